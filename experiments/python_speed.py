@@ -97,12 +97,12 @@ def on_a_gpu(torch, repeats):
         for operation, method, size in (("sum", "tree/plain", 1), ("sum", "exact", 1), ("softmax", "tree/plain", n)):
             out = torch.empty(49152, size, device="cuda")
             m = _core.find(method, operation, "fp32", "cuda")
-            arguments = (m, "fp32", x.data_ptr(), 0, x.numel(), (49152, n, 1, n, 1), out.data_ptr(), out.numel(),
-                         0 if operation == "sum" else n, 0, stream, 0, 0.0, None)
+            arguments = (m, "fp32", x.data_ptr(), 0, x.numel(), "", 0, (49152, n, 1, n, 1), 0, out.data_ptr(),
+                         out.numel(), 0 if operation == "sum" else n, 0, stream, 0, 0.0, False, None, False)
             function = getattr(samesum, operation)
             yield compared(f"{operation} of 49152 x {n} fp32, {method}", 0.97,
                            lambda f=function, x=x, m=method: f(x, -1, method=m),
-                           lambda a=arguments: _core.reduce(*a), "the C++ call", device_time(100))
+                           lambda a=arguments: _core.run(*a), "the C++ call", device_time(100))
         del x, out
     yield from block_rows(torch, compared, device_time(100))
 

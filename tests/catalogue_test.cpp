@@ -108,6 +108,39 @@ TEST(ANameOfAMethod, MayLeaveOutWhatHasADefault) {
   EXPECT_THAT(refusal_of(""), HasSubstr("the name is empty"));
 }
 
+TEST(AName, WithoutAnAccumulatorMeansPlain) {
+  EXPECT_EQ(&find("tree/fp32"), &find("sum/tree/plain/fp32@cpu"));
+  EXPECT_EQ(&find("canonical16", {.format = "fp64"}), &find("sum/canonical16/plain/fp64@cpu"));
+  EXPECT_EQ(&find("dot/pairwise/fp32"), &find("dot/pairwise/plain/fp32@cpu"));
+  EXPECT_EQ(&find("softmax/tree/fp32"), &find("softmax/tree/plain/fp32@cpu"));
+}
+
+TEST(AName, WithoutAnOrderMeansTreeOrWhatTheOperationHasInItsPlace) {
+  EXPECT_EQ(&find("kahan/bf16"), &find("sum/tree/kahan/bf16@cpu"));
+  EXPECT_EQ(&find("dot/neumaier/fp32"), &find("dot/tree/neumaier/fp32@cpu"));
+  EXPECT_EQ(&find("cumsum/kahan/fp32"), &find("cumsum/prefix/kahan/fp32@cpu"));
+  EXPECT_EQ(&find("scatter_add/plain/fp32"), &find("scatter_add/serial/plain/fp32@cpu"));
+}
+
+TEST(AName, IsCompletedToEachMethodThatHasTheUsualOrderOrAccumulator) {
+  for (const Method& m : methods()) {
+    const std::string end = "/" + std::string{m.format->name} + "@" + m.backend;
+    if (m.accumulator == "plain") {
+      EXPECT_EQ(&find(m.operation + "/" + m.order + end), &m) << m.name;
+    }
+    if (m.order == (m.takes_keys ? "serial" : m.is_scan() ? "prefix" : "tree") && !m.accumulator.empty()) {
+      EXPECT_EQ(&find(m.operation + "/" + m.accumulator + end), &m) << m.name;
+    }
+  }
+}
+
+TEST(AName, WithoutAnOrderAndAnAccumulatorNamesTheCandidates) {
+  EXPECT_THAT(refusal_of("sum/fp32"), AllOf(HasSubstr("leaves the order and the accumulator open"),
+                                            HasSubstr("tree/plain"), HasSubstr("exact")));
+  EXPECT_THAT(refusal_of("norm/fp32"), AllOf(HasSubstr("tree"), HasSubstr("pairwise")));
+  EXPECT_EQ(&find("max/fp32"), &find("max/fp32@cpu")) << "there is no choice";
+}
+
 TEST(ANameOfAMethod, IsParsedIntoItsFields) {
   const auto fields = [](std::string_view name) {
     const ParsedName p = parse_name(name);
@@ -205,7 +238,6 @@ TEST(ACombination, ThatIsUnsupportedIsRefusedWithTheReason) {
 }
 
 TEST(ACombination, WithoutAMethodOrAReasonIsRefusedWithTheNearestMethod) {
-  EXPECT_THAT(refusal_of("kahan/fp32"), HasSubstr("sum/tree/kahan/fp32@cpu"));
   EXPECT_THAT(refusal_of("norm/tree/kahan/fp32"), HasSubstr("norm/tree/fp32@cpu"));
   EXPECT_THAT(refusal_of("max/exact/fp32"), HasSubstr("max/fp32@cpu"));
   EXPECT_THAT(refusal_of("norm/exact/fp32"), HasSubstr("norm/tree/fp32@cpu"));
@@ -327,6 +359,8 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   EXPECT_EQ(to_bits(sum<"canonical16/plain/fp32">(x.values())),
             find("canonical16/plain/fp32")(x.values()).bits);
   EXPECT_EQ(to_bits(sum<"exact/fp16">(x.values())), find("exact/fp16")(x.values()).bits);
+  EXPECT_EQ(to_bits(sum<"kahan/fp32">(x.values())), find("tree/kahan/fp32")(x.values()).bits);
+  EXPECT_EQ(to_bits(sum<"pairwise/bf16">(x.values())), find("pairwise/plain/bf16")(x.values()).bits);
   static_assert(std::is_same_v<decltype(sum<"exact/bf16">(x.values())), bf16>);
   // Names that would not compile.
   const auto is_none = [](std::string_view name) consteval {
@@ -340,7 +374,7 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   static_assert(is_none("canonical16/plain/fp32@cuda"));
   static_assert(is_none("norm/tree/fp32"));
   static_assert(is_none("tree/kahan"));
-  static_assert(is_none("tree/fp32"));
+  static_assert(is_none("sum/fp32"));
 }
 
 TEST(TheDefaultSum, IsExactInTheFormatOfTheElements) {

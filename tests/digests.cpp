@@ -93,7 +93,9 @@ std::string softmax_line(const Method& m, const FormatInfo& input) {
 bool takes_batches(const Method& m, const FormatInfo& input) {
   const double x[2] = {};
   double sums[2];
-  return validation_error(m, {input, x, 2}, nullptr, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true)
+  return validation_error(
+             {.method = &m, .x = {input, x, 2}, .layout = Layout::rows(2, 1), .out = {m.format, sums, 2}},
+             true)
       .empty();
 }
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::testing_support {
 

@@ -132,7 +132,7 @@ TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {
 TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
   for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"}) {
     const std::set<std::string> files = closure(library + header);
-    EXPECT_THAT(files, Contains(library + "/catalogue/method.hpp"));
+    EXPECT_THAT(files, Contains(library + "/call/method.hpp"));
     EXPECT_THAT(files, Not(Contains(library + "/format/pack.hpp"))) << header;
     EXPECT_THAT(files, Not(Contains(library + "/bound/bound.hpp"))) << header;
   }

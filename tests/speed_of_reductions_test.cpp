@@ -131,21 +131,22 @@ TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
 // --- bits -------------------------------------------------------------------------------------------
 
 /// Replaces the code of a method by `run`, and returns whether the bench finds its bits correct.
-std::optional<bool> verified(const Cell& c, const std::string& name, Code::Run run) {
+std::optional<bool> verified(const Cell& c, const std::string& name, Functions<HostRun>::Run run) {
   Method m = find(name);
   Code code = Code::of(m);
   code.sum.fill(nullptr);
-  code.run_vector.fill(nullptr);
-  code.run.fill(run);
+  code.host.vector.fill(run);
+  code.host.any.fill(run);
   code.run_by(m);
   // With seed 1 the two orders round to the same number.
   return Bench{c, 2, c.elements()}.measure(c, {&m}, 1).at(0).verified;
 }
 
 /// Computes the results of another method.
-template <const char* name> void run_as(Call& call) {
-  const Method& m = find(name);
-  Code::of(m).backend->enqueue(m, call);
+template <const char* name> void run_as(HostRun& work) {
+  HostRun other = work;
+  other.call.method = &find(name);
+  Code::of(*other.call.method).host.run(other.call, other);
 }
 constexpr char tree[] = "sum/tree/plain/fp32@cpu", pairwise[] = "sum/pairwise/plain/fp32@cpu",
                max[] = "max/fp32@cpu", exact_softmax[] = "softmax/exact/fp32@cpu",
@@ -159,10 +160,10 @@ TEST(TimedBits, MustBeThoseOfTheOrder) {
 }
 
 TEST(TimedBits, AreCheckedInTheFirstAndTheLastResult) {
-  const auto wrong_at = []<bool last>() -> Code::Run {
-    return [](Call& call) {
-      run_as<max>(call);
-      static_cast<float*>(call.out)[last ? call.layout.results() - 1 : 0] += 1;
+  const auto wrong_at = []<bool last>() -> Functions<HostRun>::Run {
+    return [](HostRun& work) {
+      run_as<max>(work);
+      static_cast<float*>(work.call.out.data)[last ? work.call.layout.results() - 1 : 0] += 1;
     };
   };
   EXPECT_EQ(verified(cell("max", 3, 100), max, wrong_at.operator()<true>()), false);

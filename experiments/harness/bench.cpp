@@ -5,7 +5,6 @@
 
 #include "harness/key_sets.hpp"
 #include "harness/peers.hpp"
-#include "samesum/operation/validation.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -106,26 +105,27 @@ std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) 
   return memory;
 }
 
-/// The call of the methods for a cell. Allocates the second input, the keys and the output.
-Call Bench::call_of(const Cell& cell, const std::vector<const Method*>& methods) {
+/// Allocates the second input, the keys and the output of the methods for a cell.
+void Bench::allocate(const Cell& cell, const std::vector<const Method*>& methods) {
   if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // as large as x: cold calls move through both
   std::size_t bytes = sizeof(std::uint64_t);               // what Place writes for one number of any format
   if (cell.has_result_per_element()) bytes = std::max(bytes, cell.input_bytes());  // the ceiling is a copy
   for (const Method* m : methods) bytes = std::max(bytes, bytes_of_results(*m, cell));
   out_ = place_->memory(bytes);
-  Call call{&format_,
-            x_.get(),
-            cell.inputs() == 2 ? y_.get() : nullptr,
-            cell.elements(),
-            normalised(cell.layout()),
-            out_.get(),
-            cell.n * cell.inner,
-            {.threads = cell.threads}};
-  if (cell.by_key()) {
-    fill_keys(cell);
-    call.keys = {KeyFormat::uint32, keys_.get(), cell.n};
-    call.bins = cell.bins;
-  }
+  if (cell.by_key()) fill_keys(cell);
+}
+
+/// The call of a method for a cell, on what was allocated.
+Call Bench::call_of(const Cell& cell, const Method& m) const {
+  const std::size_t per_result = m.has_result_per_element ? cell.n : static_cast<std::size_t>(m.results),
+                    results = cell.by_key() ? cell.bins * cell.inner : cell.layout().results();
+  Call call{.method = &m,
+            .x = {format_, x_.get(), m.inputs == 0 ? 0 : cell.elements()},
+            .layout = cell.layout(),
+            .out = {m.result_format(format_), out_.get(), results * per_result},
+            .options = {.threads = cell.threads}};
+  if (m.inputs == 2) call.y = {format_, y_.get(), cell.elements()};
+  if (cell.by_key()) call.keys = {KeyFormat::uint32, keys_.get(), cell.n};
   return call;
 }
 
@@ -136,85 +136,94 @@ void Bench::fill_keys(const Cell& cell) {
 }
 
 std::vector<std::byte> Bench::results(const Cell& cell, const Method& m) {
-  const Call call = call_of(cell, {&m});
-  place_->bind(m, call)(0);
+  allocate(cell, {&m});
+  place_->bind(call_of(cell, m))(0);
   place_->finish(m.name);
   Bytes found(bytes_of_results(m, cell));
-  place_->copy(found.data(), call.out, found.size());
+  place_->copy(found.data(), out_.get(), found.size());
   return found;
 }
 
-bool Bench::has_right_bits(const Cell& cell, const Method& m, const Call& call) const {
+bool Bench::has_right_bits(const Cell& cell, const Call& call) const {
+  const Method& m = *call.method;
   const Method& expected_of = find_on(cell.on_gpu() ? "cpu" : "reference", m);
   const std::size_t n = std::min(cell.n, longest_compared(cell));
   Call compared = call;
-  if (n < cell.n) compared.size = n, compared.layout = Layout::vector(n);
-  auto* const out = static_cast<std::byte*>(call.out);
+  if (n < cell.n) {
+    compared.x.size = n;
+    if (call.y.is_given()) compared.y.size = n;
+    compared.layout = Layout::vector(n);
+  }
+  auto* const out = static_cast<std::byte*>(call.out.data);
   Bytes got(bytes_of_result(m, format_, n), std::byte{0xa5});  // makes a result that is not written wrong
   const std::set<std::size_t> results{0, cell.layout().results() - 1};
   for (const std::size_t at : results) place_->copy(out + at * got.size(), got.data(), got.size());
-  place_->bind(m, compared)(0);
+  place_->bind(compared)(0);
   place_->finish(m.name);
   return std::ranges::all_of(results, [&](std::size_t at) {
     place_->copy(got.data(), out + at * got.size(), got.size());
-    return got == result_of(expected_of, format_, column(*place_, cell, call.x, at, n),
-                            column(*place_, cell, call.y, at, n));
+    return got == result_of(expected_of, format_, column(*place_, cell, call.x.data, at, n),
+                            column(*place_, cell, call.y.data, at, n));
   });
 }
 
-bool Bench::has_right_bits_by_key(const Cell& cell, const Method& m, const Call& call) const {
+bool Bench::has_right_bits_by_key(const Cell& cell, const Call& call) const {
+  const Method& m = *call.method;
   const Method& expected_of = find_on(cell.on_gpu() ? "cpu" : "reference", m);
   Call compared = call;
   const std::size_t n = rows_compared(cell), elements = m.inputs == 0 ? 0 : n * cell.inner;
-  compared.size = elements;
-  compared.layout = normalised(Layout::axis(1, n, cell.inner));
+  compared.x.size = elements;
+  compared.layout = Layout::axis(1, n, cell.inner);
   compared.keys.size = n;
   Bytes x(elements * format_.bytes), got(bytes_of_results(m, cell), std::byte{0xa5});
   Bytes expected(got.size());
   std::vector<std::uint32_t> keys(n);
-  place_->copy(x.data(), call.x, x.size());
+  place_->copy(x.data(), call.x.data, x.size());
   place_->copy(keys.data(), call.keys.data, n * sizeof(std::uint32_t));
-  place_->copy(call.out, got.data(), got.size());  // makes a result that is not written wrong
-  place_->bind(m, compared)(0);
+  place_->copy(call.out.data, got.data(), got.size());  // makes a result that is not written wrong
+  place_->bind(compared)(0);
   place_->finish(m.name);
-  place_->copy(got.data(), call.out, got.size());
-  Options options = call.options;
-  options.threads = 0;
-  reduce(expected_of, Values{format_, x.data(), elements}, keys, Layout::axis(1, n, cell.inner),
-         {m.result_format(format_), expected.data(), cell.bins * cell.inner}, options);
+  place_->copy(got.data(), call.out.data, got.size());
+  compared.method = &expected_of;
+  compared.x.data = x.data();
+  compared.keys = keys;
+  compared.out.data = expected.data();
+  compared.options.threads = 0;
+  run(compared);
   return got == expected;
 }
 
-Turn Bench::ceiling(const Cell& cell, const Call& call) const {
-  const auto *x = static_cast<const std::byte*>(call.x), *y = static_cast<const std::byte*>(call.y);
-  auto* out = static_cast<std::byte*>(call.out);
+Turn Bench::ceiling(const Cell& cell) const {
+  const std::byte *x = x_.get(), *y = cell.inputs() == 2 ? y_.get() : nullptr;
+  std::byte* const out = out_.get();
   return {cell.ceiling(), std::nullopt, [=, this, bytes = cell.input_bytes()](std::size_t offset) {
             if (cell.has_result_per_element())
               place_->copy_all(x + offset, out, bytes, cell.threads);
             else if (cell.inputs() > 0)
               place_->read_all(x + offset, bytes, cell.threads);
             if (y) place_->read_all(y, bytes, cell.threads);
-            if (cell.by_key()) place_->read_all(call.keys.data, cell.key_bytes(), cell.threads);
+            if (cell.by_key()) place_->read_all(keys_.get(), cell.key_bytes(), cell.threads);
           }};
 }
 
 std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats) {
-  const Call call = call_of(cell, methods);
+  allocate(cell, methods);
   std::vector<Turn> turns;
-  const auto add = [&](const Method& m, const Call& c) {
+  const auto add = [&](const Call& call) {
+    const Method& m = *call.method;
     std::optional<bool> verified;
     if (!is_peer(m) && m.promise >= Promise::everywhere)
-      verified = cell.by_key() ? has_right_bits_by_key(cell, m, c) : has_right_bits(cell, m, c);
-    turns.push_back({m.name, verified, place_->bind(m, c), c.options.grid});
+      verified = cell.by_key() ? has_right_bits_by_key(cell, call) : has_right_bits(cell, call);
+    turns.push_back({m.name, verified, place_->bind(call), call.options.grid});
   };
   for (const Method* m : methods) {
-    add(*m, call);
-    if (!cell.grid || m->accumulator != "fixed_point") continue;
-    Call given = call;
-    given.options.grid = cell.grid;
-    add(*m, given);
+    Call call = call_of(cell, *m);
+    add(call);
+    if (!cell.grid || !m->takes_grid) continue;
+    call.options.grid = cell.grid;
+    add(call);
   }
-  turns.push_back(ceiling(cell, call));
+  turns.push_back(ceiling(cell));
   const std::size_t apart = (cell.input_bytes() + 255) / 256 * 256;
   return place_->in_turns(turns, {.repeats = repeats,
                                   .bytes = cell.input_bytes() + cell.key_bytes(),

@@ -83,11 +83,12 @@ class Bench {
 
  private:
   std::shared_ptr<std::byte> filled(std::size_t bytes, std::uint64_t seed) const;
-  Call call_of(const Cell& cell, const std::vector<const Method*>& methods);
+  void allocate(const Cell& cell, const std::vector<const Method*>& methods);
+  Call call_of(const Cell& cell, const Method& m) const;
   void fill_keys(const Cell& cell);
-  bool has_right_bits(const Cell& cell, const Method& method, const Call& call) const;
-  bool has_right_bits_by_key(const Cell& cell, const Method& method, const Call& call) const;
-  Turn ceiling(const Cell& cell, const Call& call) const;
+  bool has_right_bits(const Cell& cell, const Call& call) const;
+  bool has_right_bits_by_key(const Cell& cell, const Call& call) const;
+  Turn ceiling(const Cell& cell) const;
 
   const FormatInfo& format_;
   const Dataset& data_;

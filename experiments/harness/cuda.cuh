@@ -39,9 +39,9 @@ class Event {
 };
 
 /// Launches a call of a method, of samesum or of a peer, on data in the memory of the GPU.
-inline void enqueue(const Method& method, gpu::Launch& launch) {
-  Code::of(method).backend->enqueue(method, launch);
-  check(launch.error, method.name);
+inline void start(gpu::Launch& launch) {
+  const Method& method = *launch.call.method;
+  check(gpu::enqueue(launch), method.name);
 }
 
 }  // namespace samesum::harness

@@ -52,16 +52,15 @@ class Gpu final : public Place {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize after " + what);
   }
 
-  std::function<void(std::size_t)> bind(const Method& m, const Call& call) const override {
-    gpu::Launch launch{call};
-    enqueue(m, launch);  // without a workspace: queries its size
+  std::function<void(std::size_t)> bind(const Call& call) const override {
+    gpu::Launch launch{normalised(call)};
+    start(launch);  // without a workspace: queries its size
     const std::shared_ptr<std::byte> workspace = prepared_workspace(launch.bytes);
     launch.workspace = workspace.get();
-    return [&m, launch, workspace](std::size_t offset) {
+    return [launch, workspace](std::size_t offset) {
       gpu::Launch at = launch;
-      at.x = static_cast<const std::byte*>(launch.x) + offset;
-      if (launch.y) at.y = static_cast<const std::byte*>(launch.y) + offset;
-      enqueue(m, at);
+      at.call = moved(launch.call, offset);
+      start(at);
     };
   }
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::harness {
 

@@ -22,12 +22,9 @@ class InflatedBytes : public Bytes {
   InflatedBytes& operator=(const InflatedBytes&) = delete;
   ~InflatedBytes() override { inflateEnd(&state_); }
 
-  /// Returns the bytes before the damage first, so that a reader that refuses them does so for any size of
-  /// `to`.
   std::size_t read(std::span<std::byte> to) override {
     std::size_t done = 0;
-    while (done < to.size() && !ended_ && !damage_) done += read_some(to.subspan(done));
-    if (damage_ && done == 0) throw InputError{name_, damage_};
+    while (done < to.size() && !ended_) done += read_some(to.subspan(done));
     return done;
   }
   std::optional<std::uint64_t> left() override { return {}; }
@@ -40,11 +37,10 @@ class InflatedBytes : public Bytes {
     state_.avail_out = room;
     const int status = inflate(&state_, Z_NO_FLUSH);
     // Without further input, Z_BUF_ERROR means that the stream is cut short.
-    if (status == Z_STREAM_END)
-      end_stream();
-    else if (status != Z_OK)
-      damage_ = status == Z_BUF_ERROR ? "damaged: its compressed bytes are cut short"
-                                      : "damaged: its compressed bytes are not valid";
+    if (status != Z_OK && status != Z_STREAM_END)
+      throw InputError{name_, std::string{"damaged: its compressed bytes are "} +
+                                  (status == Z_BUF_ERROR ? "cut short" : "not valid")};
+    if (status == Z_STREAM_END) end_stream();
     return room - state_.avail_out;
   }
 
@@ -66,7 +62,6 @@ class InflatedBytes : public Bytes {
   z_stream state_ = {};
   std::array<Bytef, 1 << 15> block_;
   bool is_gzip_, ended_ = false;
-  const char* damage_ = nullptr;  ///< found in the compressed bytes
 };
 
 }  // namespace

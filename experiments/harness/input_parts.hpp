@@ -32,7 +32,7 @@ class Bytes {
  public:
   virtual ~Bytes() = default;
   /// Copies the next bytes to `to`, and returns their number, which is less than the size of `to` only at the
-  /// end, or before a damage, for which the next call throws InputError.
+  /// end.
   virtual std::size_t read(std::span<std::byte> to) = 0;
   /// Passes over the next n bytes, or over all if fewer are left, and returns their number.
   virtual std::uint64_t skip(std::uint64_t n);

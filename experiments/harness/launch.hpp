@@ -2,7 +2,7 @@
 /// choose them.
 #pragma once
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum::harness {
 

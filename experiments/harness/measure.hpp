@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/truth.hpp"
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum::harness {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::harness {
 

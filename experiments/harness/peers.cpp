@@ -49,34 +49,43 @@ std::vector<Entry> sums() {
 
 #ifdef SAMESUM_EIGEN
 template <class F> void append_eigen(std::vector<Entry>& all) {
-  all.push_back(describe_batch_peer<Dot, F>("eigen/dot", [](Call& c) {
-    *static_cast<F*>(c.out) =
-        peer::eigen_dot(static_cast<const F*>(c.x), static_cast<const F*>(c.y), c.layout.n);
+  all.push_back(describe_batch_peer<Dot, F>("eigen/dot", [](HostRun& work) {
+    const Call& c = work.call;
+    *static_cast<F*>(c.out.data) =
+        peer::eigen_dot(static_cast<const F*>(c.x.data), static_cast<const F*>(c.y.data), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<Norm, F>("eigen/norm", [](Call& c) {
-    *static_cast<F*>(c.out) = peer::eigen_norm(static_cast<const F*>(c.x), c.layout.n);
+  all.push_back(describe_batch_peer<Norm, F>("eigen/norm", [](HostRun& work) {
+    const Call& c = work.call;
+    *static_cast<F*>(c.out.data) = peer::eigen_norm(static_cast<const F*>(c.x.data), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<Prod, F>("eigen/prod", [](Call& c) {
-    *static_cast<F*>(c.out) = peer::eigen_prod(static_cast<const F*>(c.x), c.layout.n);
+  all.push_back(describe_batch_peer<Prod, F>("eigen/prod", [](HostRun& work) {
+    const Call& c = work.call;
+    *static_cast<F*>(c.out.data) = peer::eigen_prod(static_cast<const F*>(c.x.data), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](Call& c) {
-    peer::eigen_row_sums(static_cast<const F*>(c.x), c.layout.outer, c.layout.n, static_cast<F*>(c.out));
+  all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](HostRun& work) {
+    const Call& c = work.call;
+    peer::eigen_row_sums(static_cast<const F*>(c.x.data), c.layout.outer, c.layout.n,
+                         static_cast<F*>(c.out.data));
   }));
 }
 #endif
 
 template <class F> void append_std_and_boost(std::vector<Entry>& all) {
-  all.push_back(describe_batch_peer<Dot, F>("std/dot", [](Call& c) {
-    *static_cast<F*>(c.out) =
-        peer::std_dot(static_cast<const F*>(c.x), static_cast<const F*>(c.y), c.layout.n);
+  all.push_back(describe_batch_peer<Dot, F>("std/dot", [](HostRun& work) {
+    const Call& c = work.call;
+    *static_cast<F*>(c.out.data) =
+        peer::std_dot(static_cast<const F*>(c.x.data), static_cast<const F*>(c.y.data), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<Mean, F>("boost/mean", [](Call& c) {
-    *static_cast<F*>(c.out) = c.layout.n == 0 ? std::numeric_limits<F>::quiet_NaN()
-                                              : peer::boost_mean(static_cast<const F*>(c.x), c.layout.n);
+  all.push_back(describe_batch_peer<Mean, F>("boost/mean", [](HostRun& work) {
+    const Call& c = work.call;
+    *static_cast<F*>(c.out.data) = c.layout.n == 0
+                                       ? std::numeric_limits<F>::quiet_NaN()
+                                       : peer::boost_mean(static_cast<const F*>(c.x.data), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<MeanAndVariance, F>("boost/moments", [](Call& c) {
-    const F* x = static_cast<const F*>(c.x);
-    F* out = static_cast<F*>(c.out);
+  all.push_back(describe_batch_peer<MeanAndVariance, F>("boost/moments", [](HostRun& work) {
+    const Call& c = work.call;
+    const F* x = static_cast<const F*>(c.x.data);
+    F* out = static_cast<F*>(c.out.data);
     out[0] = out[1] = std::numeric_limits<F>::quiet_NaN();
     if (c.layout.n > 0)
       out[0] = peer::boost_mean(x, c.layout.n), out[1] = peer::boost_variance(x, c.layout.n);
@@ -85,21 +94,23 @@ template <class F> void append_std_and_boost(std::vector<Entry>& all) {
 
 template <class F, void (*scan)(const F*, std::size_t, F*)>
 void append_scan(std::vector<Entry>& all, std::string_view name) {
-  all.push_back(describe_batch_peer<CumSum, F>(name, [](Call& c) {
+  all.push_back(describe_batch_peer<CumSum, F>(name, [](HostRun& work) {
+    const Call& c = work.call;
     for (std::size_t row = 0; row < c.layout.outer; ++row)
-      scan(static_cast<const F*>(c.x) + row * c.layout.outer_stride, c.layout.n,
-           static_cast<F*>(c.out) + row * c.out_stride);
+      scan(static_cast<const F*>(c.x.data) + row * c.layout.outer_stride, c.layout.n,
+           static_cast<F*>(c.out.data) + row * c.out.row_stride);
   }));
 }
 
 template <class F> void append_scans_and_sums_by_key(std::vector<Entry>& all) {
   append_scan<F, peer::std_inclusive_scan<F>>(all, "std/inclusive_scan");
   append_scan<F, peer::std_partial_sum<F>>(all, "std/partial_sum");
-  all.push_back(describe_batch_peer<ScatterAdd, F>("loop/by_key", [](Call& c) {
+  all.push_back(describe_batch_peer<ScatterAdd, F>("loop/by_key", [](HostRun& work) {
+    const Call& c = work.call;
     with_key_format(c.keys.format, [&]<class K>() {
       if constexpr (std::is_same_v<K, std::uint32_t>)
-        peer::loop_by_key(static_cast<const F*>(c.x), static_cast<const K*>(c.keys.data), c.layout.n,
-                          c.layout.inner, c.bins, static_cast<F*>(c.out));
+        peer::loop_by_key(static_cast<const F*>(c.x.data), static_cast<const K*>(c.keys.data), c.layout.n,
+                          c.layout.inner, bins(c), static_cast<F*>(c.out.data));
       else
         throw std::invalid_argument{"loop/by_key takes keys of uint32"};
     });
@@ -116,9 +127,10 @@ std::vector<Entry> batches() {
   append_eigen<fp32>(all);
   append_eigen<fp64>(all);
 #endif
-  all.push_back(describe_batch_peer<Softmax, fp32>("loop/softmax", [](Call& c) {
-    peer::softmax_in_three_passes(static_cast<const float*>(c.x), c.layout.outer, c.layout.n,
-                                  static_cast<float*>(c.out));
+  all.push_back(describe_batch_peer<Softmax, fp32>("loop/softmax", [](HostRun& work) {
+    const Call& c = work.call;
+    peer::softmax_in_three_passes(static_cast<const float*>(c.x.data), c.layout.outer, c.layout.n,
+                                  static_cast<float*>(c.out.data));
   }));
   return all;
 }

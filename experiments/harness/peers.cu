@@ -45,7 +45,9 @@ template <class F> struct NativeOf { using type = F; };
 template <> struct NativeOf<fp16> { using type = __half; };
 template <> struct NativeOf<bf16> { using type = __nv_bfloat16; };
 template <class F> using Native = typename NativeOf<F>::type;
-template <class F> const Native<F>* elements(const Launch& l) { return static_cast<const Native<F>*>(l.x); }
+template <class F> const Native<F>* elements(const Launch& l) {
+  return static_cast<const Native<F>*>(l.call.x.data);
+}
 
 template <class F> struct Widen {
   template <class T> __host__ __device__ F operator()(T x) const { return static_cast<F>(x); }
@@ -66,14 +68,15 @@ template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
 template <class F, class T> struct RunToRun {
   static constexpr bool exists = std::is_same_v<F, T> || (std::is_same_v<F, fp32> && sizeof(T) == 2);
   static cudaError_t enqueue(Launch& launch) {
-    auto* out = static_cast<Native<F>*>(launch.out);
+    auto* out = static_cast<Native<F>*>(launch.call.out.data);
     return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
       if constexpr (std::is_same_v<F, T>)
-        return cub::DeviceReduce::Sum(workspace, bytes, elements<T>(launch), out, launch.size, launch.stream);
+        return cub::DeviceReduce::Sum(workspace, bytes, elements<T>(launch), out, launch.call.x.size,
+                                      launch.stream);
       else
-        return cub::DeviceReduce::TransformReduce(workspace, bytes, elements<T>(launch), out, launch.size,
-                                                  ::cuda::std::plus<float>{}, Widen<float>{}, 0.0f,
-                                                  launch.stream);
+        return cub::DeviceReduce::TransformReduce(workspace, bytes, elements<T>(launch), out,
+                                                  launch.call.x.size, ::cuda::std::plus<float>{},
+                                                  Widen<float>{}, 0.0f, launch.stream);
     });
   }
 };
@@ -85,8 +88,8 @@ template <class F, class T> struct ThrustReduce {
     cudaError_t error;
     if (!gpu::accept_workspace(launch, gpu::size_if_none_needed, error)) return error;
     const F* x = elements<F>(launch);
-    const F sum = thrust::reduce(thrust::cuda::par.on(launch.stream), x, x + launch.size, F{});
-    error = cudaMemcpyAsync(launch.out, &sum, sizeof sum, cudaMemcpyDefault, launch.stream);
+    const F sum = thrust::reduce(thrust::cuda::par.on(launch.stream), x, x + launch.call.x.size, F{});
+    error = cudaMemcpyAsync(launch.call.out.data, &sum, sizeof sum, cudaMemcpyDefault, launch.stream);
     return error == cudaSuccess ? cudaStreamSynchronize(launch.stream) : error;
   }
 };
@@ -102,8 +105,8 @@ template <class Determinism> struct With {
           ::cuda::stream_ref{launch.stream},
           ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{launch.workspace}},
           ::cuda::execution::require(Determinism{})};
-      return cub::DeviceReduce::Sum(elements<F>(launch), static_cast<F*>(launch.out), launch.size,
-                                    environment);
+      return cub::DeviceReduce::Sum(elements<F>(launch), static_cast<F*>(launch.call.out.data),
+                                    launch.call.x.size, environment);
     }
   };
 };
@@ -119,23 +122,23 @@ template <class F, class T> struct RowSums {
   static constexpr bool exists = RunToRun<F, T>::exists && sizeof(F) >= 4;
   static cudaError_t enqueue(Launch& launch) {
     const auto values = thrust::make_transform_iterator(elements<T>(launch), Widen<F>{});
-    const auto begin =
-        thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0}, Begin{launch.layout.n});
+    const auto begin = thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0},
+                                                       Begin{launch.call.layout.n});
     return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
-      auto* out = static_cast<F*>(launch.out);
-      if (launch.layout.outer == 1)
-        return cub::DeviceReduce::Sum(workspace, bytes, values, out, launch.size, launch.stream);
+      auto* out = static_cast<F*>(launch.call.out.data);
+      if (launch.call.layout.outer == 1)
+        return cub::DeviceReduce::Sum(workspace, bytes, values, out, launch.call.x.size, launch.stream);
       return cub::DeviceSegmentedReduce::Sum(workspace, bytes, values, out,
-                                             static_cast<std::int64_t>(launch.layout.outer), begin, begin + 1,
-                                             launch.stream);
+                                             static_cast<std::int64_t>(launch.call.layout.outer), begin,
+                                             begin + 1, launch.stream);
     });
   }
 };
 
 template <class F> cudaError_t enqueue_max(Launch& launch) {
   return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
-    return cub::DeviceReduce::Max(workspace, bytes, elements<F>(launch), static_cast<F*>(launch.out),
-                                  launch.size, launch.stream);
+    return cub::DeviceReduce::Max(workspace, bytes, elements<F>(launch),
+                                  static_cast<F*>(launch.call.out.data), launch.call.x.size, launch.stream);
   });
 }
 template <class F> void append_max(std::vector<Entry>& all) {
@@ -144,8 +147,9 @@ template <class F> void append_max(std::vector<Entry>& all) {
 
 template <class F> cudaError_t enqueue_scan(Launch& launch) {
   return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
-    return cub::DeviceScan::InclusiveSum(workspace, bytes, elements<F>(launch), static_cast<F*>(launch.out),
-                                         launch.size, launch.stream);
+    return cub::DeviceScan::InclusiveSum(workspace, bytes, elements<F>(launch),
+                                         static_cast<F*>(launch.call.out.data), launch.call.x.size,
+                                         launch.stream);
   });
 }
 
@@ -160,10 +164,11 @@ __global__ void scatter_runs(const std::uint32_t* keys, const F* sums, const int
 /// Sums by key as CUB's users compute them: a radix sort by key, a sum of each run of equal keys, and a copy
 /// to the results. For elements, not rows.
 template <class F> cudaError_t enqueue_by_key(Launch& launch) {
-  if (launch.keys.format != KeyFormat::uint32 || launch.size >> 31 != 0) return cudaErrorInvalidValue;
-  const auto n = static_cast<int>(launch.size);
-  const int bits = std::max(static_cast<int>(std::bit_width(launch.bins - 1)), 1);
-  const auto* keys = static_cast<const std::uint32_t*>(launch.keys.data);
+  if (launch.call.keys.format != KeyFormat::uint32 || launch.call.x.size >> 31 != 0)
+    return cudaErrorInvalidValue;
+  const auto n = static_cast<int>(launch.call.x.size);
+  const int bits = std::max(static_cast<int>(std::bit_width(bins(launch.call) - 1)), 1);
+  const auto* keys = static_cast<const std::uint32_t*>(launch.call.keys.data);
   const auto sort = [&](void* workspace, std::size_t& bytes, std::uint32_t* sorted, F* values) {
     return cub::DeviceRadixSort::SortPairs(workspace, bytes, keys, sorted, elements<F>(launch), values, n, 0,
                                            bits, launch.stream);
@@ -178,8 +183,8 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
   if (error == cudaSuccess) error = sum(nullptr, to_sum, nullptr, nullptr, nullptr, nullptr, nullptr);
   if (error != cudaSuccess) return error;
   const auto aligned = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
-  const std::size_t of_keys = aligned(launch.size * sizeof(std::uint32_t)),
-                    of_values = aligned(launch.size * sizeof(F)),
+  const std::size_t of_keys = aligned(launch.call.x.size * sizeof(std::uint32_t)),
+                    of_values = aligned(launch.call.x.size * sizeof(F)),
                     temporary = aligned(std::max({to_sort, to_sum, std::size_t{1}}));
   if (!gpu::accept_workspace(launch, temporary + 2 * (of_keys + of_values) + aligned(sizeof(int)), error))
     return error;
@@ -189,39 +194,41 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
        *unique = reinterpret_cast<std::uint32_t*>(part(of_keys));
   auto *values = reinterpret_cast<F*>(part(of_values)), *sums = reinterpret_cast<F*>(part(of_values));
   auto* runs = reinterpret_cast<int*>(at);
-  auto* out = static_cast<F*>(launch.out);
+  auto* out = static_cast<F*>(launch.call.out.data);
   if ((error = sort(launch.workspace, to_sort, sorted, values))) return error;
   if ((error = sum(launch.workspace, to_sum, sorted, values, unique, sums, runs))) return error;
-  if ((error = cudaMemsetAsync(out, 0, launch.bins * sizeof(F), launch.stream))) return error;
+  if ((error = cudaMemsetAsync(out, 0, bins(launch.call) * sizeof(F), launch.stream))) return error;
   if (gpu::KeyStatus* const status = launch.status) {  // as if no key were bad
     error = cudaMemsetAsync(&status->first_bad_key, 0xff, sizeof status->first_bad_key, launch.stream);
     if (error == cudaSuccess)
       error = cudaMemsetAsync(&status->overflowed, 0, sizeof status->overflowed, launch.stream);
     if (error != cudaSuccess) return error;
   }
-  const std::size_t most = std::min(launch.size, launch.bins);
+  const std::size_t most = std::min(launch.call.x.size, bins(launch.call));
   return gpu::launch(scatter_runs<F>, std::clamp<std::size_t>((most + 255) / 256, 1, 4096), 256,
                      launch.stream, unique, sums, runs, out);
 }
 
 template <class F> void append_scan_and_by_key(std::vector<Entry>& all) {
   all.push_back(describe_batch_peer<CumSum, F>("cub/inclusive_sum", gpu::run_launch<enqueue_scan<F>>));
-  Entry by_key = describe_batch_peer<ScatterAdd, F>("cub/sort_reduce_by_key", nullptr);
-  by_key.code.run_vector[Formats::index_of<F>()] = gpu::run_launch<enqueue_by_key<F>>;
+  Entry by_key = describe_batch_peer<ScatterAdd, F>("cub/sort_reduce_by_key");
+  by_key.code.device.vector[Formats::index_of<F>()] = gpu::run_launch<enqueue_by_key<F>>;
   all.push_back(by_key);
 }
 
+using Device = Functions<Launch>;
+using Runs = decltype(&Device::any);
+
 /// Appends an entry for each format of results.
 template <template <class, class> class Peer>
-void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs, std::string_view name,
-            Promise promise) {
+void append(std::vector<Entry>& all, Runs runs, std::string_view name, Promise promise) {
   Formats::for_each([&]<class F>() {
     Entry e = describe_peer<F>(name, promise);
     Formats::for_each([&]<class T>() {
       if constexpr (Peer<F, T>::exists)
-        (e.code.*runs)[Formats::index_of<T>()] = gpu::run_launch<Peer<F, T>::enqueue>;
+        (e.code.device.*runs)[Formats::index_of<T>()] = gpu::run_launch<Peer<F, T>::enqueue>;
     });
-    if ((e.code.*runs)[e.facts.format->index]) all.push_back(e);
+    if ((e.code.device.*runs)[e.facts.format->index]) all.push_back(e);
   });
 }
 
@@ -230,7 +237,7 @@ void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::
 PeerEntries gpu_peers() {
   PeerEntries all;
   if (!gpu::absence().empty()) return all;
-  const auto vectors = &Code::run_vector;
+  const auto vectors = &Device::vector;
   append<RunToRun>(all.sums, vectors, "cub/run_to_run", Promise::run_to_run);
 #if CCCL_VERSION >= 3001000
   append<With<::cuda::execution::determinism::not_guaranteed_t>::Sum>(all.sums, vectors, "cub/not_guaranteed",
@@ -239,7 +246,7 @@ PeerEntries gpu_peers() {
                                                                   Promise::run_to_run);
 #endif
   append<ThrustReduce>(all.sums, vectors, "thrust/reduce", Promise::run_to_run);
-  append<RowSums>(all.batches, &Code::run, "cub/segmented", Promise::run_to_run);
+  append<RowSums>(all.batches, &Device::any, "cub/segmented", Promise::run_to_run);
   append_max<fp32>(all.batches);
   append_max<fp64>(all.batches);
   append_scan_and_by_key<fp32>(all.batches);

@@ -42,14 +42,26 @@ template <class F> Entry describe_peer(std::string_view name, Promise promise) {
   return e;
 }
 
-/// Describes another operation, or sums of rows, with the code for elements of format T.
-template <class Operation, class T, class F = T>
-Entry describe_batch_peer(std::string_view name, Code::Run run) {
+/// Describes another operation, or sums of rows, without code.
+template <class Operation, class F> Entry describe_batch_peer(std::string_view name) {
   Entry e = describe_operation<Operation, F>("peer");
   e.facts.called = name;
   e.facts.promise = Promise::none;
   e.code.operation_bound = [](const Reduced&) { return unbounded_error; };
-  e.code.run[Formats::index_of<T>()] = run;
+  return e;
+}
+/// Describes it with the code for elements of format T on a CPU.
+template <class Operation, class T, class F = T>
+Entry describe_batch_peer(std::string_view name, Functions<HostRun>::Run run) {
+  Entry e = describe_batch_peer<Operation, F>(name);
+  e.code.host.any[Formats::index_of<T>()] = run;
+  return e;
+}
+/// Describes it with the code for elements of format T on a GPU.
+template <class Operation, class T, class F = T>
+Entry describe_batch_peer(std::string_view name, Functions<gpu::Launch>::Run run) {
+  Entry e = describe_batch_peer<Operation, F>(name);
+  e.code.device.any[Formats::index_of<T>()] = run;
   return e;
 }
 

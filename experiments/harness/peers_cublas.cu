@@ -48,7 +48,7 @@ template <class Run> cudaError_t enqueue(Launch& l, Run run) {
   cudaError_t error;
   if (!gpu::accept_workspace(l, gpu::size_if_none_needed, error)) return error;
   const bool done = cublas().set_stream(cublas().handle, l.stream) == CUBLAS_STATUS_SUCCESS &&
-                    run(static_cast<std::int64_t>(l.layout.n)) == CUBLAS_STATUS_SUCCESS;
+                    run(static_cast<std::int64_t>(l.call.layout.n)) == CUBLAS_STATUS_SUCCESS;
   return done ? cudaGetLastError() : cudaErrorUnknown;
 }
 
@@ -60,8 +60,8 @@ template <class F> cudaError_t enqueue_dot(Launch& l) {
       return cublas().dot_fp64;
   }();
   return enqueue(l, [&](std::int64_t n) {
-    return dot(cublas().handle, n, static_cast<const F*>(l.x), 1, static_cast<const F*>(l.y), 1,
-               static_cast<F*>(l.out));
+    return dot(cublas().handle, n, static_cast<const F*>(l.call.x.data), 1,
+               static_cast<const F*>(l.call.y.data), 1, static_cast<F*>(l.call.out.data));
   });
 }
 
@@ -73,7 +73,8 @@ template <class F> cudaError_t enqueue_norm(Launch& l) {
       return cublas().norm_fp64;
   }();
   return enqueue(l, [&](std::int64_t n) {
-    return norm(cublas().handle, n, static_cast<const F*>(l.x), 1, static_cast<F*>(l.out));
+    return norm(cublas().handle, n, static_cast<const F*>(l.call.x.data), 1,
+                static_cast<F*>(l.call.out.data));
   });
 }
 

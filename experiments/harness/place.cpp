@@ -34,33 +34,16 @@ class Cpu final : public Place {
 
   void finish(const std::string&) const override {}
 
-  std::function<void(std::size_t)> bind(const Method& m, const Call& call) const override {
-    const auto values = [call](const void* x, std::size_t offset) {
-      return Values{*call.input, static_cast<const std::byte*>(x) + offset, call.size};
-    };
+  std::function<void(std::size_t)> bind(const Call& call) const override {
+    const Method& m = *call.method;
     if (is_vector(call.layout) && m.results == 1 && !m.takes_keys && !m.returns_index &&
         !m.has_result_per_element)
-      return [&m, call, values](std::size_t offset) {
-        const Values x = values(call.x, offset);
-        const Number sum = m.inputs == 2 ? m(x, values(call.y, offset), call.options) : m(x, call.options);
-        std::memcpy(call.out, &sum.bits, sizeof sum.bits);
+      return [&m, call](std::size_t offset) {
+        const Call at = moved(call, offset);
+        const Number sum = m.inputs == 2 ? m(at.x, at.y, at.options) : m(at.x, at.options);
+        std::memcpy(call.out.data, &sum.bits, sizeof sum.bits);
       };
-    if (m.takes_keys) {
-      const Results out{m.result_format(*call.input), call.out, call.bins * call.layout.inner};
-      return [&m, call, values, out](std::size_t offset) {
-        const Values x = m.inputs == 0 ? Values{*call.input, nullptr, 0} : values(call.x, offset);
-        reduce(m, x, call.keys, call.layout, out, call.options);
-      };
-    }
-    const std::size_t numbers =
-        m.has_result_per_element ? call.size : call.layout.results() * static_cast<std::size_t>(m.results);
-    const Results out{m.result_format(*call.input), call.out, numbers,
-                      m.has_result_per_element ? call.out_stride : 0};
-    return [&m, call, values, out](std::size_t offset) {
-      const Values x = values(call.x, offset);
-      m.inputs == 2 ? reduce(m, x, values(call.y, offset), call.layout, out, call.options)
-                    : reduce(m, x, call.layout, out, call.options);
-    };
+    return [call](std::size_t offset) { run(moved(call, offset)); };
   }
 
   void read_all(const void* data, std::size_t bytes, int threads) const override {

@@ -37,6 +37,13 @@ struct Rounds {
   std::size_t places = 1, stride = 0;
 };
 
+/// Returns a call on the elements that begin `offset` bytes after those of another one.
+inline Call moved(Call call, std::size_t offset) {
+  for (Values* input : {&call.x, &call.y})
+    if (input->data) input->data = static_cast<const std::byte*>(input->data) + offset;
+  return call;
+}
+
 /// A CPU or a GPU. All functions throw std::runtime_error if the machine reports an error.
 class Place {
  public:
@@ -52,7 +59,7 @@ class Place {
   virtual void finish(const std::string& what) const = 0;
 
   /// Binds a call, as users make it, to data in this memory. On a GPU the returned function only launches it.
-  virtual std::function<void(std::size_t offset)> bind(const Method& method, const Call& call) const = 0;
+  virtual std::function<void(std::size_t offset)> bind(const Call& call) const = 0;
   /// Reads all bytes and does nothing else: the ceiling of methods that read.
   virtual void read_all(const void* x, std::size_t bytes, int threads) const = 0;
   /// Copies all bytes: the ceiling of methods that write as much as they read.

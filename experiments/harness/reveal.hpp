@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 #include "samesum/order/reference.hpp"
 
 namespace samesum::harness {

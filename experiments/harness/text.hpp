@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "samesum/base/text.hpp"
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::harness {
 

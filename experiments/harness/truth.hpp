@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::harness {
 

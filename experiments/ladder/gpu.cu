@@ -71,10 +71,13 @@ auto library(const std::string& name) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   const std::shared_ptr<std::byte> workspace = harness::prepared_workspace(bytes);
   return [&m = find(name), workspace](const Task& t) {
-    gpu::Launch launch{{&format_info<fp32>(), t.x, nullptr, t.n, Layout::vector(t.n), t.out, 0, {}}};
-    launch.workspace = workspace.get();
-    launch.bytes = bytes;
-    harness::enqueue(m, launch);
+    gpu::Launch launch{.call = normalised({.method = &m,
+                                           .x = {format_info<fp32>(), t.x, t.n},
+                                           .layout = Layout::vector(t.n),
+                                           .out = {&format_info<fp32>(), t.out, 1}}),
+                       .workspace = workspace.get(),
+                       .bytes = bytes};
+    harness::start(launch);
   };
 }
 

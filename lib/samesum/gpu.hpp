@@ -51,26 +51,44 @@ namespace samesum::gpu {
 /// Prepares a workspace of `bytes` bytes for its first call, in stream order.
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nullptr) noexcept;
 
-/// Reduces x, in the given layout, into `out` by a method of the backend "cuda".
+/// Enqueues a call of a method of the backend "cuda" in a stream, or queries the size of its workspace.
 ///
-/// All pointers, segment offsets included, are to memory that the device can access. Reading is fastest if x
-/// is aligned to 16 bytes and the strides of rows are multiples of 16 bytes. Offsets are not checked: they
-/// must not decrease, nor exceed the size of x. Results are as for samesum::reduce, but a sum that overflows
-/// options.grid is no error: it is NaN. Promise and error bound:
-/// Method::promise, Method::bound.
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
-                   Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
-/// Reduces the elements of each key, as samesum::reduce with keys does; the keys are in device memory, too.
+/// All pointers, segment offsets and keys included, are to memory that the device can access. Reading is
+/// fastest if x is aligned to 16 bytes and the strides of rows are multiples of 16 bytes. Offsets are not
+/// checked: they must not decrease, nor exceed the size of x. Results are as for samesum::reduce, but a sum
+/// that overflows options.grid is no error: it is NaN. Promise and error bound: Method::promise,
+/// Method::bound.
 ///
 /// A key that is out of range is not known before the kernels have run: its element is skipped, although a
 /// grid that is found may depend on it, and `status`, in device memory, names the first such place. It may be
 /// null.
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
-                   Layout layout, Results out, KeyStatus* status = nullptr, cudaStream_t stream = nullptr,
-                   Options options = {}) noexcept;
+cudaError_t enqueue(const Call& call, void* workspace, std::size_t& bytes, cudaStream_t stream = nullptr,
+                    KeyStatus* status = nullptr) noexcept;
+/// Queries the size of the workspace of a call.
+inline cudaError_t workspace_size(const Call& call, std::size_t& bytes) noexcept {
+  return enqueue(call, nullptr, bytes);
+}
+
+/// Reduces x, in the given layout, into `out`, as `enqueue`.
+inline cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
+                          Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept {
+  return enqueue({.method = &method, .x = x, .layout = layout, .out = out, .options = options}, workspace,
+                 bytes, stream);
+}
+/// Reduces the elements of each key, as samesum::reduce with keys does.
+inline cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
+                          Layout layout, Results out, KeyStatus* status = nullptr,
+                          cudaStream_t stream = nullptr, Options options = {}) noexcept {
+  return enqueue({.method = &method, .x = x, .keys = keys, .layout = layout, .out = out, .options = options},
+                 workspace, bytes, stream, status);
+}
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
-                   Layout layout, Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
+inline cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
+                          Layout layout, Results out, cudaStream_t stream = nullptr,
+                          Options options = {}) noexcept {
+  return enqueue({.method = &method, .x = x, .y = y, .layout = layout, .out = out, .options = options},
+                 workspace, bytes, stream);
+}
 
 /// Finds the runs of equal keys that follow each other, as samesum::segments_of does. Keys are in device
 /// memory.
@@ -125,19 +143,30 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, 
 
 // --- with a workspace from CUDA's stream-ordered allocator -------------------------------------------------
 
-/// Reduces x, in the given layout, into `out`, with a workspace from `pool` (nullptr: the device's current
-/// pool), which is allocated and freed in stream order. Otherwise as `reduce` with a workspace.
+/// Enqueues a call, with a workspace from `pool` (nullptr: the device's current pool), which is allocated and
+/// freed in stream order. Otherwise as `enqueue`.
 /// @throws Error, which names the CUDA call that failed.
 /// @throws std::invalid_argument for an invalid argument.
-void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream = nullptr,
-            cudaMemPool_t pool = nullptr, Options options = {});
+void run(const Call& call, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr,
+         KeyStatus* status = nullptr);
+
+/// Reduces x, in the given layout, into `out`, as `run`.
+inline void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream = nullptr,
+                   cudaMemPool_t pool = nullptr, Options options = {}) {
+  run({.method = &method, .x = x, .layout = layout, .out = out, .options = options}, stream, pool);
+}
 /// Reduces the elements of each key, as the call with a workspace.
-void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out,
-            KeyStatus* status = nullptr, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr,
-            Options options = {});
+inline void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out,
+                   KeyStatus* status = nullptr, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr,
+                   Options options = {}) {
+  run({.method = &method, .x = x, .keys = keys, .layout = layout, .out = out, .options = options}, stream,
+      pool, status);
+}
 /// Reduces two inputs of the same format and size, as for one input.
-void reduce(const Method& method, Values x, Values y, Layout layout, Results out,
-            cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr, Options options = {});
+inline void reduce(const Method& method, Values x, Values y, Layout layout, Results out,
+                   cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr, Options options = {}) {
+  run({.method = &method, .x = x, .y = y, .layout = layout, .out = out, .options = options}, stream, pool);
+}
 
 /// Finds the runs of equal keys, with a workspace from `pool`. Otherwise as `segments_of` with a workspace.
 /// @throws Error and std::invalid_argument as `reduce` with a pool does.
@@ -173,9 +202,11 @@ void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaM
 /// in the order serial copy the elements to the host.
 /// @throws Error, which names the CUDA call that failed, and otherwise as Partial::add. If it throws, the
 ///   partial is unchanged.
-void add(Partial& partial, Values x, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
-/// Takes in the next elements of two inputs of the same format and size, as for one input.
 void add(Partial& partial, Values x, Values y, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
+/// Takes in the next elements of one input.
+inline void add(Partial& partial, Values x, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
+  add(partial, x, {}, stream, pool);
+}
 
 /// Copies an exact state to the host, where it can be merged, rounded or serialised. Waits for the stream.
 /// @throws Error, which names the CUDA call that failed.

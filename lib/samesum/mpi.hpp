@@ -44,21 +44,32 @@ class Error : public std::runtime_error {
 /// the result. In the order serial, P - 1 messages one after another, each to the next rank, which only then
 /// adds its block.
 /// @throws Error on all ranks if an argument of any rank is invalid, or if a sum overflows options.grid.
-Number reduce(const Method& method, Values block, MPI_Comm comm, Options options = {});
-/// Reduces two inputs of the same format and size, for example to their dot product, as for one input.
+///
+/// With two inputs, which have the same format and size, it is that of both, for example their dot product.
 Number reduce(const Method& method, Values x, Values y, MPI_Comm comm, Options options = {});
+/// Reduces one input.
+inline Number reduce(const Method& method, Values block, MPI_Comm comm, Options options = {}) {
+  return reduce(method, block, Values{}, comm, options);
+}
 
-/// Reduces arrays whose reduced axis is cut into blocks, one per rank: rows whose columns are spread over
-/// ranks, for example. Writes the results to `out` on all ranks.
+/// Runs a call on arrays whose reduced axis is cut into blocks, one per rank: rows whose columns are spread
+/// over ranks, for example. Writes the results on all ranks.
 ///
 /// All ranks have the same number of results; the elements per result (layout.n, or the lengths of the
 /// segments) may differ. Each result has the bits of the same reduction of its undivided elements. The
 /// messages carry one partial per result: of few elements they are about as long as the elements.
 /// @throws Error as for one vector.
-void reduce(const Method& method, Values x, Layout layout, Results out, MPI_Comm comm, Options options = {});
+void run(const Call& call, MPI_Comm comm);
+/// Reduces x, in the given layout, into `out`, as `run`.
+inline void reduce(const Method& method, Values x, Layout layout, Results out, MPI_Comm comm,
+                   Options options = {}) {
+  run({.method = &method, .x = x, .layout = layout, .out = out, .options = options}, comm);
+}
 /// Reduces two inputs of the same format and size, as for one input.
-void reduce(const Method& method, Values x, Values y, Layout layout, Results out, MPI_Comm comm,
-            Options options = {});
+inline void reduce(const Method& method, Values x, Values y, Layout layout, Results out, MPI_Comm comm,
+                   Options options = {}) {
+  run({.method = &method, .x = x, .y = y, .layout = layout, .out = out, .options = options}, comm);
+}
 
 /// Reduces a vector of which `fill` adds the next `size` elements, those of this rank, to a partial: portions
 /// of a file, for example. Writes the result to `out` on all ranks.
@@ -79,19 +90,23 @@ void reduce(const Method& method, std::uint64_t size, const std::function<void(P
 /// Complexity: an all-to-all and an all-gather, so each rank sends 2·(P - 1)/P of a vector, as in a ring, and
 /// reduces n / P results. Uses a buffer of at most 2^24 elements per input.
 /// @throws Error on all ranks if an argument of any rank is invalid, or if a sum overflows options.grid.
-void all_reduce(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {});
-/// Reduces two inputs per rank element by element, as for one input.
 void all_reduce(const Method& method, Values x, Values y, Results out, MPI_Comm comm, Options options = {});
+/// Reduces one input per rank.
+inline void all_reduce(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {}) {
+  all_reduce(method, x, {}, out, comm, options);
+}
 
 /// Reduces the vectors of all ranks element by element, as all_reduce, and leaves each rank with a block of
 /// the results: rank r has as many as its `out` takes, after those of the ranks before it. Together the
 /// blocks have n results. `out` overlaps no element of an input. Uses two buffers of at most 2^24 elements
 /// per input.
 /// @throws Error as all_reduce does, and if the blocks have not n results.
-void reduce_scatter(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {});
-/// Reduces two inputs per rank, as for one input.
 void reduce_scatter(const Method& method, Values x, Values y, Results out, MPI_Comm comm,
                     Options options = {});
+/// Reduces one input per rank.
+inline void reduce_scatter(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {}) {
+  reduce_scatter(method, x, {}, out, comm, options);
+}
 
 // --- states in MPI's own collectives -----------------------------------------------------------------------
 

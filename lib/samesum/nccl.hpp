@@ -89,7 +89,7 @@ class Plan {
   /// Enqueues a call on x, which has the format and the number of elements of the plan.
   /// @throws std::invalid_argument if an argument is invalid.
   /// @throws Error and gpu::Error, which name the call that failed.
-  void enqueue(Values x, Results out, cudaStream_t stream = nullptr);
+  void enqueue(Values x, Results out, cudaStream_t stream = nullptr) { enqueue(x, {}, out, stream); }
   /// Enqueues a call on two inputs of the same format and size, as for one input.
   void enqueue(Values x, Values y, Results out, cudaStream_t stream = nullptr);
 
@@ -111,29 +111,35 @@ class Plan {
 /// Plan::reduce.
 /// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
 ///   invalid.
-void reduce(const Method& method, Values block, Results out, ncclComm_t comm, cudaStream_t stream = nullptr,
-            Options options = {});
-/// Reduces two inputs of the same format and size, for example to their dot product, as for one input.
 void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
             cudaStream_t stream = nullptr, Options options = {});
+/// Reduces one input.
+inline void reduce(const Method& method, Values x, Results out, ncclComm_t comm,
+                   cudaStream_t stream = nullptr, Options options = {}) {
+  reduce(method, x, Values{}, out, comm, stream, options);
+}
 
 /// Reduces the vectors of all ranks element by element, as Plan::all_reduce.
 /// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
 ///   invalid.
-void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream = nullptr,
-                Options options = {});
-/// Reduces two inputs per rank element by element, as for one input.
 void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
                 cudaStream_t stream = nullptr, Options options = {});
+/// Reduces one input.
+inline void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm,
+                       cudaStream_t stream = nullptr, Options options = {}) {
+  all_reduce(method, x, Values{}, out, comm, stream, options);
+}
 
 /// Reduces the vectors of all ranks element by element, and leaves each rank with a block of the results: as
 /// many as its `out` takes, as Plan::reduce_scatter.
 /// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
 ///   invalid.
-void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm,
-                    cudaStream_t stream = nullptr, Options options = {});
-/// Reduces two inputs per rank, as for one input.
 void reduce_scatter(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
                     cudaStream_t stream = nullptr, Options options = {});
+/// Reduces one input.
+inline void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm,
+                           cudaStream_t stream = nullptr, Options options = {}) {
+  reduce_scatter(method, x, Values{}, out, comm, stream, options);
+}
 
 }  // namespace samesum::nccl

@@ -3,7 +3,7 @@
 
 #include "samesum/backend/cuda/batch.cuh"
 #include "samesum/backend/cuda/check.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/reducer.hpp"
 
 namespace samesum::gpu {

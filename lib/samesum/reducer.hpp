@@ -9,9 +9,9 @@
 
 #include "samesum/backend/cpu/batch.hpp"
 #include "samesum/base/environment.hpp"
-#include "samesum/catalogue/method.hpp"
-#include "samesum/operation/layout.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/call.hpp"
+#include "samesum/call/layout.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum {

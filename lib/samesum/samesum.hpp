@@ -76,19 +76,21 @@ template <class T> struct RunResults {
 /// @throws std::invalid_argument if x and keys differ in size, and as segments_of and reduce with segments
 /// do.
 template <class T>
-RunResults<T> reduce_by_key(const Method& method, Values x, Keys keys, Options options = {}) {
-  KeySegments runs = segments_of(keys, x);
-  std::vector<T> results(runs.keys.size() * static_cast<std::size_t>(method.results));
-  reduce(method, x, Layout::segments(runs.offsets.data(), runs.keys.size()), std::span{results}, options);
-  return {std::move(runs.keys), std::move(results)};
-}
-/// Reduces two inputs of the same format and size, for example to dot products, as for one input.
-template <class T>
 RunResults<T> reduce_by_key(const Method& method, Values x, Values y, Keys keys, Options options = {}) {
   KeySegments runs = segments_of(keys, x);
   std::vector<T> results(runs.keys.size() * static_cast<std::size_t>(method.results));
-  reduce(method, x, y, Layout::segments(runs.offsets.data(), runs.keys.size()), std::span{results}, options);
+  run({.method = &method,
+       .x = x,
+       .y = y,
+       .layout = Layout::segments(runs.offsets.data(), runs.keys.size()),
+       .out = std::span{results},
+       .options = options});
   return {std::move(runs.keys), std::move(results)};
+}
+/// Reduces one input.
+template <class T>
+RunResults<T> reduce_by_key(const Method& method, Values x, Keys keys, Options options = {}) {
+  return reduce_by_key<T>(method, x, {}, keys, options);
 }
 
 /// Returns the exact state of all elements of x. States can be merged in any order, serialised, and rounded
@@ -105,7 +107,8 @@ struct Estimate {
   double magnitudes;  ///< Σ|x|, for dot Σ|xy|, rounded up
 };
 
-/// Returns the bits that the method `name` returns for x, and a bound on their error computed from the data.
+/// Returns the bits that the method `name` returns for x, or for x and y, and a bound on their error computed
+/// from the data.
 ///
 /// For plain sums the bound is u·Σ|partial sum| over the nodes of the tree (Higham, Accuracy and Stability,
 /// §4.2, eq. 4.3), or the a-priori bound if that is smaller. For other methods it is the a-priori bound
@@ -113,8 +116,8 @@ struct Estimate {
 /// other operations take a second pass for the bound. x must be in host memory.
 /// @throws std::invalid_argument as `reduce` does, and for methods with the promise `none`, which have no
 ///   fixed tree.
-Estimate estimate(Values x, std::string_view name);
-/// Returns the bits and the error bound of a method for two inputs, as for one input.
 Estimate estimate(Values x, Values y, std::string_view name);
+/// Returns the bits and the error bound of a method for one input.
+inline Estimate estimate(Values x, std::string_view name) { return estimate(x, {}, name); }
 
 }  // namespace samesum

@@ -49,16 +49,19 @@ Outcome on_gpu(const Method& m, const Array& x, const Keys& keys, std::size_t bi
   const auto place = copied(keys.data, keys.size * bytes_of(keys.format)),
              to = copied(out.data(), out.size()), status = device_memory(sizeof(KeyStatus));
   const Results written{m.returns_index ? nullptr : m.format, to.get() + guard, results};
-  gpu::Launch launch{call_of(values.values(), Keys{keys.format, place.get(), keys.size},
-                             Layout::axis(1, keys.size, inner), written, options),
-                     nullptr, 0, the_caller().stream()};
-  launch.bins = bins;
+  gpu::Launch launch{.call = normalised({.method = &m,
+                                         .x = values.values(),
+                                         .keys = {keys.format, place.get(), keys.size},
+                                         .layout = Layout::axis(1, keys.size, inner),
+                                         .out = written,
+                                         .options = options}),
+                     .stream = the_caller().stream()};
   launch.key_schedule = schedule;
   launch.status = reinterpret_cast<KeyStatus*>(status.get());
-  succeed(gpu::enqueue_method(m, launch));
+  succeed(gpu::enqueue(launch));
   const auto workspace = device_memory(launch.bytes);
   launch.workspace = workspace.get();
-  succeed(gpu::enqueue_method(m, launch));
+  succeed(gpu::enqueue(launch));
   succeed(cudaStreamSynchronize(the_caller().stream()));
   const std::vector<std::byte> before = out;
   succeed(cudaMemcpy(out.data(), to.get(), out.size(), cudaMemcpyDeviceToHost));

@@ -86,7 +86,7 @@ struct EntryPoint {
 
 const EntryPoint entry_points[] = {
     {"reduce",
-     {"prepare", "reduce"},
+     {"enqueue", "prepare", "reduce", "run", "workspace_size"},
      [](Device& device, Text& out) {
        out << gpu::prepare(device.workspace(), std::size_t{1} << 20);
        for (const Method& m : methods())
@@ -97,6 +97,13 @@ const EntryPoint entry_points[] = {
            const Layout batch = Layout::rows(rows, columns);
            const Layout layout = m.accepts(*x.format, batch) ? batch : Layout::vector(n);
            std::size_t bytes = 0;
+           out << gpu::workspace_size({.method = &m,
+                                       .x = x,
+                                       .y = m.inputs == 2 ? x : Values{},
+                                       .layout = layout,
+                                       .out = device.results(m, *x.format, layout)},
+                                      bytes)
+               << bytes;
            for (void* workspace : {static_cast<void*>(nullptr), device.workspace()}) {
              const Results to = device.results(m, *x.format, layout);
              out << (m.inputs == 2 ? gpu::reduce(m, workspace, bytes, x, x, layout, to)

@@ -213,7 +213,7 @@ TEST(AKeptWorkspace, IsPreparedAgainAfterACallThatFailedMidway) {
 bool fails_midway = false;
 /// Sums, or sums, spoils the header of the workspace and fails.
 cudaError_t sum_or_fail(gpu::Launch& launch) {
-  Code::of(gpu::find("tree/plain/fp32")).run_vector[launch.input->index](launch);
+  Code::of(gpu::find("tree/plain/fp32")).device.vector[launch.call.x.format->index](launch);
   if (launch.error != cudaSuccess || launch.workspace == nullptr || !fails_midway) return launch.error;
   succeed(cudaMemsetAsync(launch.workspace, 0x5a, gpu::header_bytes, launch.stream));
   return cudaErrorLaunchFailure;
@@ -222,7 +222,7 @@ cudaError_t sum_or_fail(gpu::Launch& launch) {
 TEST(AJobOnTheGpu, GivesTheRightBitsAfterARunThatFailedMidway) {
   SAMESUM_NEEDS_GPU();
   Entry entry = describe<Sum, CoarsenedTree, Plain, fp32>("cuda");
-  entry.code.run_vector[Formats::index_of<fp32>()] = gpu::run_launch<sum_or_fail>;
+  entry.code.device.vector[Formats::index_of<fp32>()] = gpu::run_launch<sum_or_fail>;
   MethodTable table;
   table.add({entry}, backend<"cuda">());
   const Array x{format_info<fp32>(), wide(1'000'000, 10, 12)};

@@ -17,14 +17,14 @@ template <class Order, template <class> class A, class F> struct Instance {
   using State = A<Scalar<F>>;
   using LastBlockMerge = gpu::LastBlockMerge<State>;
 
-  static cudaError_t launch(gpu::Launch& call) {
-    const auto leaves_of_block = static_cast<std::size_t>(call.threads / gpu::warp);
-    const std::size_t blocks = (Shape::leaves(call.layout.n) - 1) / leaves_of_block + 1;
-    return gpu::launch(gpu::sum_leaves<Shape, A, F, F, LastBlockMerge>, blocks, call.threads, call.stream,
-                       static_cast<const F*>(call.x), call.layout.n,
-                       LastBlockMerge{static_cast<gpu::Header*>(call.workspace)->arrived.data(),
-                                      static_cast<State*>(gpu::states(call.workspace))},
-                       Destination{call.out});
+  static cudaError_t launch(gpu::Launch& work) {
+    const auto leaves_of_block = static_cast<std::size_t>(work.threads / gpu::warp);
+    const std::size_t blocks = (Shape::leaves(work.call.layout.n) - 1) / leaves_of_block + 1;
+    return gpu::launch(gpu::sum_leaves<Shape, A, F, F, LastBlockMerge>, blocks, work.threads, work.stream,
+                       static_cast<const F*>(work.call.x.data), work.call.layout.n,
+                       LastBlockMerge{static_cast<gpu::Header*>(work.workspace)->arrived.data(),
+                                      static_cast<State*>(gpu::states(work.workspace))},
+                       Destination{work.call.out.data});
   }
 };
 

@@ -94,14 +94,17 @@ class BothSides {
   void run(void* out, ScanSchedule form, bool exclusive, std::size_t row_stride) const {
     Layout layout = layout_;
     if (offsets_) layout.offsets = reinterpret_cast<const std::uint64_t*>(offsets_.get());
-    gpu::Launch launch{
-        call_of(there_.values(), nullptr, layout, results(out, row_stride), {.exclusive = exclusive})};
+    gpu::Launch launch{normalised({.method = &m_,
+                                   .x = there_.values(),
+                                   .layout = layout,
+                                   .out = results(out, row_stride),
+                                   .options = {.exclusive = exclusive}})};
     launch.scan = form;
-    succeed(gpu::enqueue_method(m_, launch));  // only sets the size of the workspace
+    succeed(gpu::enqueue(launch));  // only sets the size of the workspace
     const auto workspace = device_memory(launch.bytes);
     succeed(cudaMemset(workspace.get(), 0xa5, launch.bytes));  // a scan needs no prepared workspace
     launch.workspace = workspace.get();
-    succeed(gpu::enqueue_method(m_, launch));
+    succeed(gpu::enqueue(launch));
     succeed(cudaDeviceSynchronize());
   }
 

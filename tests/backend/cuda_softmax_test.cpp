@@ -35,11 +35,12 @@ class TableOnGpu {
 
 cudaError_t run(const Method& v, const TableOnGpu& x, const TableOnGpu& y, SoftmaxSchedule schedule) {
   static std::byte workspace[16];
-  gpu::Launch launch{call_of(x.values(), nullptr, x.layout(), y.results(), {}), workspace,
-                     gpu::size_if_none_needed};
-  launch.schedule = schedule;
-  Code::of(v).backend->enqueue(v, launch);
-  return launch.error;
+  gpu::Launch launch{
+      .call = normalised({.method = &v, .x = x.values(), .layout = x.layout(), .out = y.results()}),
+      .workspace = workspace,
+      .bytes = gpu::size_if_none_needed,
+      .schedule = schedule};
+  return gpu::enqueue(launch);
 }
 
 std::vector<std::uint32_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule schedule, Place place = {}) {

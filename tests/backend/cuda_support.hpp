@@ -72,20 +72,22 @@ class Caller {
   cudaStream_t stream() const { return stream_; }
 
   /// Enqueues one sum; `result` returns it.
-  void start(Code::Run run, Values x, LaunchShape shape = {}) {
+  void start(Functions<gpu::Launch>::Run run, const Method* m, const FormatInfo& format, Values x,
+             LaunchShape shape = {}) {
     ASSERT_NE(run, nullptr);
-    gpu::Launch launch{call_of(x, nullptr, Layout::vector(x.size), {x.format, out_.get(), 1}, {}),
-                       workspace_.get(),
-                       bytes,
-                       stream_,
-                       shape.blocks,
-                       shape.threads};
+    gpu::Launch launch{
+        .call = {.method = m, .x = x, .layout = Layout::vector(x.size), .out = {&format, out_.get(), 1}},
+        .workspace = workspace_.get(),
+        .bytes = bytes,
+        .stream = stream_,
+        .blocks = shape.blocks,
+        .threads = shape.threads};
     run(launch);
     ASSERT_EQ(launch.error, cudaSuccess) << "n = " << x.size << ": " << cudaGetErrorString(launch.error);
   }
   void start(const Method& m, Values x, LaunchShape shape = {}) {
     SCOPED_TRACE(m.name);
-    start(run_of(m, x), x, shape);
+    start(Code::of(m).device.vector[x.format->index], &m, *m.format, x, shape);
   }
   Number result(const FormatInfo& format) {
     std::uint64_t bits = 0;
@@ -93,22 +95,18 @@ class Caller {
     succeed(cudaStreamSynchronize(stream_));
     return {&format, bits};
   }
-  Number sum(Code::Run run, const FormatInfo& format, Values x, LaunchShape shape = {}) {
+  Number sum(Functions<gpu::Launch>::Run run, const FormatInfo& format, Values x, LaunchShape shape = {}) {
     succeed(cudaMemsetAsync(out_.get(), 0xa5, 8, stream_));  // to detect a missing write
-    start(run, x, shape);
+    start(run, nullptr, format, x, shape);
     return result(format);
   }
   Number sum(const Method& m, Values x, LaunchShape shape = {}) {
-    SCOPED_TRACE(m.name);
-    return sum(run_of(m, x), *m.format, x, shape);
+    succeed(cudaMemsetAsync(out_.get(), 0xa5, 8, stream_));
+    start(m, x, shape);
+    return result(*m.format);
   }
 
  private:
-  static Code::Run run_of(const Method& m, const Values& x) {
-    const Code& code = Code::of(m);
-    return code.run_vector[x.format->index] ? code.run_vector[x.format->index] : code.run[x.format->index];
-  }
-
   static constexpr std::size_t bytes = std::size_t{64} << 20;
   std::shared_ptr<std::byte> workspace_ = device_memory(bytes), out_ = device_memory(8);
   cudaStream_t stream_ = nullptr;

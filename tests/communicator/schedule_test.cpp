@@ -36,9 +36,8 @@ std::vector<std::byte> states_of(const Method& m, const Inputs& in, const Schedu
   const PartialForm& form = form_of(m);
   std::vector<std::byte> all(s.subtrees.size() * s.states_per_rank * form.state_bytes);
   const Values x = in.x.values(), y = in.y.values();
-  Call call = call_of(x, m.inputs == 2 ? &y : nullptr, Layout::vector(in.n), {nullptr, nullptr, 0},
-                      with_grid(m, {.threads = 1}));
-  const auto input = Code::of(m).backend->partial_input(m, call);
+  const auto input = Code::of(m).backend->partial_input(
+      call_for_state(m, x, m.inputs == 2 ? y : Values{}, with_grid(m, {.threads = 1})));
   for (std::size_t r = 0; r < s.subtrees.size(); ++r)
     for (std::size_t i = 0; i < s.subtrees[r].size(); ++i) {
       const PartialInput::Subtree subtree{s.subtrees[r][i].first, s.subtrees[r][i].count};

@@ -51,17 +51,19 @@ std::vector<double> numbers(const std::vector<std::byte>& bytes) {
 }
 
 /// Whether the bench finds the bits of a method right in which `run` replaces the code.
-std::optional<bool> verified_with(const Cell& c, const std::string& name, Code::Run run) {
+std::optional<bool> verified_with(const Cell& c, const std::string& name, Functions<HostRun>::Run run) {
   Method m = find(name);
   Code code = Code::of(m);
-  code.run.fill(run);
+  code.host.any.fill(run);
+  code.host.vector.fill(run);
   code.run_by(m);
   return Bench{c, 3, c.elements()}.measure(c, {&m}, 1).at(0).verified;
 }
 
-template <const char* name> void run_code_of(Call& call) {
-  const Method& m = find(name);
-  Code::of(m).backend->enqueue(m, call);
+template <const char* name> void run_code_of(HostRun& work) {
+  HostRun other = work;
+  other.call.method = &find(name);
+  Code::of(*other.call.method).host.run(other.call, other);
 }
 
 // --- scans ----------------------------------------------------------------------------------------------
@@ -148,9 +150,9 @@ TEST(ABench, MeasuresFixedPointWithAndWithoutAGrid) {
 constexpr char serial_by_key[] = "scatter_add/serial/plain/fp32@cpu",
                exact_by_key[] = "scatter_add/exact/fp32@cpu";
 
-void exact_but_for_the_last(Call& call) {
-  run_code_of<exact_by_key>(call);
-  static_cast<float*>(call.out)[call.bins * call.layout.inner - 1] += 1;
+void exact_but_for_the_last(HostRun& work) {
+  run_code_of<exact_by_key>(work);
+  static_cast<float*>(work.call.out.data)[work.call.out.size - 1] += 1;
 }
 
 TEST(TimedBitsByKey, AreComparedForAllResults) {

@@ -245,8 +245,8 @@ TEST(StandardInput, IsDecompressedIfGzipCompressedIt) {
   EXPECT_THAT(read(gzip("1 2\n3")), ElementsAreArray({1, 2, 3}));
   EXPECT_THAT(read(gzip("1 2\n") + gzip("") + gzip("3")), ElementsAreArray({1, 2, 3}));
   EXPECT_THAT(read(gzip("")), IsEmpty());
-  for (std::size_t size = 32740; size < 32750;
-       ++size)  // the first stream ends at the end of a block of 32 KiB
+  // Of one of these files, the first stream ends with a block of 32 KiB.
+  for (std::size_t size = 32740; size < 32750; ++size)
     EXPECT_THAT(read(gzip(std::string(size, ' ') + '1') + gzip(" 2")), ElementsAreArray({1, 2})) << size;
   EXPECT_THAT(read(gzip(array)), ElementsAreArray({1.0, 2.5}));
   EXPECT_THAT(read(gzip(zip({{"a.npy", array}}))), ElementsAreArray({1.0, 2.5}));

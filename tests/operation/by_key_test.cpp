@@ -247,7 +247,7 @@ TEST(ACallByKey, NamesTheBadArgument) {
               HasSubstr("out has room for 8 numbers; it needs 3 for each key"));
   EXPECT_THAT(refused(x, {KeyFormat::uint32, nullptr, 12}, Layout::vector(12), results),
               HasSubstr("keys is null but has 12 elements"));
-  EXPECT_THAT(refused(x, {static_cast<KeyFormat>(3), memory.data(), 12}, Layout::vector(12), results),
+  EXPECT_THAT(refused(x, {static_cast<KeyFormat>(4), memory.data(), 12}, Layout::vector(12), results),
               HasSubstr("keys have an unknown format"));
   EXPECT_THAT(refused(x, {KeyFormat::int64, reinterpret_cast<std::byte*>(memory.data()) + 4, 3},
                       Layout::vector(3), results),

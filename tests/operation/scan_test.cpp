@@ -5,7 +5,7 @@
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
 #include "samesum/accumulator/fixed_point.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 namespace samesum {
 namespace {

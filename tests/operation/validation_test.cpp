@@ -1,5 +1,5 @@
 /// Arguments are checked before anything is read or written.
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 #include <algorithm>
 #include <filesystem>

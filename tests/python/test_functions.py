@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import samesum
 from samesum import _core
 from samesum._arrays import DTYPES, FORMATS
+from samesum._calls import run_call
 
 FLOATS = ["float16", "float32", "float64"]
 NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
@@ -49,8 +50,8 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
         dtype = np.int64 if m.returns_index else x.dtype if m.keeps_format else NUMPY[m.format]
         expected = np.empty(count, dtype)
         layout = (1, x.size, 1, x.size, 1)
-        _core.reduce(
-            m, format, x.ctypes.data, y.ctypes.data, x.size, layout, expected.ctypes.data, count, 0, -1, 0, 1, 0.0, None
+        run_call(
+            m, format, x.ctypes.data, x.size, layout, expected.ctypes.data, count, -1, 0, y=y.ctypes.data, threads=1
         )
         if m.operation == "dot":
             result = samesum.dot(x, y, method=m.name)

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import samesum._states
 from samesum import _core
+from samesum._calls import run_call
 from samesum._states import Exact, Partial
 
 np = pytest.importorskip("numpy")
@@ -375,8 +376,8 @@ def undivided(m: Any, x: Any, y: Any, ddof: float) -> Any:
     format = {np.dtype(dtype_of(f)): f for f in ("fp16", "bf16", "fp32", "fp64")}[x.dtype]
     n = x.size
     second = y.ctypes.data if m.inputs == 2 else 0
-    _core.reduce(
-        m, format, x.ctypes.data, second, n, (1, n, 1, n, 1), out.ctypes.data, m.results, 0, -1, 0, 0, ddof, None
+    run_call(
+        m, format, x.ctypes.data, n, (1, n, 1, n, 1), out.ctypes.data, m.results, -1, 0, y=second, ddof=ddof
     )
     if m.returns_index:
         return int(out[0])

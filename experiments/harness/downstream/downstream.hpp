@@ -12,7 +12,7 @@
 
 #include "harness/digest.hpp"
 #include "harness/input.hpp"
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum::harness {
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import _core
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, check_grid, check_threads, method_of, whole_number
+from ._calls import Method, check_grid, check_threads, method_of, run_call, whole_number
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
+from ._layout import Layout
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
@@ -41,9 +41,11 @@ def run_by_key(
     format, address = method.format, 0
     if values is not None:
         format, address = format_of(values[1].dtype), values[0].view(values[1]).address
-    _core.reduce_by_key(
-        method, format, address, dtype_name(keys[1].dtype), read.address, keys[1].shape[0], inner, out.address,
-        math.prod(result[1].shape), out.device, out.stream, threads, grid, combine,
+    n = keys[1].shape[0]
+    run_call(
+        method, format, address, n * inner, Layout(1, n, inner, n * inner, inner), out.address,
+        math.prod(result[1].shape), out.device, out.stream, key_format=dtype_name(keys[1].dtype), keys=read.address,
+        threads=threads, grid=grid, combine=combine,
     )  # fmt: skip
 
 
@@ -361,9 +363,10 @@ def reduce_by_key(
         has_two_streams = of_keys.view(offsets).stream != place.stream
         if has_two_streams:
             of_keys.wait(offsets)
-        _core.reduce_segments(
-            chosen, format_of(rows.dtype), first.address, library.view(columns[-1]).address, inner * n,
-            of_keys.view(offsets).address, inner * runs, place.address, place.device, place.stream, threads, ddof, grid,
+        run_call(
+            chosen, format_of(rows.dtype), first.address, inner * n, Layout(inner * runs, 0, 1, 0, 1), place.address,
+            inner * runs * chosen.results, place.device, place.stream, y=library.view(columns[-1]).address,
+            offsets=of_keys.view(offsets).address, threads=threads, ddof=ddof, grid=grid,
         )  # fmt: skip
         if has_two_streams or isinstance(library_of(keys), Converted) or isinstance(library_of(values), Converted):
             library.wait(result)  # owners of the memory do not know of the reading stream

@@ -77,25 +77,25 @@ def run(
     method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int,
     threads: int, ddof: float, grid: int | None = None,
 ) -> None:
-    """Runs one call; splits it if the method reduces single vectors only."""
-    if method.backend == "cuda" and layout.results > 1 and not _core.accepts_layout(method, format, layout):
-        # The caller has made all vectors contiguous.
-        size, result = _core.format_bytes[format], _result_bytes(method)
-        for r in range(layout.outer):
-            step = r * layout.outer_stride * size
-            one = x._replace(address=x.address + step)
-            other = y and y._replace(address=y.address + step)
-            to = out._replace(address=out.address + r * result)
-            run(method, format, one, other, vector(layout.n), to, method.results, 0, threads, ddof, grid)
-        return
-    _core.reduce(
-        method, format, x.address, y.address if y else 0, layout.extent, layout,
-        out.address, out_size, out_stride, x.device, x.stream, threads, ddof, grid,
+    """Runs one call. If the method reduces single vectors only, they are contiguous."""
+    run_call(
+        method, format, x.address, layout.extent, layout, out.address, out_size, x.device, x.stream,
+        y=y.address if y else 0, out_stride=out_stride, threads=threads, ddof=ddof, grid=grid,
     )  # fmt: skip
 
 
-def _result_bytes(method: Method) -> int:
-    return 8 if method.returns_index else _core.format_bytes[method.format] * method.results
+def run_call(
+    method: Method, format: str, x: int, size: int, layout: Layout, out: int, out_size: int, device: int, stream: int,
+    *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0, threads: int = 0,
+    ddof: float = 0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
+) -> None:  # fmt: skip
+    """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
+    `size` is the number of elements per input.
+    """
+    _core.run(
+        method, format, x, y, size, key_format, keys, layout, offsets, out, out_size, out_stride, device, stream,
+        threads, ddof, exclusive, grid, combine,
+    )  # fmt: skip
 
 
 def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:

@@ -122,9 +122,10 @@ def absent() -> dict[str, str]: ...
 def find(name: str, operation: str, format: str, backend: str, /) -> Method: ...
 def default_method(operation: str, format: str, backend: str, /) -> Method | None: ...
 def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
-def reduce(
-    method: Method, format: str, x: int, y: int, size: int, layout: Sequence[int], out: int, out_size: int,
-    out_stride: int, device: int, stream: int, threads: int, ddof: float, grid: int | None, /,
+def run(
+    method: Method, format: str, x: int, y: int, size: int, key_format: str, keys: int, layout: Sequence[int],
+    offsets: int, out: int, out_size: int, out_stride: int, device: int, stream: int, threads: int, ddof: float,
+    exclusive: bool, grid: int | None, combine: bool, /,
 ) -> None: ...  # fmt: skip
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(
@@ -144,19 +145,6 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
-def scan(
-    method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, device: int,
-    stream: int, threads: int, exclusive: bool, grid: int | None, /,
-) -> None: ...  # fmt: skip
-def reduce_by_key(
-    method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,
-    device: int, stream: int, threads: int, grid: int | None, combine: bool, /,
-) -> None: ...  # fmt: skip
-def reduce_segments(
-    method: Method, format: str, x: int, y: int, size: int, offsets: int, count: int, out: int, device: int,
-    stream: int,
-    threads: int, ddof: float, grid: int | None, /,
-) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 

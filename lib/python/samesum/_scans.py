@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, _delivered, _result_array, check_grid, check_threads, method_of
+from ._calls import Method, _delivered, _result_array, check_grid, check_threads, method_of, run_call
 from ._layout import Layout, normalised_axes
 from . import _core
 
@@ -89,9 +89,9 @@ def scan_array(
     if layout.results and n:
         first = library.view(result).address + skipped * _core.format_bytes[method.format]
         view = library.view(a)
-        _core.scan(
-            method, format, view.address, layout, first, math.prod(whole) - skipped, stride, view.device, view.stream,
-            threads, exclusive, grid,
+        run_call(
+            method, format, view.address, layout.results * n, layout, first, math.prod(whole) - skipped, view.device,
+            view.stream, out_stride=stride, threads=threads, exclusive=exclusive, grid=grid,
         )  # fmt: skip
     return result
 

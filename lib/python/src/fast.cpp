@@ -115,8 +115,12 @@ void run(const Arguments& call, const Found& found, const Array& a, void* out) {
   const std::size_t count =
       method.has_result_per_element ? a.x.size : layout.results() * static_cast<std::size_t>(method.results);
   const Results results{method.result_format(*a.x.format), out, count};
-  const View view{method, a.x, nullptr, layout, results, {call.threads, call.ddof}};
-  const auto reduce = [&] { a.place.device < 0 ? reduce_on_host(view) : reduce_on_gpu(view, a.place); };
+  const Call view{.method = &method,
+                  .x = a.x,
+                  .layout = layout,
+                  .out = results,
+                  .options = {.threads = call.threads, .ddof = call.ddof}};
+  const auto reduce = [&] { run_at(view, a.place); };
   if (a.place.device < 0 && a.x.size <= few) return reduce();
   const nb::gil_scoped_release released;
   reduce();

@@ -1,32 +1,26 @@
 /// A call from an extension module that is compiled apart from the library, such as _jax. Such modules share
-/// the one copy of the library in _core, and pass only plain types.
+/// the one copy of the library in _core.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "samesum/call/call.hpp"
+
 namespace samesum::python {
 
-/// Reduces `rows` contiguous rows of n elements by a method. Results lie without gaps.
-struct ForeignCall {
-  std::string_view method;  ///< name; without a backend, that of the device
-  std::string_view format;  ///< of the elements
-  const void* x;
-  const void* y;  ///< nullptr for one input
-  std::size_t rows, n;
-  std::string_view out_format;  ///< empty for std::int64_t
-  void* out;
-  std::size_t out_size;
-  int threads;
-  double ddof;
-  int device;  ///< -1: host memory
-  void* stream;
+/// Where a call runs: in host memory, or in a stream of a GPU.
+struct Place {
+  int device = -1;  ///< -1: host memory
+  std::uintptr_t stream = 0;
 };
 
-/// Runs a call in host memory, or enqueues it in a stream. Sets `error` to a message if that is impossible.
-/// The caller need not hold the GIL.
-using RunForeignCall = void (*)(const ForeignCall& call, std::string& error) noexcept;
+/// Runs a call in host memory, or enqueues it in a stream. `method` is the name of its method; without a
+/// backend, it is that of the place. Sets `error` to a message if that is impossible. The caller need not
+/// hold the GIL.
+using RunForeignCall = void (*)(std::string_view method, const Call& call, Place place,
+                                std::string& error) noexcept;
 
 /// Name of the capsule in _core that holds a RunForeignCall.
 inline constexpr const char* foreign_capsule = "samesum._core.run_foreign_call";

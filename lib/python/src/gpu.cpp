@@ -68,31 +68,6 @@ Workspaces& workspaces() {
   return all;
 }
 
-/// What a call enqueues: `status` is where it reports on its keys, if it has any.
-struct Enqueued {
-  const View& view;
-  gpu::KeyStatus* status;
-};
-
-cudaError_t enqueue(const Enqueued& call, void* workspace, std::size_t& bytes, cudaStream_t stream) {
-  const View& c = call.view;
-  if (c.keys)
-    return gpu::reduce(c.method, workspace, bytes, c.x, *c.keys, c.layout, c.out, call.status, stream,
-                       c.options);
-  return c.y ? gpu::reduce(c.method, workspace, bytes, c.x, *c.y, c.layout, c.out, stream, c.options)
-             : gpu::reduce(c.method, workspace, bytes, c.x, c.layout, c.out, stream, c.options);
-}
-
-void enqueue_with_pool(const Enqueued& call, cudaStream_t stream) {
-  const View& c = call.view;
-  if (c.keys)
-    gpu::reduce(c.method, c.x, *c.keys, c.layout, c.out, call.status, stream, nullptr, c.options);
-  else if (c.y)
-    gpu::reduce(c.method, c.x, *c.y, c.layout, c.out, stream, nullptr, c.options);
-  else
-    gpu::reduce(c.method, c.x, c.layout, c.out, stream, nullptr, c.options);
-}
-
 /// Replaces the workspace by one of at least `bytes` bytes, in stream order.
 void grow(gpu::KeptWorkspace& workspace, std::size_t bytes, cudaStream_t stream) {
   const std::size_t size = std::max(2 * workspace.bytes(), bytes);
@@ -131,58 +106,53 @@ void fetch(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
 }
 
 /// Waits for a call with keys, and throws what it reports.
-void require_success(const View& call, const void* status, cudaStream_t stream) {
+void require_success(const Call& call, const void* status, cudaStream_t stream) {
   gpu::KeyStatus found;
   fetch(&found, status, sizeof found, stream);
   if (found.first_bad_key != no_bad_key) {
-    const std::size_t place = found.first_bad_key, bytes = bytes_of(call.keys->format);
+    const std::size_t place = found.first_bad_key, bytes = bytes_of(call.keys.format);
     std::int64_t key = 0;
-    fetch(&key, static_cast<const std::byte*>(call.keys->data) + place * bytes, bytes, stream);
-    throw std::invalid_argument(
-        "samesum: " + call.method.name + ": " +
-        message_of_bad_key(place, key_at(call.keys->format, &key, 0), call.out.size / call.layout.inner));
+    fetch(&key, static_cast<const std::byte*>(call.keys.data) + place * bytes, bytes, stream);
+    refuse(*call.method, message_of_bad_key(place, key_at(call.keys.format, &key, 0), bins(call)));
   }
-  if (found.overflowed != 0) refuse_grid(call.method, *call.options.grid);
+  if (found.overflowed != 0) refuse_grid(*call.method, *call.options.grid);
 }
 
-void enqueue_in_stream(const Enqueued& call, int device, cudaStream_t stream) {
+/// Enqueues a call, which reports on its keys, if it has any, to `status`.
+void enqueue_in_stream(const Call& call, int device, cudaStream_t stream, gpu::KeyStatus* status) {
   // A graph that is being captured may be replayed in another stream, so it gets memory of its own.
   Workspace* const workspace = is_captured(stream) ? nullptr : workspaces().of(device, stream);
-  if (!workspace) return enqueue_with_pool(call, stream);
   std::size_t bytes = 0;
   // A call that fails here fails in the other form with a message.
-  if (enqueue(call, nullptr, bytes, stream) != cudaSuccess) return enqueue_with_pool(call, stream);
+  if (!workspace || gpu::workspace_size(call, bytes) != cudaSuccess)
+    return gpu::run(call, stream, nullptr, status);
   const std::scoped_lock lock{workspace->enqueuing};
   if (bytes > workspace->kept.bytes()) grow(workspace->kept, bytes, stream);
   const auto in_workspace = [&](void* memory, std::size_t size) {
-    return enqueue(call, memory, size, stream);
+    return gpu::enqueue(call, memory, size, stream, status);
   };
-  if (workspace->kept.run(stream, in_workspace) != cudaSuccess) enqueue_with_pool(call, stream);
+  if (workspace->kept.run(stream, in_workspace) != cudaSuccess) gpu::run(call, stream, nullptr, status);
 }
 
 }  // namespace
 
-void reduce_on_gpu(const View& call, Place place) {
+void reduce_on_gpu(const Call& call, Place place) {
   const CurrentDevice current{place.device};
   const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
-  if (!call.keys) return enqueue_in_stream({call, nullptr}, place.device, stream);
+  if (!call.keys.is_given()) return enqueue_in_stream(call, place.device, stream, nullptr);
   if (is_captured(stream))
-    throw std::invalid_argument("samesum: " + call.method.name +
-                                ": a graph is being captured, and calls by key wait for the GPU, to check "
-                                "the keys; call it outside, or "
-                                "use gpu::reduce in C++, which does not wait");
+    refuse(
+        *call.method,
+        "a graph is being captured, and calls by key wait for the GPU, to check the keys; call it outside, "
+        "or use gpu::reduce in C++, which does not wait");
   const StreamMemory status{sizeof(gpu::KeyStatus), stream};
-  enqueue_in_stream({call, static_cast<gpu::KeyStatus*>(status.get())}, place.device, stream);
+  enqueue_in_stream(call, place.device, stream, static_cast<gpu::KeyStatus*>(status.get()));
   require_success(call, status.get(), stream);
 }
 
-void add_on_gpu(Partial& partial, Values x, const Values* y, Place place) {
+void add_on_gpu(Partial& partial, Values x, Values y, Place place) {
   const CurrentDevice current{place.device};
-  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
-  if (y)
-    gpu::add(partial, x, *y, stream);
-  else
-    gpu::add(partial, x, stream);
+  gpu::add(partial, x, y, reinterpret_cast<cudaStream_t>(place.stream));
 }
 
 Exact accumulate_on_gpu(Values x, Place place) {

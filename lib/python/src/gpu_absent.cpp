@@ -11,8 +11,8 @@ namespace {
 }
 }  // namespace
 
-void reduce_on_gpu(const View&, Place) { refuse(); }
-void add_on_gpu(Partial&, Values, const Values*, Place) { refuse(); }
+void reduce_on_gpu(const Call&, Place) { refuse(); }
+void add_on_gpu(Partial&, Values, Values, Place) { refuse(); }
 Exact accumulate_on_gpu(Values, Place) { refuse(); }
 void bind_gpu(nb::module_& m) { m.attr("has_cuda") = false; }
 

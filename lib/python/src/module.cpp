@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "samesum/base/environment.hpp"
-#include "samesum/base/promise.hpp"
+#include "samesum/call/promise.hpp"
 
 namespace samesum::python {
 
@@ -18,52 +18,29 @@ const FormatInfo& format_named(std::string_view name) {
 namespace {
 
 /// Runs a part of a call: `count` results from number `first` on, along `outer` or `inner`.
-void reduce_part(const View& call, std::size_t first, std::size_t count, bool along_outer) {
+void reduce_part(const Call& call, std::size_t first, std::size_t count, bool along_outer) {
   const Layout& all = call.layout;
-  Layout part = all;
-  (along_outer ? part.outer : part.inner) = count;
   const std::size_t skipped = first * (along_outer ? all.outer_stride : 1);
-  const auto from = [&](const Values& v) {
-    return Values{*v.format, static_cast<const std::byte*>(v.data) + skipped * v.format->bytes,
-                  v.size - skipped};
-  };
-  const FormatInfo* format = call.out.format;
-  const std::size_t bytes = format ? format->bytes : sizeof(std::int64_t);
-  const bool each = call.method.has_result_per_element;
-  const std::size_t stride = each ? call.out.stride_of(all) : along_outer ? all.inner : 1;
-  const std::size_t results = static_cast<std::size_t>(call.method.results);
+  Call part = call;
+  part.x = part_of(call.x, skipped, call.x.size - skipped);
+  part.y = part_of(call.y, skipped, call.x.size - skipped);
+  (along_outer ? part.layout.outer : part.layout.inner) = count;
+  const std::size_t bytes = call.out.format ? call.out.format->bytes : sizeof(std::int64_t);
+  const bool per_element = call.method->has_result_per_element;
+  const std::size_t stride = per_element ? call.out.stride_of(all) : along_outer ? all.inner : 1;
+  const std::size_t results = static_cast<std::size_t>(call.method->results);
   const std::size_t before = first * stride * results;
-  const Results out{format, static_cast<std::byte*>(call.out.data) + before * bytes,
-                    each ? call.out.size - before : count * (along_outer ? all.inner : 1) * results,
-                    call.out.row_stride};
-  if (call.y)
-    reduce(call.method, from(call.x), from(*call.y), part, out, call.options);
-  else
-    reduce(call.method, from(call.x), part, out, call.options);
-}
-
-void reduce_whole(const View& call) {
-  if (call.keys)
-    reduce(call.method, call.x, *call.keys, call.layout, call.out, call.options);
-  else if (call.y)
-    reduce(call.method, call.x, *call.y, call.layout, call.out, call.options);
-  else
-    reduce(call.method, call.x, call.layout, call.out, call.options);
+  part.out.data = static_cast<std::byte*>(call.out.data) + before * bytes;
+  part.out.size = per_element ? call.out.size - before : count * (along_outer ? all.inner : 1) * results;
+  run(part);
 }
 
 /// Reduces one long vector in chunks, with the bits of one call.
-void reduce_vector(const View& call) {
-  Partial partial{call.method, 0, call.options.grid};
-  const std::size_t bytes = call.x.format->bytes;
+void reduce_vector(const Call& call) {
+  Partial partial{*call.method, 0, call.options.grid};
   for (std::size_t i = 0; i < call.x.size; i += chunk) {
-    const auto part = [&](const Values& v) {
-      return Values{*v.format, static_cast<const std::byte*>(v.data) + i * bytes,
-                    std::min(chunk, v.size - i)};
-    };
-    if (call.y)
-      partial.add(part(call.x), part(*call.y), call.options);
-    else
-      partial.add(part(call.x), call.options);
+    const std::size_t n = std::min(chunk, call.x.size - i);
+    partial.add(part_of(call.x, i, n), part_of(call.y, i, n), call.options);
     check_signals();
   }
   partial.finish(call.out, call.options);
@@ -83,24 +60,43 @@ std::string facts(const Method& m) {
 
 }  // namespace
 
-void reduce_on_host(const View& call) {
+void reduce_on_host(const Call& call) {
   const Layout& l = call.layout;
+  if (call.keys.is_given() || l.offsets) return run(call);
   const std::size_t elements = l.results() * l.n;
-  const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method.has_result_per_element;
-  if (elements <= 2 * chunk) return reduce_whole(call);
+  const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method->has_result_per_element;
+  if (elements <= 2 * chunk) return run(call);
   // Without a grid, a sum in fixed point finds one from all elements.
-  const bool can_be_cut = call.method.promise >= Promise::everywhere &&
-                          (call.method.accumulator != "fixed_point" || call.options.grid);
+  const bool can_be_cut =
+      call.method->promise >= Promise::everywhere && (!call.method->takes_grid || call.options.grid);
   if (one && l.n == call.x.size && can_be_cut) return reduce_vector(call);
   const bool along_outer = l.outer > 1;
   const std::size_t all = along_outer ? l.outer : l.inner;
   // The elements between those of a column have results of their own.
-  const bool is_whole = call.method.has_result_per_element && !along_outer;
-  if (all <= 1 || elements / all == 0 || is_whole) return reduce_whole(call);
+  const bool is_whole = call.method->has_result_per_element && !along_outer;
+  if (all <= 1 || elements / all == 0 || is_whole) return run(call);
   const std::size_t step = std::max<std::size_t>(chunk / (elements / all), along_outer ? 1 : 64);
   for (std::size_t i = 0; i < all; i += step) {
     reduce_part(call, i, std::min(step, all - i), along_outer);
     check_signals();
+  }
+}
+
+void run_at(const Call& call, Place place) {
+  if (place.device < 0) return reduce_on_host(call);
+  const Layout& all = call.layout;
+  const bool is_whole = call.keys.is_given() || all.offsets || !call.method->accepts(*call.x.format) ||
+                        call.method->accepts(*call.x.format, all);
+  if (is_whole) return reduce_on_gpu(call, place);
+  // The method reduces single contiguous vectors only.
+  for (std::size_t row = 0; row < all.outer; ++row) {
+    Call one = call;
+    one.x = part_of(call.x, row * all.outer_stride, all.n);
+    one.y = part_of(call.y, row * all.outer_stride, all.n);
+    one.layout = Layout::vector(all.n);
+    one.out.data = static_cast<std::byte*>(call.out.data) + row * call.method->result_bytes();
+    one.out.size = static_cast<std::size_t>(call.method->results);
+    reduce_on_gpu(one, place);
   }
 }
 
@@ -162,80 +158,30 @@ NB_MODULE(_core, m) {
         [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
           return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
         });
-  m.def("reduce", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-                     std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out,
-                     std::size_t out_size, std::size_t out_stride, int device, std::uintptr_t stream,
-                     int threads, double ddof, std::optional<int> grid) {
+  // The one binding of calls. `x`, `y`, `keys` and `offsets` are addresses; `layout` has the fields of Layout
+  // before `offsets`. `size` is the number of elements of an input, `key_format` is "" without keys.
+  m.def("run", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+                  std::size_t size, std::string_view key_format, std::uintptr_t keys,
+                  const std::vector<std::size_t>& layout, std::uintptr_t offsets, std::uintptr_t out,
+                  std::size_t out_size, std::size_t out_stride, int device, std::uintptr_t stream,
+                  int threads, double ddof, bool exclusive, std::optional<int> grid, bool combine) {
     const FormatInfo& input = format_named(format);
-    const Values first = values_at(input, x, size), second = values_at(input, y, size);
-    const View call{method,
-                    first,
-                    method.inputs == 2 ? &second : nullptr,
-                    {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
-                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                    {.threads = threads, .ddof = ddof, .grid = grid}};
+    const Layout l{layout.at(0), layout.at(1), layout.at(2),
+                   layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
+    const Call call{
+        .method = &method,
+        .x = values_at(input, x, method.inputs == 0 ? 0 : size),
+        .y = method.inputs == 2 ? values_at(input, y, size) : Values{},
+        .keys = key_format.empty()
+                    ? Keys{}
+                    : Keys{key_format_named(key_format), reinterpret_cast<const void*>(keys), l.n},
+        .layout = l,
+        .out = {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+        .options = {
+            .threads = threads, .ddof = ddof, .exclusive = exclusive, .grid = grid, .combine = combine}};
     const nb::gil_scoped_release released;
-    if (device < 0)
-      reduce_on_host(call);
-    else
-      reduce_on_gpu(call, {device, stream});
+    run_at(call, {device, stream});
   });
-  m.def("scan",
-        [](const Method& method, std::string_view format, std::uintptr_t x, const std::vector<std::size_t>& l,
-           std::uintptr_t out, std::size_t out_size, std::size_t out_stride, int device,
-           std::uintptr_t stream, int threads, bool exclusive, std::optional<int> grid) {
-          const FormatInfo& input = format_named(format);
-          const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
-          const View call{method,
-                          values_at(input, x, layout.results() * layout.n),
-                          nullptr,
-                          layout,
-                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                          {.threads = threads, .exclusive = exclusive, .grid = grid}};
-          const nb::gil_scoped_release released;
-          if (device < 0)
-            reduce_on_host(call);
-          else
-            reduce_on_gpu(call, {device, stream});
-        });
-  m.def("reduce_by_key",
-        [](const Method& method, std::string_view format, std::uintptr_t x, std::string_view key_format,
-           std::uintptr_t keys, std::size_t n, std::size_t inner, std::uintptr_t out, std::size_t out_size,
-           int device, std::uintptr_t stream, int threads, std::optional<int> grid, bool combine) {
-          const FormatInfo& input = format_named(format);
-          const Keys all{key_format_named(key_format), reinterpret_cast<const void*>(keys), n};
-          const View call{method,
-                          values_at(input, x, method.inputs == 0 ? 0 : n * inner),
-                          nullptr,
-                          Layout::axis(1, n, inner),
-                          {method.result_format(input), reinterpret_cast<void*>(out), out_size},
-                          {.threads = threads, .grid = grid, .combine = combine},
-                          &all};
-          const nb::gil_scoped_release released;
-          if (device < 0)
-            reduce_whole(call);
-          else
-            reduce_on_gpu(call, {device, stream});
-        });
-  m.def("reduce_segments",
-        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-           std::size_t size, std::uintptr_t offsets, std::size_t count, std::uintptr_t out, int device,
-           std::uintptr_t stream, int threads, double ddof, std::optional<int> grid) {
-          const FormatInfo& input = format_named(format);
-          const Values second = values_at(input, y, size);
-          const View call{method,
-                          values_at(input, x, size),
-                          method.inputs == 2 ? &second : nullptr,
-                          Layout::segments(reinterpret_cast<const std::uint64_t*>(offsets), count),
-                          {method.result_format(input), reinterpret_cast<void*>(out),
-                           count * static_cast<std::size_t>(method.results)},
-                          {.threads = threads, .ddof = ddof, .grid = grid}};
-          const nb::gil_scoped_release released;
-          if (device < 0)
-            reduce_whole(call);
-          else
-            reduce_on_gpu(call, {device, stream});
-        });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
     const FloatingPointEnvironment environment;

@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "foreign.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::python {
@@ -24,22 +25,11 @@ inline Values values_at(const FormatInfo& format, std::uintptr_t address, std::s
   return {format, reinterpret_cast<const void*>(address), n};
 }
 
-/// Where a call runs: in host memory, or in a stream of a GPU.
-struct Place {
-  int device = -1;  ///< -1: host memory
-  std::uintptr_t stream = 0;
-};
-
-/// A call whose arguments are views of memory. `y` is null for one input, and `keys` without keys.
-struct View {
-  const Method& method;
-  Values x;
-  const Values* y;
-  Layout layout;
-  Results out;
-  Options options;
-  const Keys* keys = nullptr;
-};
+/// Returns n elements from `first` on; no input if there is none.
+inline Values part_of(const Values& x, std::size_t first, std::size_t n) {
+  if (!x.is_given()) return x;
+  return {*x.format, static_cast<const std::byte*>(x.data) + first * x.format->bytes, n};
+}
 
 /// Elements between two looks at signals, unless results are longer: some milliseconds.
 inline constexpr std::size_t chunk = std::size_t{1} << 24;
@@ -50,15 +40,18 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+/// Runs a call at its place: in chunks on the host, vector by vector if the method has no other kernel on a
+/// GPU. The caller must not hold the GIL.
+void run_at(const Call& call, Place place);
 /// Runs a call in host memory. The caller must not hold the GIL. Between chunks of long calls, signal
 /// handlers run.
-void reduce_on_host(const View& call);
+void reduce_on_host(const Call& call);
 
 /// Enqueues a call in a stream. The memory of a GPU's results is complete when the stream gets there. A call
 /// with keys waits for the stream, and throws std::invalid_argument if a key is out of range.
-void reduce_on_gpu(const View& call, Place place);
+void reduce_on_gpu(const Call& call, Place place);
 /// Takes in elements in the memory of a GPU, and waits for the stream.
-void add_on_gpu(Partial& partial, Values x, const Values* y, Place place);
+void add_on_gpu(Partial& partial, Values x, Values y, Place place);
 /// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
 Exact accumulate_on_gpu(Values x, Place place);
 

@@ -11,10 +11,6 @@
 namespace samesum::python {
 namespace {
 
-Values part_of(const Values& x, std::size_t first, std::size_t n) {
-  return {*x.format, static_cast<const std::byte*>(x.data) + first * x.format->bytes, n};
-}
-
 nb::bytes to_bytes(const std::vector<std::byte>& bytes) { return nb::bytes{bytes.data(), bytes.size()}; }
 std::span<const std::byte> span_of(const nb::bytes& bytes) {
   return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
@@ -237,21 +233,13 @@ class SharedPartial {
   Partial partial_;
 };
 
-void add_on_host(Partial& partial, const Values& x, const Values* y, int threads) {
-  if (y)
-    partial.add(x, *y, {threads});
-  else
-    partial.add(x, {threads});
-}
-
-void add_in_chunks(Partial& partial, const Values& x, const Values* y, int threads) {
-  const bool fits = !y || x.size == y->size;
-  if (x.size <= chunk || !fits) return add_on_host(partial, x, y, threads);
+void add_in_chunks(Partial& partial, const Values& x, const Values& y, int threads) {
+  const bool fits = !y.is_given() || x.size == y.size;
+  if (x.size <= chunk || !fits) return partial.add(x, y, {.threads = threads});
   Partial after = partial;
   for (std::size_t i = 0; i < x.size; i += chunk) {
     const std::size_t n = std::min(chunk, x.size - i);
-    const Values next = y ? part_of(*y, i, n) : x;
-    add_on_host(after, part_of(x, i, n), y ? &next : nullptr, threads);
+    after.add(part_of(x, i, n), part_of(y, i, n), {.threads = threads});
     const std::uint64_t end = partial.end();
     check_signals();
     if (partial.end() != end)
@@ -262,7 +250,7 @@ void add_in_chunks(Partial& partial, const Values& x, const Values* y, int threa
   partial = std::move(after);
 }
 
-void add_from_gpu(Partial& partial, const Values& x, const Values* y, Place place) {
+void add_from_gpu(Partial& partial, const Values& x, const Values& y, Place place) {
   if (partial.method().backend == "cuda") return add_on_gpu(partial, x, y, place);
   Partial next{find_on("cuda", partial.method()), partial.end(), partial.grid()};
   add_on_gpu(next, x, y, place);
@@ -272,13 +260,12 @@ void add_from_gpu(Partial& partial, const Values& x, const Values* y, Place plac
 void add_portion(SharedPartial& state, std::string_view format, std::uintptr_t x, std::uintptr_t y,
                  std::size_t size, bool has_y, int device, std::uintptr_t stream, int threads) {
   const FormatInfo& input = format_named(format);
-  const Values first = values_at(input, x, size), second = values_at(input, y, size);
-  const Values* const other = has_y ? &second : nullptr;
+  const Values first = values_at(input, x, size), second = has_y ? values_at(input, y, size) : Values{};
   state.with([&](Partial& partial) {
     if (device < 0)
-      add_in_chunks(partial, first, other, threads);
+      add_in_chunks(partial, first, second, threads);
     else
-      add_from_gpu(partial, first, other, {device, stream});
+      add_from_gpu(partial, first, second, {device, stream});
   });
 }
 

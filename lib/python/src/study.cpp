@@ -36,8 +36,7 @@ void bind_study(nb::module_& m) {
                        std::size_t size) {
     const FormatInfo& input = format_named(format);
     const nb::gil_scoped_release released;
-    const Estimate e = y ? estimate(values_at(input, x, size), values_at(input, y, size), name)
-                         : estimate(values_at(input, x, size), name);
+    const Estimate e = estimate(values_at(input, x, size), y ? values_at(input, y, size) : Values{}, name);
     return std::tuple{e.value.to_double(), e.bound, e.magnitudes};
   });
   m.def("bound", &bound);

@@ -15,19 +15,19 @@ namespace ffi = xla::ffi;
 
 RunForeignCall run_foreign_call = nullptr;
 
-/// Returns the name of a format; "" for every other data type.
-std::string_view format_of(const ffi::AnyBuffer& buffer) {
+/// Returns the format of elements; null for every other data type.
+const FormatInfo* format_of(const ffi::AnyBuffer& buffer) {
   switch (buffer.element_type()) {
     case ffi::F16:
-      return "fp16";
+      return &format_info<fp16>();
     case ffi::BF16:
-      return "bf16";
+      return &format_info<bf16>();
     case ffi::F32:
-      return "fp32";
+      return &format_info<fp32>();
     case ffi::F64:
-      return "fp64";
+      return &format_info<fp64>();
     default:
-      return "";
+      return nullptr;
   }
 }
 
@@ -40,22 +40,24 @@ ffi::Error reduce(int device, void* stream, std::string_view method, std::int64_
   for (std::size_t d = 0; d + 1 < axes.size(); ++d) rows *= size(d);
   const std::size_t n = size(axes.size() - 1);
   if (out.element_count() == 0) return ffi::Error::Success();
-  const std::string_view out_format = format_of(out);
-  if (format_of(x).empty() || (out_format.empty() && out.element_type() != ffi::S64))
+  const FormatInfo *const format = format_of(x), *const out_format = format_of(out);
+  if (!format || (!out_format && out.element_type() != ffi::S64))
     return ffi::Error::InvalidArgument(
         "samesum: elements must be fp16, bf16, fp32 or fp64, and results these or int64");
-  const void* second = nullptr;
+  Call call{.method = nullptr,
+            .x = {*format, x.untyped_data(), rows * n},
+            .layout = Layout::rows(rows, n),
+            .out = {out_format, out.untyped_data(), out.element_count()},
+            .options = {.threads = static_cast<int>(threads), .ddof = ddof}};
   if (others.size() > 0) {
     const auto y = others.get<ffi::AnyBuffer>(0);
     if (y.has_error()) return y.error();
     if (y->element_type() != x.element_type() || y->element_count() != x.element_count())
       return ffi::Error::InvalidArgument("samesum: x and y must have the same shape and type");
-    second = y->untyped_data();
+    call.y = {*format, y->untyped_data(), rows * n};
   }
   std::string error;
-  run_foreign_call({method, format_of(x), x.untyped_data(), second, rows, n, out_format, out.untyped_data(),
-                    out.element_count(), static_cast<int>(threads), ddof, device, stream},
-                   error);
+  run_foreign_call(method, call, {device, reinterpret_cast<std::uintptr_t>(stream)}, error);
   return error.empty() ? ffi::Error::Success() : ffi::Error::InvalidArgument(error);
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "samesum/accumulator/digits.hpp"
-#include "samesum/format/value.hpp"
+#include "samesum/format/number.hpp"
 
 namespace samesum {
 

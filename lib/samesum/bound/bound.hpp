@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "samesum/bound/height.hpp"
-#include "samesum/format/value.hpp"
+#include "samesum/format/number.hpp"
 
 namespace samesum {
 

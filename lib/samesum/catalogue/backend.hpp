@@ -1,65 +1,37 @@
 /// The interface of a backend: its calls, its methods, and the code behind each method.
 #pragma once
 
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <vector>
 
+#include "samesum/call/call.hpp"
 #include "samesum/catalogue/partial.hpp"
 #include "samesum/operation/partial_form.hpp"
 #include "samesum/operation/reduction_bound.hpp"
 #include "samesum/operation/softmax.hpp"
-#include "samesum/operation/validation.hpp"
 
 namespace samesum {
 
-/// A call with checked arguments, whose data lie where the backend can read them.
-struct Call {
-  const FormatInfo* input;
-  const void *x, *y;  ///< y is null unless there are two inputs
-  std::size_t size;   ///< elements per input
-  Layout layout;      ///< as `normalised` returns it
-  void* out;
-  std::size_t out_stride;  ///< elements between rows of results, for results per element
-  Options options;
-  /// Whether `out` receives the state of a vector instead of its result, for a Partial. The format of the
+/// A call on a host backend: valid, normalised, and on data that the backend can read; and what the backend
+/// reports about it.
+struct HostRun {
+  Call call;
+  /// Whether the call writes the state of a vector instead of its result, for a Partial. The format of the
   /// state is that of PartialForm.
   bool as_state = false;
-  bool overflowed = false;  ///< the methods set it if a sum overflows the given grid
-  /// For operations by key. Key k is that of the elements (k, i) of the layout. `out` has `bins` ×
-  /// layout.inner results.
-  Keys keys{KeyFormat::uint32, nullptr, 0};
-  std::size_t bins = 0;
-  /// Whether results are combined with what `out` holds.
-  bool combines = false;
+  bool overflowed = false;  ///< whether a sum overflows the given grid
   /// The place of the first key that is no valid key, if the backend has found one; then it has written
   /// nothing.
   std::size_t first_bad_key = no_bad_key;
 };
 
-/// Assembles a call from arguments that have been checked.
-inline Call call_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
-                    const Options& options) {
-  return {x.format,           x.data,   y ? y->data : nullptr, x.size,
-          normalised(layout), out.data, out.stride_of(layout), options};
-}
-
-/// Assembles a call of an operation by key, from arguments that have been checked.
-inline Call call_of(const Values& x, const Keys& keys, const Layout& layout, const Results& out,
-                    const Options& options) {
-  Call call = call_of(x, nullptr, layout, out, options);
-  call.keys = keys;
-  // Without elements, combined results are those that `out` holds: there are none to write.
-  call.bins = options.combine && keys.size == 0 ? 0 : out.size / layout.inner;
-  call.combines = options.combine;
-  return call;
+namespace gpu {
+struct Launch;  ///< a call on a GPU; backend/cuda/call.hpp defines it
 }
 
 /// Throws std::overflow_error: a sum overflows the given grid.
 [[noreturn]] void refuse_grid(const Method& method, int grid);
-/// Throws that error if the call has overflowed.
-void check_grid(const Method& method, const Call& call);
 
 /// A sum and what the reference records while it adds, in double.
 struct RecordedSum {
@@ -69,6 +41,17 @@ struct RecordedSum {
 };
 
 class Backend;
+
+/// The functions that run a method, by the format of the elements. `Work` is a call, and what a backend adds.
+template <class Work> struct Functions {
+  using Run = void (*)(Work& work);
+  std::array<Run, Formats::size> any{};     ///< for any layout
+  std::array<Run, Formats::size> vector{};  ///< for one vector; a backend may leave it to the others
+  /// Runs a call.
+  void run(const Call& call, Work& work) const {
+    (is_vector(call.layout) ? vector : any)[call.x.format->index](work);
+  }
+};
 
 /// What computes a method: formulas that its types state, and functions of its backend, indexed by the format
 /// of the elements. A MethodTable keeps one for each method.
@@ -88,15 +71,23 @@ struct Code {
 
   using Sum = std::uint64_t (*)(const void* x, std::size_t n, int threads);
   std::array<Sum, Formats::size> sum{};  ///< the bits of the sum of one vector, if it needs no Call
-  using Run = void (*)(Call& call);
-  std::array<Run, Formats::size> run_vector{};  ///< for one vector, if that differs from `run`
-  std::array<Run, Formats::size> run{};         ///< for any layout
+  Functions<HostRun> host;
+  Functions<gpu::Launch> device;
+  template <class Work> Functions<Work>& functions() {
+    if constexpr (std::is_same_v<Work, HostRun>)
+      return host;
+    else
+      return device;
+  }
   using Watch = RecordedSum (*)(const void* x, std::size_t n);
   std::array<Watch, Formats::size> watch{};  ///< only on the backend "reference"
 
   static const Code& of(const Method& method) { return *method.code_; }
   void run_by(Method& method) const { method.code_ = this; }
 };
+
+/// Runs a call on one vector by Code::sum.
+void run_sum(HostRun& run);
 
 /// Facts about a method that its types state. They are constants, so that a list of hundreds of methods
 /// compiles quickly.
@@ -108,7 +99,7 @@ struct Facts {
   Promise promise = Promise::order_free;
   int inputs = 1, results = 1;
   bool returns_index = false, has_result_per_element = false, keeps_format = false, takes_keys = false,
-       is_slow = false;
+       takes_grid = false, can_combine = false, is_slow = false;
   std::size_t state_bytes = 0;
   int operations_per_element = 0;
   std::string (*height_formula)() = nullptr;
@@ -150,8 +141,10 @@ class PartialInput {
   virtual void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) = 0;
 };
 
+/// The call that writes the state of a vector.
+Call call_for_state(const Method& method, const Values& x, const Values& y, const Options& options);
 /// Throws std::invalid_argument if a partial cannot take in these elements.
-void check_portion(const Partial& partial, const Values& x, const Values* y);
+void check_portion(const Partial& partial, const Values& x, const Values& y);
 /// Takes in the next n elements.
 void add_to(Partial& partial, PartialInput& input, std::size_t n);
 
@@ -171,40 +164,18 @@ class Backend {
   /// Returns x where the backend can read it.
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in host memory or in memory of the backend, and waits for it.
-  virtual void run(const Method& method, Call& call) const {
-    enqueue(method, call);
-    check_grid(method, call);
-  }
-  /// Binds a call to its data, to be run many times. `call.out` is ignored.
-  virtual Bound bind(const Method& method, Call call) const {
-    return [this, &method, call](void* out) {
-      Call mine = call;
-      mine.out = out;
-      enqueue(method, mine);
-      check_grid(method, mine);
+  virtual void run(HostRun& run) const { Code::of(*run.call.method).host.run(run.call, run); }
+  /// Binds a call to its data, to be run many times. The place of the results in `call` is ignored.
+  virtual Bound bind(const Call& call) const {
+    return [this, call](void* out) {
+      HostRun mine{call};
+      mine.call.out.data = out;
+      run(mine);
+      if (mine.overflowed) refuse_grid(*call.method, *call.options.grid);
     };
   }
   /// Returns the elements of a call on one vector for a partial.
-  virtual std::unique_ptr<PartialInput> partial_input(const Method& method, const Call& call) const;
-  /// Starts a call on data that the backend can read.
-  void enqueue(const Method& method, Call& call) const;
+  virtual std::unique_ptr<PartialInput> partial_input(const Call& call) const;
 };
-
-/// Whether the layout is one vector of contiguous elements.
-constexpr bool is_vector(const Layout& l) {
-  return l.outer == 1 && l.inner == 1 && l.stride == 1 && l.offsets == nullptr;
-}
-
-inline void Backend::enqueue(const Method& method, Call& call) const {
-  // Vectors without elements have no results per element: there are none to write.
-  if (method.has_result_per_element && call.layout.n == 0) call.layout.outer = 0;
-  const Code& code = Code::of(method);
-  const std::size_t input = call.input->index;
-  if (!is_vector(call.layout)) return code.run[input](call);
-  if (code.run_vector[input]) return code.run_vector[input](call);
-  if (!code.sum[input] || call.as_state) return code.run[input](call);
-  const std::uint64_t bits = code.sum[input](call.x, call.layout.n, call.options.threads);
-  std::memcpy(call.out, &bits, method.format->bytes);  // little-endian: the lowest bytes come first
-}
 
 }  // namespace samesum

@@ -33,9 +33,19 @@ template <class Pointers> void fill(Pointers& to, const Pointers& from) {
 /// Adds the functions of another part of the same method.
 void merge(Code& code, const Code& other) {
   fill(code.sum, other.sum);
-  fill(code.run_vector, other.run_vector);
-  fill(code.run, other.run);
   fill(code.watch, other.watch);
+  fill(code.host.any, other.host.any);
+  fill(code.host.vector, other.host.vector);
+  fill(code.device.any, other.device.any);
+  fill(code.device.vector, other.device.vector);
+}
+
+/// Decides what runs a vector: a function for vectors, else the one for sums, else the one for any layout.
+void complete(Code& code) {
+  for (std::size_t i = 0; i < Formats::size; ++i)
+    if (code.sum[i] && !code.host.vector[i]) code.host.vector[i] = run_sum;
+  fill(code.host.vector, code.host.any);
+  fill(code.device.vector, code.device.any);
 }
 
 MethodTable all_methods() {
@@ -166,6 +176,38 @@ std::string nearest_to(const NameFields& f) {
   return listed(names);
 }
 
+/// The order that a name without one means.
+std::string_view usual_order(std::string_view operation) {
+  const std::span<const Method> of = methods(operation);
+  if (!of.empty() && of.front().takes_keys) return Serial::name;
+  return !of.empty() && of.front().is_scan() ? Prefix::name : CoarsenedTree::name;
+}
+
+/// Fills in the order or the accumulator if the name has only the other one.
+NameFields completed(NameFields f) {
+  if (f.order.empty() == f.accumulator.empty() || takes_no_order(f.accumulator)) return f;
+  if (f.accumulator.empty()) f.accumulator = accumulator_names.front();
+  if (f.order.empty()) f.order = usual_order(f.operation);
+  return f;
+}
+
+/// The orders and accumulators among which a name without both leaves the choice, as they are typed.
+std::vector<std::string_view> choices(const NameFields& f) {
+  std::vector<std::string_view> all;
+  for (const Method& m : methods(f.operation)) {
+    if (m.format->name != f.format || m.backend != f.backend) continue;
+    const std::size_t begin = m.operation.size() + 1;
+    all.push_back(std::string_view{m.name}.substr(begin, m.name.find("/" + std::string{f.format}) - begin));
+  }
+  return all;
+}
+
+const Method* method_with(const NameFields& f) {
+  const std::string full = full_name(f.operation, f.order, f.accumulator, f.format, f.backend);
+  const auto found = std::ranges::find(methods(), full, &Method::name);
+  return found == methods().end() ? nullptr : &*found;
+}
+
 [[noreturn]] void refuse(std::string_view name, const std::string& why) {
   throw std::invalid_argument("samesum: no method " + quoted(name) + why);
 }
@@ -229,6 +271,8 @@ Method method_of(const Facts& f) {
   m.has_result_per_element = f.has_result_per_element;
   m.keeps_format = f.keeps_format;
   m.takes_keys = f.takes_keys;
+  m.takes_grid = f.takes_grid;
+  m.can_combine = f.can_combine;
   m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;
@@ -259,6 +303,7 @@ void MethodTable::add(const std::vector<Entry>& entries, const Backend& backend)
       merge(codes_[found->second], entry.code);
     }
   }
+  for (const auto& [name, at] : place) complete(codes_[at]);
 }
 
 std::span<const Method> methods() {
@@ -299,12 +344,19 @@ const Method& find(std::string_view name, NameDefaults defaults) {
   if (f.backend.empty()) f.backend = defaults.backend;
   if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
   if (f.format.empty()) refuse(name, ": the name has no format; add one of fp16, bf16, fp32, fp64");
-  const std::string full = full_name(f.operation, f.order, f.accumulator, f.format, f.backend);
-  if (const auto found = std::ranges::find(methods(), full, &Method::name); found != methods().end())
-    return *found;
-  if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
-      refused != unsupported().end())
-    refuse(full, ": " + refused->reason);
+  for (const NameFields& meant : {f, completed(f)})
+    if (const Method* found = method_with(meant)) return *found;
+  if (f.order.empty() && f.accumulator.empty())
+    if (const auto open = choices(f); !open.empty())
+      refuse(name, ": the name leaves the order and the accumulator open; use one of " + listed(open));
+  const auto name_of = [](const NameFields& of) {
+    return full_name(of.operation, of.order, of.accumulator, of.format, of.backend);
+  };
+  for (const NameFields& meant : {f, completed(f)})
+    if (const auto refused = std::ranges::find(unsupported(), name_of(meant), &Unsupported::name);
+        refused != unsupported().end())
+      refuse(refused->name, ": " + refused->reason);
+  const std::string full = name_of(f);
   for (const Absent& a : absent())
     if (f.backend == a.backend) refuse(full, " here: " + a.reason);
   refuse(full, "; the nearest are " + nearest_to(f));

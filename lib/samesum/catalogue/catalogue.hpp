@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum {
 
@@ -40,8 +40,10 @@ struct NameDefaults {
 
 /// Returns the method with the name `operation/order/accumulator/format@backend`.
 ///
-/// A name may leave out the operation, the format and the backend: `defaults` has their values. A field is
-/// absent if the operation has no choice in it. Complexity: linear in the number of methods.
+/// A name may leave out the operation, the format and the backend: `defaults` has their values. With an order
+/// and no accumulator it means `plain`; with an accumulator and no order it means `tree`, for scans `prefix`,
+/// by key `serial`. A field is absent if the operation has no choice in it. Complexity: linear in the number
+/// of methods.
 /// @throws std::invalid_argument if there is no such method. The message names the wrong field and its
 ///   possible values, or the reason why the combination does not exist, or the nearest methods.
 const Method& find(std::string_view name, NameDefaults defaults = {});

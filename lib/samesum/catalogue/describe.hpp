@@ -24,6 +24,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
   e.facts.has_result_per_element = Operation::has_result_per_element;
   e.facts.keeps_format = Operation::keeps_format;
   e.facts.takes_keys = takes_keys<Operation>;
+  e.facts.can_combine = takes_keys<Operation> && !std::is_same_v<Operation, ScatterMean>;
   e.facts.height_formula = [] { return std::string{"0"}; };
   e.code.height = [](std::size_t) { return Height{}; };
   if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;
@@ -60,14 +61,15 @@ Entry describe(std::string_view backend) {
 template <class Operation, class Accumulator, class F> Entry describe_order_free(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
   e.facts.accumulator = Accumulator::name;
+  e.facts.takes_grid = std::is_same_v<Accumulator, OnGrid>;
   e.facts.state_bytes = Accumulator::state_bytes;
   e.facts.operations_per_element = 3;
   return e;
 }
 
 /// Describes softmax with one of its denominators. `run` runs it on elements of at most 32 bits.
-template <class Operation, class Denominator>
-Entry describe_softmax(std::string_view backend, Code::Run run) {
+template <class Operation, class Denominator, class Work>
+Entry describe_softmax(std::string_view backend, void (*run)(Work&)) {
   using F = typename Denominator::Format;
   Entry e = describe_operation<Operation, F>(backend);
   e.facts.order = Denominator::order;
@@ -80,18 +82,19 @@ Entry describe_softmax(std::string_view backend, Code::Run run) {
     return softmax_bound(input, n, spread, Denominator::sum, Operation::log);
   };
   Formats::for_each([&]<class T>() {
-    if constexpr (sizeof(T) <= sizeof(float)) e.code.run[Formats::index_of<T>()] = run;
+    if constexpr (sizeof(T) <= sizeof(float)) e.code.functions<Work>().any[Formats::index_of<T>()] = run;
   });
   return e;
 }
 
-/// Describes all softmax methods of a backend. run(call, sum, log) runs each of them.
-template <void (*run)(Call&, SoftmaxSum, bool)> std::vector<Entry> softmax_entries(std::string_view backend) {
+/// Describes all softmax methods of a backend. run(work, sum, log) runs each of them.
+template <class Work, void (*run)(Work&, SoftmaxSum, bool)>
+std::vector<Entry> softmax_entries(std::string_view backend) {
   std::vector<Entry> all;
   Softmaxes::for_each([&]<class Operation>() {
     Denominators::for_each([&]<class Denominator>() {
       all.push_back(describe_softmax<Operation, Denominator>(
-          backend, [](Call& call) { run(call, Denominator::sum, Operation::log); }));
+          backend, +[](Work& work) { run(work, Denominator::sum, Operation::log); }));
     });
   });
   return all;

@@ -33,31 +33,23 @@ void round_elements(const FormatInfo& from, const void* x, std::size_t n, const 
 /// Elements in host memory.
 class HostInput : public PartialInput {
  public:
-  HostInput(const Backend& backend, const Method& method, const Call& call)
-      : backend_{backend}, method_{method}, call_{call} {}
-  const FormatInfo& format() const override { return *call_.input; }
+  explicit HostInput(const Call& call) : call_{call} {}
+  const FormatInfo& format() const override { return *call_.x.format; }
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
-    const Call part = state_call(call_, {first, n}, nullptr);
-    std::memcpy(x, part.x, n * format().bytes);
-    if (y) std::memcpy(y, part.y, n * format().bytes);
+    const Call part = part_of(call_, {first, n}, nullptr);
+    std::memcpy(x, part.x.data, n * format().bytes);
+    if (y) std::memcpy(y, part.y.data, n * format().bytes);
   }
   void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
     for (const Subtree& subtree : subtrees) {
-      Call call = state_call(call_, subtree, std::exchange(states, states + state_bytes));
-      backend_.enqueue(method_, call);
+      HostRun run{part_of(call_, subtree, std::exchange(states, states + state_bytes)), true};
+      Code::of(*call_.method).host.run(run.call, run);
     }
   }
 
  private:
-  const Backend& backend_;
-  const Method& method_;
   Call call_;
 };
-
-/// A call on one vector, for parts of it.
-Call call_on(const Values& x, const Values* y, const Options& options) {
-  return call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, options);
-}
 
 const PartialForm& form_of(const Method& m) {
   if (m.takes_keys) refuse_partial(m, "its method takes keys; a partial gives one result");
@@ -88,8 +80,17 @@ std::uint64_t subtree_size(std::uint64_t first, std::uint64_t end, std::uint64_t
 
 }  // namespace
 
-std::unique_ptr<PartialInput> Backend::partial_input(const Method& method, const Call& call) const {
-  return std::make_unique<HostInput>(*this, method, call);
+std::unique_ptr<PartialInput> Backend::partial_input(const Call& call) const {
+  return std::make_unique<HostInput>(call);
+}
+
+Call call_for_state(const Method& method, const Values& x, const Values& y, const Options& options) {
+  return {.method = &method,
+          .x = x,
+          .y = y,
+          .layout = Layout::vector(x.size),
+          .out = {nullptr, nullptr, 0},
+          .options = options};
 }
 
 Partial::Partial(const Method& method, std::uint64_t begin, std::optional<int> grid)
@@ -99,7 +100,7 @@ Partial::Partial(const Method& method, std::uint64_t begin, std::optional<int> g
       begin_{begin},
       end_{begin},
       grid_{grid} {
-  std::string wrong = validation_error(method, Options{0, 0, false, grid});
+  std::string wrong = validation_error(method, {.grid = grid});
   if (wrong.empty() && method.accumulator == GridSum::name && !grid)
     wrong = "a partial needs a grid, which its neighbours share; pass one";
   if (!wrong.empty()) refuse_partial(method, wrong);
@@ -136,18 +137,13 @@ std::size_t Partial::subtree_bytes() const { return form_->lanes * form_->state_
 /// The leaf that takes in the next element, of which the range holds only a part.
 Partial::Elements& Partial::open_leaf() { return end_ - end_ % form_->leaf < begin_ ? head_ : tail_; }
 
-void Partial::add(Values x, Options options) { add(x, nullptr, options); }
-void Partial::add(Values x, Values y, Options options) { add(x, &y, options); }
-
-void Partial::add(const Values& x, const Values* y, const Options& options) {
+void Partial::add(Values x, Values y, Options options) {
   const FloatingPointEnvironment environment;
-  const Method& m = *method_;
   check(options);
   check_same_grid(options);
   check_portion(*this, x, y);
-  Options mine = options;
-  mine.grid = grid_;
-  add(*Code::of(m).backend->partial_input(m, call_on(x, y, mine)), x.size);
+  options.grid = grid_;
+  add(*Code::of(*method_).backend->partial_input(call_for_state(*method_, x, y, options)), x.size);
 }
 
 /// The grid of a call is that of the partial, if it is given at all.
@@ -156,13 +152,12 @@ void Partial::check_same_grid(const Options& options) const {
     refuse_partial(*method_, "its grid is set when it is created; leave the option out");
 }
 
-void check_portion(const Partial& partial, const Values& x, const Values* y) {
+void check_portion(const Partial& partial, const Values& x, const Values& y) {
   const Method& m = partial.method();
   std::uint64_t results[2] = {};
-  const Results out{m.result_format(*m.format), results, static_cast<std::size_t>(m.results)};
-  if (const std::string wrong = validation_error(m, x, y, nullptr, Layout::vector(x.size), out, true);
-      !wrong.empty())
-    refuse_partial(m, wrong);
+  Call call = call_for_state(m, x, y, {});
+  call.out = {m.result_format(*m.format), results, static_cast<std::size_t>(m.results)};
+  if (const std::string wrong = validation_error(call, true); !wrong.empty()) refuse_partial(m, wrong);
 }
 
 void add_to(Partial& partial, PartialInput& input, std::size_t n) { partial.add(input, n); }
@@ -293,9 +288,9 @@ void Partial::merge(const Partial& next) {
 /// Writes the state of a leaf from its elements.
 void Partial::reduce_leaf(const Elements& leaf, std::byte* state) const {
   const std::size_t n = static_cast<std::size_t>(leaf.count);
-  const Values x{*method_->format, leaf.x.data(), n}, y{*method_->format, leaf.y.data(), n};
-  HostInput elements{*Code::of(*on_host_).backend, *on_host_,
-                     call_on(x, method_->inputs == 2 ? &y : nullptr, {1})};
+  const FormatInfo& format = *method_->format;
+  const Values x{format, leaf.x.data(), n}, y{format, leaf.y.data(), n};
+  HostInput elements{call_for_state(*on_host_, x, method_->inputs == 2 ? y : Values{}, {.threads = 1})};
   const PartialInput::Subtree whole{0, n};
   elements.reduce({&whole, 1}, subtree_bytes(), state);
 }
@@ -347,11 +342,10 @@ void Partial::finish(Results out, Options options) const {
     refuse_partial(m, "it begins at element " + std::to_string(begin_) +
                           "; merge it into the partial that begins at element 0");
   check_same_grid(options);
-  std::string wrong = validation_error(m, options);
   const Values none{*m.format, nullptr, 0};
-  if (wrong.empty())
-    wrong = validation_error(m, none, m.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0), out, true);
-  if (!wrong.empty()) refuse_partial(m, wrong);
+  Call call = call_for_state(m, none, m.inputs == 2 ? none : Values{}, options);
+  call.out = out;
+  if (const std::string wrong = validation_error(call, true); !wrong.empty()) refuse_partial(m, wrong);
   const std::vector<std::byte> state = root();
   if (form_->overflows && !state.empty() && form_->overflows(state.data(), end_)) refuse_grid(m, *grid_);
   form_->finish({options.ddof, grid_.value_or(0)}, state.empty() ? nullptr : state.data(), end_, out.data);
@@ -419,7 +413,7 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
   if (begin > end || end >= most_elements) SerialReader::refuse("its range contradicts itself");
   std::optional<int> grid;
   if (method->accumulator == GridSum::name) grid = static_cast<std::int16_t>(in.get<std::uint16_t>());
-  if (!validation_error(*method, Options{0, 0, false, grid}).empty())
+  if (!validation_error(*method, {.grid = grid}).empty())
     SerialReader::refuse("its grid is beyond the limits");
   Partial partial{*method, begin, grid};
   const PartialForm& form = *partial.form_;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum {
 
@@ -53,7 +53,7 @@ class Partial {
   /// @throws std::invalid_argument as Method::operator() does.
   /// @throws std::length_error if the range would end beyond element 2^63 - 2.
   /// If it throws, the partial is unchanged.
-  void add(Values x, Options options = {});
+  void add(Values x, Options options = {}) { add(x, {}, options); }
   /// Takes in the next elements of two inputs, of the same format and size, as for one input.
   void add(Values x, Values y, Options options = {});
 
@@ -109,7 +109,6 @@ class Partial {
   };
 
   void check_same_grid(const Options& options) const;
-  void add(const Values& x, const Values* y, const Options& options);
   void add(PartialInput& input, std::size_t n);
   Elements rounded_copy(PartialInput& input, std::size_t first, std::size_t count) const;
   Elements& open_leaf();

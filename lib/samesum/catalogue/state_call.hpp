@@ -5,18 +5,19 @@
 
 namespace samesum {
 
-/// The call that writes the state of a subtree of `all`, a call on one vector, to `out`.
-inline Call state_call(const Call& all, PartialInput::Subtree subtree, void* out) {
-  const auto part = [&](const void* x) {
-    return x ? static_cast<const std::byte*>(x) + subtree.first * all.input->bytes : nullptr;
+/// The part of `all`, a call on one vector, that reduces a subtree. Its results, a state, go to `out`.
+inline Call part_of(const Call& all, PartialInput::Subtree subtree, void* out) {
+  const auto part = [&](const Values& v) {
+    return v.is_given()
+               ? Values{*v.format, static_cast<const std::byte*>(v.data) + subtree.first * v.format->bytes,
+                        subtree.count}
+               : v;
   };
   Call call = all;
   call.x = part(all.x);
   call.y = part(all.y);
-  call.size = subtree.count;
   call.layout = Layout::vector(subtree.count);
-  call.out = out;
-  call.as_state = true;
+  call.out.data = out;
   return call;
 }
 

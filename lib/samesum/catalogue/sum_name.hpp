@@ -35,9 +35,11 @@ struct SumWords {
 /// a constant.
 constexpr std::size_t format_of_sum(std::string_view name, std::string_view otherwise) {
   const ParsedName parsed = parse_name<SumWords>(name);
-  const NameFields& f = parsed.fields;
+  NameFields f = parsed.fields;
   const std::string_view backend = f.backend.empty() ? otherwise : f.backend;
-  if (!parsed.wrong.empty() || f.accumulator.empty()) return Formats::size;
+  if (!parsed.wrong.empty() || (f.order.empty() && f.accumulator.empty())) return Formats::size;
+  if (f.accumulator.empty()) f.accumulator = accumulator_names.front();
+  if (f.order.empty() && !takes_no_order(f.accumulator)) f.order = CoarsenedTree::name;
   bool exists = f.order.empty() == takes_no_order(f.accumulator);
   Orders::for_each([&]<class Order>() {
     if (f.order == Order::name)

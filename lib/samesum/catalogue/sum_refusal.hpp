@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "samesum/base/promise.hpp"
+#include "samesum/call/promise.hpp"
 
 namespace samesum {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 #include "samesum/version.hpp"
 
 namespace samesum {

@@ -4,7 +4,7 @@
 #include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/backend/cuda/segments_launch.hpp"
 #include "samesum/base/environment.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -20,73 +20,17 @@ std::string validation_error(Values x) {
     return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 are supported";
   return {};
 }
-std::string validation_error(const Method& m, const Values& x, const Values* y, const Keys* keys,
-                             const Layout& layout, const Results& out, const Options& options) {
-  if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
-  if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
-  if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
-  return samesum::validation_error(m, x, y, keys, layout, out, false);
+std::string validation_error(const Call& call) {
+  if (call.method->backend != "cuda")
+    return "the method does not run on a GPU; use the method of the same name @cuda";
+  if (call.x.is_given())
+    if (std::string wrong = validation_error(call.x); !wrong.empty()) return wrong;
+  return samesum::validation_error(call, false);
 }
 
 bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }
 
 constexpr std::size_t workspace_alignment = 16;
-
-Launch launch_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
-                 cudaStream_t stream, const Options& options) {
-  return {call_of(x, y, layout, out, options), nullptr, 0, stream};
-}
-
-/// The keys of a call, and where it reports what is wrong with them.
-struct KeysOfCall {
-  Keys keys;
-  KeyStatus* status;
-};
-
-Launch launch_of(const Values& x, const Values* y, const KeysOfCall* by, const Layout& layout,
-                 const Results& out, cudaStream_t stream, const Options& options) {
-  if (by == nullptr) return launch_of(x, y, layout, out, stream, options);
-  Launch launch{call_of(x, by->keys, layout, out, options), nullptr, 0, stream};
-  launch.status = by->status;
-  return launch;
-}
-
-/// A call in two phases: without a workspace, only sets `bytes`.
-cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes, Values x, Values* y,
-                      KeysOfCall* by, const Layout& layout, Results out, cudaStream_t stream,
-                      const Options& options) noexcept try {
-  const FloatingPointEnvironment environment;
-  if (workspace == nullptr) {  // a query of the size: any pointers that are apart pass the checks
-    x.data = reinterpret_cast<const void*>(std::uintptr_t{16});
-    if (y) y->data = x.data;
-    if (by) by->keys.data = x.data;
-    out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
-  }
-  if (!validation_error(method, x, y, by ? &by->keys : nullptr, layout, out, options).empty() ||
-      !is_aligned(workspace, workspace_alignment))
-    return cudaErrorInvalidValue;
-  Launch launch = launch_of(x, y, by, layout, out, stream, options);
-  launch.workspace = workspace;
-  launch.bytes = bytes;
-  const cudaError_t error = enqueue_method(method, launch);
-  bytes = launch.bytes;
-  return error;
-} catch (const std::exception&) {
-  return cudaErrorMemoryAllocation;  // for a message
-}
-
-/// A call with a workspace from a pool.
-void with_pool(const Method& method, const Values& x, const Values* y, const KeysOfCall* by,
-               const Layout& layout, const Results& out, cudaStream_t stream, cudaMemPool_t pool,
-               const Options& options) {
-  const FloatingPointEnvironment environment;
-  if (const std::string wrong =
-          validation_error(method, x, y, by ? &by->keys : nullptr, layout, out, options);
-      !wrong.empty())
-    throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
-  Launch launch = launch_of(x, y, by, layout, out, stream, options);
-  enqueue_with_pool(method, launch, pool);
-}
 
 std::string validation_error(const Keys& keys, const DeviceSegments& out) {
   if (std::string wrong = samesum::validation_error(keys); !wrong.empty()) return wrong;
@@ -98,20 +42,6 @@ std::string validation_error(const Keys& keys, const DeviceSegments& out) {
   return {};
 }
 
-/// Feeds a partial from device memory.
-void add(Partial& partial, const Values& x, const Values* y, cudaStream_t stream, cudaMemPool_t pool) {
-  const FloatingPointEnvironment environment;
-  const Method& m = partial.method();
-  std::string wrong = validation_error(x);
-  if (m.backend != "cuda") wrong = "the method does not run on a GPU; use the method of the same name @cuda";
-  if (!wrong.empty()) throw std::invalid_argument("samesum: Partial of " + m.name + ": " + wrong);
-  check_portion(partial, x, y);
-  Options options;
-  options.grid = partial.grid();
-  DeviceInput input{m, call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, options), stream, pool};
-  add_to(partial, input, x.size);
-}
-
 }  // namespace
 
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noexcept {
@@ -120,32 +50,32 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noe
   return bytes < header_bytes ? cudaSuccess : prepare_workspace(workspace, stream);
 }
 
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
-                   Results out, cudaStream_t stream, Options options) noexcept {
-  return in_phases(method, workspace, bytes, x, nullptr, nullptr, layout, out, stream, options);
+cudaError_t enqueue(const Call& asked, void* workspace, std::size_t& bytes, cudaStream_t stream,
+                    KeyStatus* status) noexcept try {
+  const FloatingPointEnvironment environment;
+  Call call = asked;
+  if (workspace == nullptr) {  // a query of the size: any pointers that are apart pass the checks
+    for (Values* input : {&call.x, &call.y})
+      if (input->is_given()) input->data = reinterpret_cast<const void*>(std::uintptr_t{16});
+    if (call.keys.is_given()) call.keys.data = reinterpret_cast<const void*>(std::uintptr_t{16});
+    call.out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
+  }
+  if (!validation_error(call).empty() || !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  Launch launch{
+      .call = normalised(call), .workspace = workspace, .bytes = bytes, .stream = stream, .status = status};
+  const cudaError_t error = enqueue(launch);
+  bytes = launch.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // for a message
 }
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
-                   Layout layout, Results out, cudaStream_t stream, Options options) noexcept {
-  return in_phases(method, workspace, bytes, x, &y, nullptr, layout, out, stream, options);
-}
-cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
-                   Layout layout, Results out, KeyStatus* status, cudaStream_t stream,
-                   Options options) noexcept {
-  KeysOfCall by{keys, status};
-  return in_phases(method, workspace, bytes, x, nullptr, &by, layout, out, stream, options);
-}
-void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out, KeyStatus* status,
-            cudaStream_t stream, cudaMemPool_t pool, Options options) {
-  const KeysOfCall by{keys, status};
-  with_pool(method, x, nullptr, &by, layout, out, stream, pool, options);
-}
-void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream,
-            cudaMemPool_t pool, Options options) {
-  with_pool(method, x, nullptr, nullptr, layout, out, stream, pool, options);
-}
-void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
-            cudaMemPool_t pool, Options options) {
-  with_pool(method, x, &y, nullptr, layout, out, stream, pool, options);
+
+void run(const Call& call, cudaStream_t stream, cudaMemPool_t pool, KeyStatus* status) {
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = validation_error(call); !wrong.empty()) refuse(*call.method, wrong);
+  Launch launch{.call = normalised(call), .stream = stream, .status = status};
+  enqueue_with_pool(launch, pool);
 }
 
 cudaError_t segments_of(void* workspace, std::size_t& bytes, Keys keys, DeviceSegments out,
@@ -173,11 +103,15 @@ void segments_of(Keys keys, DeviceSegments out, cudaStream_t stream, cudaMemPool
   with_pool("segments_of", launch, pool, find_segments);
 }
 
-void add(Partial& partial, Values x, cudaStream_t stream, cudaMemPool_t pool) {
-  add(partial, x, nullptr, stream, pool);
-}
 void add(Partial& partial, Values x, Values y, cudaStream_t stream, cudaMemPool_t pool) {
-  add(partial, x, &y, stream, pool);
+  const FloatingPointEnvironment environment;
+  const Method& m = partial.method();
+  std::string wrong = validation_error(x);
+  if (m.backend != "cuda") wrong = "the method does not run on a GPU; use the method of the same name @cuda";
+  if (!wrong.empty()) throw std::invalid_argument("samesum: Partial of " + m.name + ": " + wrong);
+  check_portion(partial, x, y);
+  DeviceInput input{call_for_state(m, x, y, {.grid = partial.grid()}), stream, pool};
+  add_to(partial, input, x.size);
 }
 
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
@@ -187,9 +121,11 @@ cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState
   if (!validation_error(x).empty() || !is_aligned(workspace, workspace_alignment) ||
       (workspace != nullptr && !is_state(state)))
     return cudaErrorInvalidValue;
-  Launch launch = launch_of(x, nullptr, Layout::vector(x.size), {nullptr, nullptr, 0}, stream, {});
-  launch.workspace = workspace;
-  launch.bytes = bytes;
+  Launch launch{
+      .call = {.method = nullptr, .x = x, .layout = Layout::vector(x.size), .out = {nullptr, nullptr, 0}},
+      .workspace = workspace,
+      .bytes = bytes,
+      .stream = stream};
   const cudaError_t error = sum_exact(launch, {nullptr, 0, state});
   bytes = launch.bytes;
   return error;

@@ -7,8 +7,8 @@
 
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/base/environment.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/catalogue/backend.hpp"
-#include "samesum/operation/validation.hpp"
 
 namespace samesum {
 namespace {
@@ -31,9 +31,9 @@ double product_at_least(double a, double b) {
 }
 
 /// Returns Σ|x| or Σ|xy|, rounded up.
-double magnitudes_of(const Values& x, const Values* y) {
+double magnitudes_of(const Values& x, const Values& y) {
   return with_format(*x.format, [&]<class T>() {
-    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y ? y->data : nullptr);
+    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
     double sum = 0;
     for (std::size_t i = 0; i < x.size; ++i) {
       const double size = std::abs(convert<double>(a[i]));
@@ -44,9 +44,9 @@ double magnitudes_of(const Values& x, const Values* y) {
 }
 
 /// Returns the largest |term| of a sum, rounded up.
-double largest_term(Term term, const Values& x, const Values* y) {
+double largest_term(Term term, const Values& x, const Values& y) {
   return with_format(*x.format, [&]<class T>() {
-    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y ? y->data : nullptr);
+    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
     double largest = 0;
     for (std::size_t i = 0; i < x.size; ++i) {
       const double size = std::abs(convert<double>(a[i]));
@@ -68,21 +68,6 @@ Estimate recorded(const Method& m, const Values& x) {
     bound = std::min(bound, rounded_up(m.format->unit_roundoff * at_least(seen.partials, x.size) +
                                        narrowing_bound(*x.format, *m.format, x.size, magnitudes)));
   return {value, bound, magnitudes};
-}
-
-Estimate estimate(const Values& x, const Values* y, std::string_view name) {
-  const Method& m = find_for(name, x);
-  const FloatingPointEnvironment environment;
-  if (m.promise < Promise::everywhere)
-    throw std::invalid_argument("samesum: no estimate for '" + m.name +
-                                "': its tree differs from run to run; use a method that promises everywhere");
-  const bool is_on_grid = m.accumulator == GridSum::name;
-  if (m.operation == Sum::name && !y && !is_on_grid) return recorded(m, x);
-  const Method& host = find_on("cpu", m);
-  const Number value = y ? host(x, *y) : host(x);
-  const double magnitudes = magnitudes_of(x, y);
-  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
-  return {value, m.bound(*x.format, x.size, value, known), magnitudes};
 }
 
 }  // namespace
@@ -114,7 +99,19 @@ Exact accumulate(Values x, Options options) {
   return cpu::sum_exact(x, options.threads);
 }
 
-Estimate estimate(Values x, std::string_view name) { return estimate(x, nullptr, name); }
-Estimate estimate(Values x, Values y, std::string_view name) { return estimate(x, &y, name); }
+Estimate estimate(Values x, Values y, std::string_view name) {
+  const Method& m = find_for(name, x);
+  const FloatingPointEnvironment environment;
+  if (m.promise < Promise::everywhere)
+    throw std::invalid_argument("samesum: no estimate for '" + m.name +
+                                "': its tree differs from run to run; use a method that promises everywhere");
+  const bool is_on_grid = m.accumulator == GridSum::name;
+  if (m.operation == Sum::name && !y.is_given() && !is_on_grid) return recorded(m, x);
+  const Method& host = find_on("cpu", m);
+  const Number value = host(x, y);
+  const double magnitudes = magnitudes_of(x, y);
+  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
+  return {value, m.bound(*x.format, x.size, value, known), magnitudes};
+}
 
 }  // namespace samesum

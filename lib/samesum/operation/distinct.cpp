@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "samesum/base/environment.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/operation/extremum.hpp"
-#include "samesum/operation/validation.hpp"
 
 namespace samesum {
 

@@ -3,7 +3,7 @@
 
 #include "samesum/accumulator/dyadic.hpp"
 #include "samesum/accumulator/exact.hpp"
-#include "samesum/format/value.hpp"
+#include "samesum/format/number.hpp"
 #include "samesum/operation/term.hpp"
 
 namespace samesum {

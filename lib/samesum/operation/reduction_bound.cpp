@@ -80,6 +80,7 @@ double products_bound(const Reduced& r, double magnitudes) {
     return rounded_up(rounding + elements_bound(r, rounded_up(magnitudes + rounding)));
   const double underflow = static_cast<double>(r.n) * r.format.smallest_subnormal;
   const double low = rounded_up(rounding + underflow / 2);
+  // As in sum_bound, an error that underflows to 0 is 0.
   const double low_lost =
       rounded_up(gamma(static_cast<double>(r.height.total()), r.format.unit_roundoff) * low);
   Reduced words = r;

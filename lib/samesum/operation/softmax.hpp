@@ -16,7 +16,7 @@
 
 #include <string_view>
 
-#include "samesum/base/promise.hpp"
+#include "samesum/call/promise.hpp"
 #include "samesum/format/formats.hpp"
 
 namespace samesum {

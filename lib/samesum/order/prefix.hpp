@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "samesum/base/config.hpp"
-#include "samesum/base/promise.hpp"
 #include "samesum/bound/height.hpp"
+#include "samesum/call/promise.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "samesum/base/promise.hpp"
 #include "samesum/bound/height.hpp"
+#include "samesum/call/promise.hpp"
 
 namespace samesum {
 

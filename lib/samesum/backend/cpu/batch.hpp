@@ -9,7 +9,7 @@
 
 #include "samesum/backend/cpu/reduce_leaf.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum::cpu {

@@ -18,7 +18,7 @@ namespace samesum::cpu {
 namespace {
 
 Rows rows_of(const Call& call) {
-  return {call.keys, call.bins, call.layout.inner, call.x, call.input ? call.input->bytes : 0};
+  return {call.keys, bins(call), call.layout.inner, call.x.data, call.x.format ? call.x.format->bytes : 0};
 }
 int threads_of(const Call& call) {
   const std::size_t n = call.keys.size;
@@ -26,8 +26,8 @@ int threads_of(const Call& call) {
 }
 
 /// Whether the table has all elements. Otherwise the call ends, with the place of the first bad key.
-template <class Word> bool is_complete(const Table<Word>& table, Call& call) {
-  if (table.has_bad_key) call.first_bad_key = first_bad_key(call.keys, call.bins);
+template <class Word> bool is_complete(const Table<Word>& table, HostRun& work) {
+  if (table.has_bad_key) work.first_bad_key = first_bad_key(work.call.keys, bins(work.call));
   return !table.has_bad_key;
 }
 
@@ -52,7 +52,7 @@ template <class T> struct GivenRows {
   using X = T;
   const T* x;
   std::size_t inner;
-  explicit GivenRows(const Call& call) : x{static_cast<const T*>(call.x)}, inner{call.layout.inner} {}
+  explicit GivenRows(const Call& call) : x{static_cast<const T*>(call.x.data)}, inner{call.layout.inner} {}
   const T* rows(std::size_t first, std::size_t, T*) const { return x + first * inner; }
 };
 
@@ -62,11 +62,11 @@ template <class F> struct RoundedRows {
   const Call& call;
   WriteTerms write;
   explicit RoundedRows(const Call& c)
-      : call{c}, write{kernels<Formats::index_of<F>()>().write_terms[c.input->index]} {}
+      : call{c}, write{kernels<Formats::index_of<F>()>().write_terms[c.x.format->index]} {}
   const X* rows(std::size_t first, std::size_t n, X* buffer) const {
     const std::size_t inner = call.layout.inner;
-    const auto* from = static_cast<const std::byte*>(call.x) + first * inner * call.input->bytes;
-    if (std::is_same_v<F, X> && call.input->index == Formats::index_of<F>())
+    const auto* from = static_cast<const std::byte*>(call.x.data) + first * inner * call.x.format->bytes;
+    if (std::is_same_v<F, X> && call.x.format->index == Formats::index_of<F>())
       return reinterpret_cast<const X*>(from);
     write(Term::element, from, nullptr, n * inner, buffer, nullptr);
     return buffer;
@@ -104,9 +104,9 @@ class Marks {
   explicit Marks(const Call& call) : call_{call} {}
   /// Makes them, if any result needs them.
   template <class Needs> void make(Needs needs) {
-    for (std::size_t at = 0; at < call_.bins * call_.layout.inner; ++at) {
+    for (std::size_t at = 0; at < bins(call_) * call_.layout.inner; ++at) {
       if (!needs(at)) continue;
-      all_ = with_format(*call_.input, [&]<class T>() {
+      all_ = with_format(*call_.x.format, [&]<class T>() {
         return add_by_key(Marker<T>{call_}, rows_of(call_), threads_of(call_)).words;
       });
       return;
@@ -123,24 +123,25 @@ class Marks {
 };
 
 std::vector<std::int64_t> counts_of(const Call& call) {
-  return add_by_key(Counter{}, {call.keys, call.bins, 1}, threads_of(call)).words;
+  return add_by_key(Counter{}, {call.keys, bins(call), 1}, threads_of(call)).words;
 }
 
-void count(Call& call) {
-  auto* out = static_cast<std::int64_t*>(call.out);
-  const Table<std::int64_t> table = add_by_key(Counter{}, {call.keys, call.bins, 1}, threads_of(call));
-  if (!is_complete(table, call)) return;
-  for (std::size_t at = 0; at < call.bins; ++at)
-    out[at] = call.combines ? out[at] + table.words[at] : table.words[at];
+void count(HostRun& work) {
+  const Call& call = work.call;
+  auto* out = static_cast<std::int64_t*>(call.out.data);
+  const Table<std::int64_t> table = add_by_key(Counter{}, {call.keys, bins(call), 1}, threads_of(call));
+  if (!is_complete(table, work)) return;
+  for (std::size_t at = 0; at < bins(call); ++at)
+    out[at] = call.options.combine ? out[at] + table.words[at] : table.words[at];
 }
 
 /// The words at the start: fresh, or made from what `out` holds if results are combined with it.
 template <class F, class Word, class FromHeld>
 std::vector<Word> start_of(const Call& call, Word fresh, FromHeld from_held) {
-  const std::size_t results = call.bins * call.layout.inner;
+  const std::size_t results = bins(call) * call.layout.inner;
   std::vector<Word> words(results, fresh);
-  for (std::size_t at = 0; call.combines && at < results; ++at)
-    words[at] = from_held(static_cast<const F*>(call.out)[at]);
+  for (std::size_t at = 0; call.options.combine && at < results; ++at)
+    words[at] = from_held(static_cast<const F*>(call.out.data)[at]);
   return words;
 }
 
@@ -165,41 +166,42 @@ template <class F, class Wide = F> struct PlainAdder : RoundedRows<F> {
 template <class F> bool is_nan(F x) { return is_nan_bits<F>(to_bits(x)); }
 
 /// Sums sorted rows of the format F in turn. Returns false if they cannot be sorted.
-template <class F> bool sum_rows_in_turn(Call& call) {
+template <class F> bool sum_rows_in_turn(const Call& call) {
   const auto sorted = SortedRows::of(call, threads_of(call));
   if (!sorted) return false;
   sorted->for_each_key<F>([&](std::size_t key, const RowsOfKey& rows, F* held) {
-    F* const out = static_cast<F*>(call.out) + key * rows.inner;
-    if (call.combines) std::copy_n(out, rows.inner, held);
+    F* const out = static_cast<F*>(call.out.data) + key * rows.inner;
+    if (call.options.combine) std::copy_n(out, rows.inner, held);
     if (rows.count > 0)
-      loops_of<F>().sum_rows_in_turn(rows, call.combines ? held : nullptr, out);
-    else if (!call.combines)
+      loops_of<F>().sum_rows_in_turn(rows, call.options.combine ? held : nullptr, out);
+    else if (!call.options.combine)
       std::fill_n(out, rows.inner, F{});
   });
   return true;
 }
 
-template <class F> void sum_in_turn(Call& call, const TermReducer<Plain, F>& reducer) {
+template <class F> void sum_in_turn(HostRun& work, const TermReducer<Plain, F>& reducer) {
+  const Call& call = work.call;
   using C = CarrierOf<F>;
-  if (!reducer.mean && call.input->index == Formats::index_of<F>() && sum_rows_in_turn<F>(call)) return;
-  auto* out = static_cast<F*>(call.out);
+  if (!reducer.mean && call.x.format->index == Formats::index_of<F>() && sum_rows_in_turn<F>(call)) return;
+  auto* out = static_cast<F*>(call.out.data);
   const std::size_t inner = call.layout.inner;
   const PlainAdder<F> adder{call};
   const int threads = threads_of(call);
   Table<C> table = add_by_key(adder, rows_of(call), threads,
                               start_of<F>(call, adder.fresh, [](F held) { return convert<C>(held); }));
-  if (!is_complete(table, call)) return;
+  if (!is_complete(table, work)) return;
   std::vector<C>& sums = table.words;
   Marks marks{call};
   if (!reducer.mean) {
     // A sum of other elements than -0 is never -0. Whether nothing was added to a NaN must be looked up.
     marks.make([&](std::size_t at) {
-      return call.combines ? is_nan(sums[at]) && is_nan(out[at])
-                           : adder.has_minus_zeros && to_bits(sums[at]) == Format<C>::sign_bit;
+      return call.options.combine ? is_nan(sums[at]) && is_nan(out[at])
+                                  : adder.has_minus_zeros && to_bits(sums[at]) == Format<C>::sign_bit;
     });
     return for_each_result(threads, sums.size(), [&](std::size_t at) {
-      if (call.combines && is_nan(sums[at]) && marks.is_empty(at)) return;
-      const bool is_zero = !call.combines && sums[at] == 0 && !marks.is_minus_zero(at);
+      if (call.options.combine && is_nan(sums[at]) && marks.is_empty(at)) return;
+      const bool is_zero = !call.options.combine && sums[at] == 0 && !marks.is_minus_zero(at);
       out[at] = is_zero ? F{} : to_format<F>(Scalar<F>{sums[at]});
     });
   }
@@ -233,19 +235,20 @@ template <class F> struct ExtremumAdder : RoundedRows<F> {
   void merge(Word& word, Word other) const { word = std::max(word, other); }
 };
 
-template <class F> void find_extrema(Call& call, const ExtremumReducer<F>& reducer) {
-  auto* out = static_cast<F*>(call.out);
+template <class F> void find_extrema(HostRun& work, const ExtremumReducer<F>& reducer) {
+  const Call& call = work.call;
+  auto* out = static_cast<F*>(call.out.data);
   const ExtremumAdder<F> adder{call, reducer.smallest};
   const int threads = threads_of(call);
   const auto table = add_by_key(adder, rows_of(call), threads, start_of<F>(call, adder.fresh, [&](F held) {
                                   return KeyOf<F>::of(convert<CarrierOf<F>>(held), reducer.smallest);
                                 }));
-  if (!is_complete(table, call)) return;
+  if (!is_complete(table, work)) return;
   const auto is_nan_key = [&](std::size_t at) { return table.words[at] == KeyOf<F>::nan; };
   Marks marks{call};
-  marks.make([&](std::size_t at) { return call.combines && is_nan_key(at) && is_nan(out[at]); });
+  marks.make([&](std::size_t at) { return call.options.combine && is_nan_key(at) && is_nan(out[at]); });
   for_each_result(threads, table.words.size(), [&](std::size_t at) {
-    if (call.combines && is_nan_key(at) && marks.is_empty(at)) return;
+    if (call.options.combine && is_nan_key(at) && marks.is_empty(at)) return;
     reducer.finish({table.words[at]}, 1, at, out);
   });
 }
@@ -269,30 +272,30 @@ template <class T> bool is_minus_zero_column(const RowsOfKey& rows, std::size_t 
 /// Sums sorted rows in words of 64 bits. Returns false if an element is as large as 2^end, has too many
 /// units, or is not a whole number of units although it must be; then all results must be written anew.
 template <class T, class F>
-bool sum_sorted_rows(Call& call, const SortedRows& sorted, bool mean, GridForRows g) {
+bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, GridForRows g) {
   if (std::abs(g.grid) >= 1000) return false;                            // 2^-grid must be a normal double
   if (g.exactly && std::is_same_v<T, fp64> && g.grid > 0) return false;  // x·scale might underflow
   const int most = std::min(g.end, g.grid + 62 - bits_for_terms(call.keys.size));
   const GridOfRows grid{power_of_two(-g.grid), round_to_bits<T>(false, 1, most), most - g.grid <= 51,
                         g.exactly};
-  const bool is_simple = !mean && !call.combines &&
+  const bool is_simple = !mean && !call.options.combine &&
                          g.grid >= (sizeof(F) == 2 ? -900 : Format<F>::min_exponent) &&
                          g.grid <= (sizeof(F) == 2 ? 900 : Format<F>::max_exponent - 64);
-  auto* const all = static_cast<F*>(call.out);
-  const std::vector<F> held(all, all + (call.combines ? call.bins * call.layout.inner : 0));
+  auto* const all = static_cast<F*>(call.out.data);
+  const std::vector<F> held(all, all + (call.options.combine ? bins(call) * call.layout.inner : 0));
   const auto result = [&](std::int64_t sum, std::uint64_t n, F before) {
     const GridSum units{Int128::of(sum)};
     if (n == 0) return from_bits<F>(Format<F>::canonical_nan);
     if (!g.exactly)
-      return from_bits<F>(call.combines ? units.template result_with<F>(g.grid, before)
-                                        : units.template result<F>(g.grid, n));
-    if (!call.combines) return rounded_sum<F>(units.units.wide(), g.grid, n);
+      return from_bits<F>(call.options.combine ? units.template result_with<F>(g.grid, before)
+                                               : units.template result<F>(g.grid, n));
+    if (!call.options.combine) return rounded_sum<F>(units.units.wide(), g.grid, n);
     return from_bits<F>(round_units<F, true>(units.units, g.grid, before));
   };
   std::atomic<bool> fits = true;
   sorted.for_each_key<std::int64_t>([&](std::size_t key, const RowsOfKey& rows, std::int64_t* sums) {
     F* const out = all + key * rows.inner;
-    if (!fits.load(relaxed) || (call.combines && rows.count == 0)) return;
+    if (!fits.load(relaxed) || (call.options.combine && rows.count == 0)) return;
     if (!loops_of<T>().sum_unit_rows(rows, grid, sums)) return fits.store(false, relaxed);
     const std::uint64_t n = mean ? rows.count : 1;
     if (is_simple)
@@ -302,7 +305,7 @@ bool sum_sorted_rows(Call& call, const SortedRows& sorted, bool mean, GridForRow
     if (!g.exactly || !contains<F>(out, rows.inner, 0)) return;
     for (std::size_t i = 0; i < rows.inner; ++i) {
       const bool can_be_minus_zero =
-          !call.combines || to_bits(held[key * rows.inner + i]) == Format<F>::sign_bit;
+          !call.options.combine || to_bits(held[key * rows.inner + i]) == Format<F>::sign_bit;
       if (to_bits(out[i]) == 0 && can_be_minus_zero && is_minus_zero_column<T>(rows, i))
         out[i] = from_bits<F>(Format<F>::sign_bit);
     }
@@ -347,28 +350,29 @@ template <class T> struct WindowAdder : GivenRows<T> {
 template <class T> void sum_sorted(const Call& call, ExactKind kind, const FormatInfo& format) {
   const std::size_t inner = call.layout.inner, n = call.keys.size;
   const auto key = [&](std::size_t k) { return key_at(call.keys.format, call.keys.data, k); };
-  std::vector<std::size_t> end(call.bins + 1), sorted(n);
+  std::vector<std::size_t> end(bins(call) + 1), sorted(n);
   for (std::size_t k = 0; k < n; ++k) ++end[key(k) + 1];
-  for (std::size_t b = 0; b < call.bins; ++b) end[b + 1] += end[b];
+  for (std::size_t b = 0; b < bins(call); ++b) end[b + 1] += end[b];
   for (std::size_t k = 0; k < n; ++k) sorted[end[key(k)]++] = k;
-  const auto* const x = static_cast<const T*>(call.x);
-  for_each_result(threads_of(call), call.bins * inner, [&](std::size_t at) {
+  const auto* const x = static_cast<const T*>(call.x.data);
+  for_each_result(threads_of(call), bins(call) * inner, [&](std::size_t at) {
     const std::size_t bin = at / inner, begin = bin == 0 ? 0 : end[bin - 1];
-    if (call.combines && begin == end[bin]) return;
+    if (call.options.combine && begin == end[bin]) return;
     ExactBatchState state;
-    if (call.combines)
-      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out)[at]); });
+    if (call.options.combine)
+      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out.data)[at]); });
     for (std::size_t k = begin; k < end[bin]; ++k) state.terms.sum.add(x[sorted[k] * inner + at % inner]);
-    state.finish(kind, format, end[bin] - begin, 0, at, call.out);
+    state.finish(kind, format, end[bin] - begin, 0, at, call.out.data);
   });
 }
 
 /// Sums exactly in a window of 128 bits. Returns false, with nothing written, if an element lies outside.
-template <class T, class F> bool sum_in_window(Call& call, bool mean) {
-  auto* out = static_cast<F*>(call.out);
-  const std::size_t inner = call.layout.inner, results = call.bins * inner;
-  int largest = largest_exponent_of_sample(static_cast<const T*>(call.x), call.keys.size * inner);
-  if (call.combines) largest = std::max(largest, largest_exponent_of_sample(out, results));
+template <class T, class F> bool sum_in_window(HostRun& work, bool mean) {
+  const Call& call = work.call;
+  auto* out = static_cast<F*>(call.out.data);
+  const std::size_t inner = call.layout.inner, results = bins(call) * inner;
+  int largest = largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner);
+  if (call.options.combine) largest = std::max(largest, largest_exponent_of_sample(out, results));
   const int term_bits = most_term_bits(call.keys.size + 1), grid = grid_of_window(largest, term_bits);
   const WindowAdder<T> adder{call, {grid, term_bits}};
   const ExactWindow<F> window_of_held{grid, term_bits};
@@ -378,19 +382,20 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
                                   if (!window_of_held.add(sum, held)) adder.missed = true;
                                   return sum;
                                 }));
-  if (!is_complete(table, call)) return true;
+  if (!is_complete(table, work)) return true;
   if (table.gave_up || adder.missed) return false;
   const std::vector<Wide>& sums = table.words;
   Marks marks{call};
-  marks.make([&](std::size_t at) { return sums[at] == 0 && (call.combines || adder.has_minus_zeros); });
+  marks.make(
+      [&](std::size_t at) { return sums[at] == 0 && (call.options.combine || adder.has_minus_zeros); });
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
   for_each_result(threads, results, [&](std::size_t at) {
     const auto n = static_cast<std::uint64_t>(mean ? counts[at / inner] : 1);
     if (n == 0) {
       out[at] = from_bits<F>(Format<F>::canonical_nan);
     } else if (sums[at] == 0) {
-      const bool held_minus_zero = !call.combines || to_bits(out[at]) == Format<F>::sign_bit;
-      if (call.combines && marks.is_empty(at)) return;
+      const bool held_minus_zero = !call.options.combine || to_bits(out[at]) == Format<F>::sign_bit;
+      if (call.options.combine && marks.is_empty(at)) return;
       out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
     } else {
       out[at] = rounded_sum<F>(sums[at], grid, n);
@@ -401,23 +406,24 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
 
 /// Sums sorted rows exactly in words of 64 bits. Returns false if that is impossible; then all results must
 /// be written anew.
-template <class T, class F> bool sum_rows_exactly(Call& call, bool mean) {
-  const auto* const out = static_cast<const F*>(call.out);
-  const std::size_t inner = call.layout.inner, results = call.combines ? call.bins * inner : 0;
+template <class T, class F> bool sum_rows_exactly(const Call& call, bool mean) {
+  const auto* const out = static_cast<const F*>(call.out.data);
+  const std::size_t inner = call.layout.inner, results = call.options.combine ? bins(call) * inner : 0;
   if (std::any_of(out, out + results, [](F held) { return grid_flags(held) != 0; })) return false;
   const auto sorted = SortedRows::of(call, threads_of(call));
   if (!sorted) return false;
-  const int largest = largest_exponent_of_sample(static_cast<const T*>(call.x), call.keys.size * inner),
+  const int largest = largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner),
             end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
   return sum_sorted_rows<T, F>(call, *sorted, mean, {end - 62 + bits_for_terms(call.keys.size), end, true});
 }
 
-template <class F> void sum_exactly(Call& call, ExactKind kind) {
-  with_format(*call.input, [&]<class T>() {
+template <class F> void sum_exactly(HostRun& work, ExactKind kind) {
+  const Call& call = work.call;
+  with_format(*call.x.format, [&]<class T>() {
     if (sum_rows_exactly<T, F>(call, kind.mean)) return;
-    if (sum_in_window<T, F>(call, kind.mean)) return;
-    call.first_bad_key = first_bad_key(call.keys, call.bins);
-    if (call.first_bad_key == no_bad_key) sum_sorted<T>(call, kind, format_info<F>());
+    if (sum_in_window<T, F>(work, kind.mean)) return;
+    work.first_bad_key = first_bad_key(call.keys, bins(call));
+    if (work.first_bad_key == no_bad_key) sum_sorted<T>(call, kind, format_info<F>());
   });
 }
 
@@ -465,7 +471,7 @@ template <class T, bool few> struct WordAdder {
 
   /// Terms are smaller than 2^end.
   WordAdder(const Call& call, int grid, int end)
-      : x{static_cast<const T*>(call.x)},
+      : x{static_cast<const T*>(call.x.data)},
         inner{call.layout.inner},
         scale{power_of_two(-grid)},
         limit{round_to_bits<T>(false, 1, end)} {}
@@ -533,8 +539,9 @@ template <class T> struct GridAdder : GivenRows<T> {
 
 /// Writes the results of all sums, unless one overflows.
 template <class F, class Word>
-void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& words) {
-  auto* out = static_cast<F*>(call.out);
+void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>& words) {
+  const Call& call = work.call;
+  auto* out = static_cast<F*>(call.out.data);
   const int threads = threads_of(call);
   const auto sum_of = [](const Word& word) {
     if constexpr (std::is_same_v<Word, GridSum>)
@@ -543,40 +550,42 @@ void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& wo
       return GridSum{Int128::of(word)};
   };
   if constexpr (std::is_same_v<Word, GridSum>)
-    for (const GridSum& sum : words) call.overflowed |= sum.overflows(call.keys.size, grid_word_bits<F>);
-  if (call.overflowed) return;
+    for (const GridSum& sum : words) work.overflowed |= sum.overflows(call.keys.size, grid_word_bits<F>);
+  if (work.overflowed) return;
   Marks marks{call};
   // Without elements, a result keeps what `out` holds, even a -0 or a NaN.
   marks.make([&](std::size_t at) {
-    return call.combines && sum_of(words[at]).units.is_zero() &&
+    return call.options.combine && sum_of(words[at]).units.is_zero() &&
            (is_nan(out[at]) || to_bits(out[at]) == Format<F>::sign_bit);
   });
   // One rounding, in the conversion, if no result can be subnormal or infinite.
   if constexpr (std::is_same_v<Word, std::int64_t> && std::is_same_v<F, CarrierOf<F>>)
-    if (!mean && !call.combines && grid >= Format<F>::min_exponent && grid <= Format<F>::max_exponent - 64) {
+    if (!mean && !call.options.combine && grid >= Format<F>::min_exponent &&
+        grid <= Format<F>::max_exponent - 64) {
       const F unit = static_cast<F>(power_of_two(grid));
       return for_each_result(threads, words.size(),
                              [&](std::size_t at) { out[at] = static_cast<F>(words[at]) * unit; });
     }
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
   for_each_result(threads, words.size(), [&](std::size_t at) {
-    if (call.combines && marks.is_empty(at)) return;
+    if (call.options.combine && marks.is_empty(at)) return;
     const GridSum sum = sum_of(words[at]);
     const auto n = static_cast<std::uint64_t>(mean ? counts[at / call.layout.inner] : 1);
-    out[at] = from_bits<F>(n == 0          ? Format<F>::canonical_nan
-                           : call.combines ? sum.template result_with<F>(grid, out[at])
-                                           : sum.template result<F>(grid, n));
+    out[at] = from_bits<F>(n == 0                 ? Format<F>::canonical_nan
+                           : call.options.combine ? sum.template result_with<F>(grid, out[at])
+                                                  : sum.template result<F>(grid, n));
   });
 }
 
 /// Sums on a grid in words. Returns false, with nothing written, if an element is as large as 2^`end` or has
 /// too many units.
-template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, int end) {
+template <class T, class F> bool sum_in_words(HostRun& work, bool mean, int grid, int end) {
+  const Call& call = work.call;
   if (std::abs(grid) >= 1000) return false;  // 2^-grid must be a normal double
   const int term_bits = 62 - bits_for_terms(call.keys.size), most = std::min(end, grid + term_bits);
   const auto sum = [&](const auto& adder) {
     const auto table = add_by_key(adder, rows_of(call), threads_of(call));
-    if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
+    if (is_complete(table, work) && !table.gave_up) finish_on_grid<F>(work, mean, grid, table.words);
     return table.has_bad_key || !table.gave_up;
   };
   if (call.layout.inner > 1) return sum(RowAdder<T>{call, grid, most});
@@ -584,9 +593,10 @@ template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, i
                            : sum(WordAdder<T, false>{call, grid, most});
 }
 
-template <class T, class F> void sum_on_grid(Call& call, bool mean) {
+template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
+  const Call& call = work.call;
   constexpr int no_end = Format<T>::max_exponent + 1;
-  const auto* x = static_cast<const T*>(call.x);
+  const auto* x = static_cast<const T*>(call.x.data);
   const std::size_t n = call.keys.size, elements = n * call.layout.inner;
   const int threads = threads_of(call);
   // No result has more than n terms.
@@ -597,7 +607,7 @@ template <class T, class F> void sum_on_grid(Call& call, bool mean) {
   const auto sorted = SortedRows::of(call, threads);
   const auto sum = [&](int g, int end) {
     return sorted ? sum_sorted_rows<T, F>(call, *sorted, mean, {g, end, false})
-                  : sum_in_words<T, F>(call, mean, g, end);
+                  : sum_in_words<T, F>(work, mean, g, end);
   };
   if (!call.options.grid) {
     // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
@@ -611,7 +621,7 @@ template <class T, class F> void sum_on_grid(Call& call, bool mean) {
   if (call.options.grid && bits_for_terms(n) < 11 && sum(grid, grid + 51)) return;
   if (sum(grid, no_end)) return;
   const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
-  if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);
+  if (is_complete(table, work)) finish_on_grid<F>(work, mean, grid, table.words);
 }
 
 }  // namespace
@@ -622,30 +632,30 @@ std::vector<Entry> methods_by_key() {
     for_each_method_by_key<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
       Entry e = describe<Operation, Order, A, F>("cpu");
       if constexpr (Operation::inputs == 0)
-        e.code.run.fill(count);
+        e.code.host.any.fill(count);
       else
         Formats::for_each([&]<class T>() {
           if constexpr (can_read<T, F>)
-            e.code.run[Formats::index_of<T>()] = [](Call& call) {
+            e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
               const auto reducer = Operation::template reducer<A, F>({});
               if constexpr (requires { reducer.smallest; })
-                find_extrema<F>(call, reducer);
+                find_extrema<F>(work, reducer);
               else
-                sum_in_turn<F>(call, reducer);
+                sum_in_turn<F>(work, reducer);
             };
         });
       all.push_back(e);
     });
     for_each_order_free_by_key<Exactly>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      e.code.run.fill([](Call& call) { sum_exactly<F>(call, exact_kind<Operation>); });
+      e.code.host.any.fill([](HostRun& work) { sum_exactly<F>(work, exact_kind<Operation>); });
       all.push_back(e);
     });
     for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
       Formats::for_each([&]<class T>() {
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          sum_on_grid<T, F>(call, exact_kind<Operation>.mean);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          sum_on_grid<T, F>(work, exact_kind<Operation>.mean);
         };
       });
       all.push_back(e);

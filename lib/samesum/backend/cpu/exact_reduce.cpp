@@ -62,13 +62,13 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
 
 template <class T> class ExactBatch : OrderFreeBatch<T> {
  public:
-  ExactBatch(ExactKind kind, const FormatInfo& format, const Call& call)
-      : OrderFreeBatch<T>{call}, kind_{kind}, format_{format} {}
+  ExactBatch(ExactKind kind, const HostRun& work)
+      : OrderFreeBatch<T>{work.call}, kind_{kind}, as_state_{work.as_state} {}
 
   void run() const {
     if (this->is_one()) return reduce_one();
     const bool has_window = kind_.term == Term::element && !kind_.moments;
-    with_format(format_, [&]<class F>() {
+    with_format(format(), [&]<class F>() {
       this->for_each_result([&](std::size_t at) {
         if (!has_window || !sum_in_window<F>(at)) reduce(at);
       });
@@ -95,7 +95,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     Wide sum = 0;
     for (std::size_t i = 0; i < n; ++i)
       if (!window.add(sum, x[i * stride])) return false;
-    static_cast<F*>(this->call.out)[at] = rounded_sum<F>(sum, grid, kind_.mean ? n : 1);
+    static_cast<F*>(this->call.out.data)[at] = rounded_sum<F>(sum, grid, kind_.mean ? n : 1);
     return true;
   }
   void reduce(std::size_t at) const {
@@ -104,7 +104,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     finish(state, at);
   }
   void finish(ExactBatchState& state, std::size_t at) const {
-    state.finish(kind_, format_, this->length_of(at), this->call.options.ddof, at, this->call.out);
+    state.finish(kind_, format(), this->length_of(at), this->call.options.ddof, at, this->call.out.data);
   }
 
   void reduce_one() const {
@@ -116,20 +116,22 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
       const std::scoped_lock lock{mutex};
       total.merge(state);
     });
-    if (this->call.as_state)
-      *static_cast<ExactDigits*>(this->call.out) = ExactDigits{total};
+    if (as_state_)
+      *static_cast<ExactDigits*>(this->call.out.data) = ExactDigits{total};
     else
       finish(total, 0);
   }
 
+  const FormatInfo& format() const { return *this->call.method->format; }
+
   ExactKind kind_;
-  const FormatInfo& format_;
+  bool as_state_;
 };
 
 }  // namespace
 
-void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
-  with_format(*call.input, [&]<class T>() { ExactBatch<T>{kind, format, call}.run(); });
+void reduce_exactly(ExactKind kind, const HostRun& work) {
+  with_format(*work.call.x.format, [&]<class T>() { ExactBatch<T>{kind, work}.run(); });
 }
 
 }  // namespace samesum::cpu

@@ -109,12 +109,13 @@ template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* 
 
 template <class T, class F> class GridBatch : OrderFreeBatch<T> {
  public:
-  GridBatch(ExactKind kind, Call& call) : OrderFreeBatch<T>{call}, kind_{kind}, call_{call} {}
+  GridBatch(ExactKind kind, const Call& call) : OrderFreeBatch<T>{call}, kind_{kind} {}
 
-  /// Reduces all results; sets call.overflowed if a sum overflows the given grid.
-  void run() {
+  /// Reduces all results, or writes the state of the only one. Returns whether a sum overflows the given
+  /// grid.
+  bool run(bool as_state) {
     if (this->is_one()) {
-      reduce_one();
+      reduce_one(as_state);
     } else {
       this->for_each_result([this](std::size_t at) {
         const int grid = grid_of(at);
@@ -124,7 +125,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
         finish(sum, at, grid);
       });
     }
-    call_.overflowed = overflowed_;
+    return overflowed_;
   }
 
   /// The grid of each result.
@@ -143,7 +144,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
                       quantum_of_terms(kind_.term, format_info<T>()));
   }
   int grid_of(std::size_t at) const {
-    if (call_.options.grid) return *call_.options.grid;
+    if (given_) return *given_;
     int largest = no_exponent;
     this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
       largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
@@ -152,7 +153,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   }
   /// The grid of the only result.
   int grid_of_one() const {
-    if (call_.options.grid) return *call_.options.grid;
+    if (given_) return *given_;
     std::mutex mutex;
     int largest = no_exponent;
     this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
@@ -163,10 +164,11 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     return found(0, largest);
   }
   void finish(const GridSum& sum, std::size_t at, int grid) {
-    if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, call_.out)) overflowed_ = true;
+    if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, this->call.out.data))
+      overflowed_ = true;
   }
 
-  void reduce_one() {
+  void reduce_one(bool as_state) {
     const int grid = grid_of_one();
     std::mutex mutex;
     GridSum total;
@@ -176,28 +178,31 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
       const std::scoped_lock lock{mutex};
       total.merge(sum);
     });
-    if (call_.as_state)
-      *static_cast<GridSum*>(call_.out) = total;
+    if (as_state)
+      *static_cast<GridSum*>(this->call.out.data) = total;
     else
       finish(total, 0, grid);
   }
 
   ExactKind kind_;
-  Call& call_;
+  std::optional<int> given_ = this->call.options.grid;
   std::atomic<bool> overflowed_ = false;
 };
 
 }  // namespace
 
-void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call) {
-  with_format(format, [&]<class F>() {
-    with_format(*call.input, [&]<class T>() { GridBatch<T, F>{kind, call}.run(); });
+void reduce_on_grid(ExactKind kind, HostRun& work) {
+  const Call& call = work.call;
+  with_format(*call.method->format, [&]<class F>() {
+    with_format(*call.x.format, [&]<class T>() {
+      work.overflowed = GridBatch<T, F>{kind, call}.run(work.as_state);
+    });
   });
 }
 
-std::vector<int> grids_of_results(const FormatInfo& format, Call& call) {
-  return with_format(format, [&]<class F>() {
-    return with_format(*call.input, [&]<class T>() { return GridBatch<T, F>{ExactKind{}, call}.grids(); });
+std::vector<int> grids_of_results(const Call& call) {
+  return with_format(*call.method->format, [&]<class F>() {
+    return with_format(*call.x.format, [&]<class T>() { return GridBatch<T, F>{ExactKind{}, call}.grids(); });
   });
 }
 

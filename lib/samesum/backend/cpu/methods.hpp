@@ -21,11 +21,11 @@ std::vector<Entry> softmaxes();
 Exact sum_exact(Values x, int threads);
 
 /// Computes an exact reduction for any layout.
-void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call);
+void reduce_exactly(ExactKind kind, const HostRun& work);
 /// Computes a reduction on a grid for any layout.
-void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call);
+void reduce_on_grid(ExactKind kind, HostRun& work);
 /// The grid of each result of a call: the given one, or the one that its elements determine.
-std::vector<int> grids_of_results(const FormatInfo& format, Call& call);
+std::vector<int> grids_of_results(const Call& call);
 /// Sums elements on a grid, on one thread.
 GridSum sum_on_grid(Values x, int grid);
 

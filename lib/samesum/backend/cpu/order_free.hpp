@@ -18,7 +18,7 @@ template <class T> class OrderFreeBatch {
   std::size_t length_of(std::size_t at) const { return call.layout.length(at / call.layout.inner); }
 
   /// The first element of x that belongs to result `at`.
-  const T* first_of(std::size_t at) const { return static_cast<const T*>(call.x) + place_of(at); }
+  const T* first_of(std::size_t at) const { return static_cast<const T*>(call.x.data) + place_of(at); }
 
   /// Calls visit(x, y, n) for each part of result `at`, with contiguous elements; y is null for one input.
   template <class Visit> void for_each_part(std::size_t at, Visit visit) const {
@@ -56,8 +56,8 @@ template <class T> class OrderFreeBatch {
   template <class Visit> void pass(std::size_t at, std::size_t begin, std::size_t n, Visit& visit) const {
     const Layout& l = call.layout;
     const std::size_t place = place_of(at) + begin * l.stride;
-    const T *x = static_cast<const T*>(call.x) + place,
-            *y = call.y ? static_cast<const T*>(call.y) + place : nullptr;
+    const T *x = static_cast<const T*>(call.x.data) + place,
+            *y = call.y.data ? static_cast<const T*>(call.y.data) + place : nullptr;
     if (l.stride == 1) return visit(x, y, n);
     std::vector<T> column_x(n), column_y(y ? n : 0);
     for (std::size_t i = 0; i < n; ++i) column_x[i] = x[i * l.stride];

@@ -154,9 +154,10 @@ void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input,
 
 /// Runs a reducer on a call. Not inlined, so that all element formats share one copy of the code.
 template <class Order, class Reducer>
-[[gnu::noinline]] void run_reducer(const Reducer& reducer, const Call& call, std::size_t input) {
+[[gnu::noinline]] void run_reducer(const Reducer& reducer, const HostRun& work, std::size_t input) {
+  const Call& call = work.call;
   using Shape = typename Order::Shape;
-  const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
+  const Batch batch{static_cast<const std::byte*>(call.x.data), static_cast<const std::byte*>(call.y.data),
                     formats[input].bytes, call.layout, call.options.threads};
   constexpr std::size_t order = Orders::index_of<Order>();
   const auto leaves = [&] {
@@ -174,16 +175,16 @@ template <class Order, class Reducer>
   ReduceRows<typename Reducer::State> rows;
   if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
     if (reducer.term == Term::element) rows = loops().sum_rows[input];
-  reduce_batch<Shape>(reducer, batch, leaves, rows, {call.out, call.as_state});
+  reduce_batch<Shape>(reducer, batch, leaves, rows, {call.out.data, work.as_state});
   if constexpr (requires { reducer.replacement(); }) {
     if (!reducer.mean) return;
     const auto replacement = reducer.replacement();
-    if (call.as_state)
+    if (work.as_state)
       reduce_batch<Shape>(
           replacement, batch, leaves_of<Shape>(replacement, input), {},
-          {&static_cast<typename WithReplacement<Reducer>::State*>(call.out)->replacing, true});
+          {&static_cast<typename WithReplacement<Reducer>::State*>(call.out.data)->replacing, true});
     else
-      reduce_again<Shape>(replacement, batch, input, call.out);
+      reduce_again<Shape>(replacement, batch, input, call.out.data);
   }
 }
 
@@ -196,8 +197,8 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       Entry e = describe<Operation, Order, A, F>("cpu");
       Formats::for_each([&]<class T>() {
         if constexpr (has_batches<Operation, Order, A, T, F>)
-          e.code.run[Formats::index_of<T>()] = [](Call& call) {
-            run_reducer<Order>(Operation::template reducer<A, F>({call.options.ddof}), call,
+          e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+            run_reducer<Order>(Operation::template reducer<A, F>({work.call.options.ddof}), work,
                                Formats::index_of<T>());
           };
       });
@@ -207,14 +208,14 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (!is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });
+      e.code.host.any.fill([](HostRun& work) { reduce_exactly(exact_kind<Operation>, work); });
       all.push_back(e);
     }
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
     if constexpr (!is_scan<Operation>) {
       Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-      e.code.run.fill([](Call& call) { reduce_on_grid(exact_kind<Operation>, format_info<F>(), call); });
+      e.code.host.any.fill([](HostRun& work) { reduce_on_grid(exact_kind<Operation>, work); });
       all.push_back(e);
     }
   });

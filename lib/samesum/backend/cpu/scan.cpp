@@ -20,8 +20,8 @@ template <template <class> class A> ScanTile scan_tile(const ElementSum<A, F>&) 
 }
 
 template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
-  return {reducer, loops().write_terms[call.input->index],
-          std::is_same_v<F, CarrierOf<F>> && call.input->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
+  return {reducer, loops().write_terms[call.x.format->index],
+          std::is_same_v<F, CarrierOf<F>> && call.x.format->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
           call.options.exclusive};
 }
 
@@ -47,15 +47,16 @@ template <class Order, bool in_turn, class Reducer>
 
 /// Reduces the columns of a call in the order prefix. `as_state` converts a state to the form of PartialForm.
 template <class Reducer, class AsState>
-[[gnu::noinline]] void reduce(const Reducer& reducer, const Call& call, AsState as_state) {
+[[gnu::noinline]] void reduce(const Reducer& reducer, const HostRun& work, AsState as_state) {
+  const Call& call = work.call;
   const ColumnSetup<Reducer> setup = setup_of(reducer, call);
   const Columns<F> all{call};
   const PrefixColumn<Reducer> fresh{setup};
   const auto write = [&](const typename Reducer::State& state, std::size_t n, std::size_t at) {
-    if (call.as_state)
-      as_state(state, call.out);
+    if (work.as_state)
+      as_state(state, call.out.data);
     else
-      reducer.finish(state, n, at, call.out);
+      reducer.finish(state, n, at, call.out.data);
   };
   const int threads = threads_per_column(all);
   if (threads == 1)
@@ -67,15 +68,15 @@ template <class Reducer, class AsState>
     write(pass_parts(all, fresh, setup.reducer, o, false, threads), call.layout.n, o);
 }
 
-template <class Operation, class Order, template <class> class A> void run(Call& call) {
+template <class Operation, class Order, template <class> class A> void run(HostRun& work) {
   const auto reducer = scan_reducer<Operation, A, F>();
   if constexpr (is_scan<Operation>)
     if constexpr (Operation::has_order)
-      scan<Order, std::is_same_v<Order, Serial>>(reducer, call);
+      scan<Order, std::is_same_v<Order, Serial>>(reducer, work.call);
     else
-      scan<Prefix, true>(reducer, call);
+      scan<Prefix, true>(reducer, work.call);
   else
-    reduce(reducer, call, [](const auto& state, void* out) {
+    reduce(reducer, work, [](const auto& state, void* out) {
       using State = typename decltype(Operation::template reducer<A, F>({}))::State;
       *static_cast<State*>(out) = {state};
     });
@@ -101,7 +102,8 @@ void scan_parts(const Columns<F>& all, const Column& fresh, std::size_t o, int t
   });
 }
 
-template <class T> void scan_exactly(Call& call) {
+template <class T> void scan_exactly(HostRun& work) {
+  const Call& call = work.call;
   const Columns<F> all{call};
   const ExactColumn<T, F> fresh{call.options.exclusive, call.layout.n};
   const int threads = threads_per_column(all);
@@ -112,9 +114,10 @@ template <class T> void scan_exactly(Call& call) {
         [](ExactColumn<T, F>& column, const Exact& before, std::size_t) { column.restart(before); });
 }
 
-template <class T> void scan_on_grid(Call& call) {
+template <class T> void scan_on_grid(HostRun& work) {
+  const Call& call = work.call;
   const Columns<F> all{call};
-  const std::vector<int> grids = grids_of_results(format_info<F>(), call);
+  const std::vector<int> grids = grids_of_results(call);
   std::atomic<bool> overflowed = false;
   const GridColumn<T, F> fresh{call.options.exclusive, grids, overflowed};
   if (const int threads = threads_per_column(all); threads == 1)
@@ -126,7 +129,7 @@ template <class T> void scan_on_grid(Call& call) {
           [o](GridColumn<T, F>& column, const GridSum& before, std::size_t count) {
             column.restart(o, before, count);
           });
-  call.overflowed = overflowed;
+  work.overflowed = overflowed;
 }
 
 }  // namespace
@@ -138,7 +141,7 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       Entry e = describe<Operation, Order, A, F>("cpu");
       Formats::for_each([&]<class T>() {
         if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
-          e.code.run[Formats::index_of<T>()] = run<Operation, Order, A>;
+          e.code.host.any[Formats::index_of<T>()] = run<Operation, Order, A>;
       });
       all.push_back(e);
     }
@@ -146,14 +149,14 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
   for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });
+      Formats::for_each([&]<class T>() { e.code.host.any[Formats::index_of<T>()] = scan_exactly<T>; });
       all.push_back(e);
     }
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-      Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_on_grid<T>; });
+      Formats::for_each([&]<class T>() { e.code.host.any[Formats::index_of<T>()] = scan_on_grid<T>; });
       all.push_back(e);
     }
   });

@@ -190,7 +190,7 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
 template <class F> struct Columns {
   const Call& call;
   const Layout& layout = call.layout;
-  std::size_t bytes = call.input->bytes;
+  std::size_t bytes = call.x.format->bytes;
 
   bool are_contiguous() const { return layout.offsets || (layout.inner == 1 && layout.stride == 1); }
   std::size_t elements() const {
@@ -199,10 +199,10 @@ template <class F> struct Columns {
   }
   /// Element k of column (o, i).
   const std::byte* element(std::size_t o, std::size_t k, std::size_t i) const {
-    return static_cast<const std::byte*>(call.x) + (layout.first(o) + k * layout.stride + i) * bytes;
+    return static_cast<const std::byte*>(call.x.data) + (layout.first(o) + k * layout.stride + i) * bytes;
   }
   F* result(std::size_t o, std::size_t k, std::size_t i) const {
-    return static_cast<F*>(call.out) + o * call.out_stride + k * layout.inner + i;
+    return static_cast<F*>(call.out.data) + o * call.out.row_stride + k * layout.inner + i;
   }
 };
 

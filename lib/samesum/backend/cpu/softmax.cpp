@@ -20,8 +20,8 @@ template <class T> class Rows {
   Rows(const Call& call, SoftmaxSum how, bool log) : call_{call}, how_{how}, log_{log}, n_{call.layout.n} {}
 
   void compute(std::size_t r) {
-    const T* x = static_cast<const T*>(call_.x) + r * call_.layout.outer_stride;
-    T* y = static_cast<T*>(call_.out) + r * call_.out_stride;
+    const T* x = static_cast<const T*>(call_.x.data) + r * call_.layout.outer_stride;
+    T* y = static_cast<T*>(call_.out.data) + r * call_.out.row_stride;
     if (how_ == SoftmaxSum::online) {
       const OnlineSoftmax<One> state = online(x);
       finish(x, y, state.largest.v, state.denominator(), nullptr);
@@ -108,10 +108,11 @@ template <class T> class Rows {
       states_;
 };
 
-void softmax(Call& call, SoftmaxSum how, bool log) {
+void softmax(HostRun& work, SoftmaxSum how, bool log) {
+  const Call& call = work.call;
   const Layout& l = call.layout;
   if (l.outer == 0 || l.n == 0) return;
-  with_format(*call.input, [&]<class T>() {
+  with_format(*call.x.format, [&]<class T>() {
     if constexpr (sizeof(T) <= 4) {
       // A task is several short rows; a thread keeps its buffers for all of its rows.
       const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / l.n);
@@ -128,6 +129,6 @@ void softmax(Call& call, SoftmaxSum how, bool log) {
 
 }  // namespace
 
-std::vector<Entry> softmaxes() { return softmax_entries<softmax>("cpu"); }
+std::vector<Entry> softmaxes() { return softmax_entries<HostRun, softmax>("cpu"); }
 
 }  // namespace samesum::cpu

@@ -19,8 +19,8 @@ class SortedRows {
   /// @returns nullopt in these cases, and if a key is bad.
   static std::optional<SortedRows> of(const Call& call, int threads) {
     const std::size_t n = call.keys.size, inner = call.layout.inner;
-    if (inner < RowsOfKey::least || call.bins == 0 || n >= std::size_t{1} << 31) return std::nullopt;
-    if (first_bad_key(call.keys, call.bins) != no_bad_key) return std::nullopt;
+    if (inner < RowsOfKey::least || bins(call) == 0 || n >= std::size_t{1} << 31) return std::nullopt;
+    if (first_bad_key(call.keys, bins(call)) != no_bad_key) return std::nullopt;
     SortedRows sorted{call, threads};
     return sorted.is_even() ? std::optional{std::move(sorted)} : std::nullopt;
   }
@@ -33,18 +33,18 @@ class SortedRows {
       std::vector<Number> room(inner);
       for (std::size_t key = task * bins / tasks; key < (task + 1) * bins / tasks; ++key) {
         const std::size_t begin = key == 0 ? 0 : end_[key - 1];
-        visit(key, RowsOfKey{call_.x, index_.data() + begin, end_[key] - begin, inner}, room.data());
+        visit(key, RowsOfKey{call_.x.data, index_.data() + begin, end_[key] - begin, inner}, room.data());
       }
     });
   }
 
  private:
   SortedRows(const Call& call, int threads)
-      : call_{call}, threads_{threads}, end_(call.bins + 1), index_(call.keys.size + RowsOfKey::ahead) {
+      : call_{call}, threads_{threads}, end_(bins(call) + 1), index_(call.keys.size + RowsOfKey::ahead) {
     with_key_format(call.keys.format, [&]<class K>() {
       const K* const key = static_cast<const K*>(call.keys.data);
       for (std::size_t k = 0; k < call.keys.size; ++k) ++end_[static_cast<std::size_t>(key[k]) + 1];
-      for (std::size_t b = 0; b < call.bins; ++b) end_[b + 1] += end_[b];
+      for (std::size_t b = 0; b < bins(call); ++b) end_[b + 1] += end_[b];
       for (std::size_t k = 0; k < call.keys.size; ++k)
         index_[end_[static_cast<std::size_t>(key[k])]++] = static_cast<std::uint32_t>(k);
     });

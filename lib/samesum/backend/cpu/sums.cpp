@@ -73,13 +73,14 @@ std::uint64_t sum(const void* data, std::size_t n, int threads) {
 /// Writes the state of the call's vector: of one result, or of the lanes of rows in a canonical order.
 template <class Order, template <class> class A, class T> void write_state(const Call& call) {
   using Sum = A<Scalar<F>>;
-  auto* out = static_cast<typename TermReducer<A, F>::State*>(call.out);
+  auto* out = static_cast<typename TermReducer<A, F>::State*>(call.out.data);
   const std::size_t n = call.layout.n;
   if constexpr (has_leaves<Order>) {
-    *out = {*sum_tree<typename Order::Shape, Sum>(input_of<Order, A, T>(call.x, n), call.options.threads)};
+    *out = {
+        *sum_tree<typename Order::Shape, Sum>(input_of<Order, A, T>(call.x.data, n), call.options.threads)};
   } else {
     constexpr std::size_t lanes = Order::Shape::lanes;
-    const auto at = elements<T>(call.x);
+    const auto at = elements<T>(call.x.data);
     const auto row = CanonicalRows<lanes, Sum, decltype(at)>{n, at}.sum(0, (n - 1) / lanes + 1);
     for (const Sum& lane : row) *out++ = {lane};
   }
@@ -90,22 +91,22 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
 }
 
 /// Computes a batch vector by vector, for methods without a loop for batches.
-template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, Call& call) {
+template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, const Call& call) {
   const Layout& l = call.layout;
   const auto sum_one = [&](std::size_t at, int threads) {
     const std::size_t n = l.length(at / l.inner);
-    const T* x = n == 0 ? nullptr : static_cast<const T*>(call.x) + l.first(at / l.inner) + at % l.inner;
+    const T* x = n == 0 ? nullptr : static_cast<const T*>(call.x.data) + l.first(at / l.inner) + at % l.inner;
     std::vector<T> column;
     if (l.stride != 1) {
       column.reserve(n);
       for (std::size_t k = 0; k < n; ++k) column.push_back(x[k * l.stride]);
       x = column.data();
     }
-    static_cast<F*>(call.out)[at] = from_bits<F>(static_cast<BitsOf<F>>(sum(x, n, threads)));
+    static_cast<F*>(call.out.data)[at] = from_bits<F>(static_cast<BitsOf<F>>(sum(x, n, threads)));
   };
   const std::size_t results = l.results();
   if (results == 1) return sum_one(0, call.options.threads);
-  for_each_task(thread_count(call.options.threads, call.size, results), results,
+  for_each_task(thread_count(call.options.threads, call.x.size, results), results,
                 [&](std::size_t at) { sum_one(at, 1); });
 }
 
@@ -120,8 +121,8 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
         Formats::for_each([&]<class T>() {
           e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;
           if constexpr (!has_batches<Sum, Order, A, T, F>)
-            e.code.run[Formats::index_of<T>()] = [](Call& call) {
-              call.as_state ? write_state<Order, A, T>(call) : sum_each<T>(sum<Order, A, T>, call);
+            e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+              work.as_state ? write_state<Order, A, T>(work.call) : sum_each<T>(sum<Order, A, T>, work.call);
             };
         });
         all.push_back(e);

@@ -56,7 +56,7 @@ int device_of(const void* x) {
 
 /// The device that holds x of a call; for host memory the current one.
 int device_for(const Call& call) {
-  const int of_x = call.size > 0 ? device_of(call.x) : -1;
+  const int of_x = call.x.size > 0 ? device_of(call.x.data) : -1;
   int current = of_x;
   if (of_x < 0) check(cudaGetDevice(&current), "cudaGetDevice");
   return current;
@@ -82,13 +82,14 @@ struct HostLayout {
   std::size_t width, pitch, rows;  ///< width and pitch in bytes
 };
 
-HostLayout host_layout_of(const Method& m, const Call& call) {
+HostLayout host_layout_of(const Call& call) {
+  const Method& m = *call.method;
   const Layout& l = call.layout;
   if (!m.has_result_per_element) return {l.results() * m.result_bytes(), 0, 1};
-  const std::size_t bytes = m.result_format(*call.input)->bytes;
+  const std::size_t bytes = m.result_format(*call.x.format)->bytes;
   const std::size_t width = l.n * l.inner;
-  if (l.outer <= 1 || width == 0 || call.out_stride == width) return {l.outer * width * bytes, 0, 1};
-  return {width * bytes, call.out_stride * bytes, l.outer};
+  if (l.outer <= 1 || width == 0 || call.out.row_stride == width) return {l.outer * width * bytes, 0, 1};
+  return {width * bytes, call.out.row_stride * bytes, l.outer};
 }
 
 /// Copies results to the host and waits for them. Copies by way of `pinned` unless it is null.
@@ -113,8 +114,8 @@ KeyStatus read(const Memory& status) {
 }
 
 /// Allocates and prepares the workspace of a call.
-std::shared_ptr<KeptWorkspace> workspace_for(const Method& method, Launch& launch) {
-  check(enqueue_method(method, launch), method.name);
+std::shared_ptr<KeptWorkspace> workspace_for(Launch& launch) {
+  check(enqueue(launch), launch.call.method->name);
   const auto workspace = std::make_shared<KeptWorkspace>();
   workspace->replace(device_memory(launch.bytes), launch.bytes);
   check(workspace->prepare(launch.stream), "prepare");
@@ -122,23 +123,32 @@ std::shared_ptr<KeptWorkspace> workspace_for(const Method& method, Launch& launc
 }
 
 /// Enqueues a call with its workspace.
-void enqueue(const Method& method, Launch& launch, KeptWorkspace& workspace) {
+void enqueue_in(KeptWorkspace& workspace, Launch& launch) {
   const auto in_workspace = [&](void* memory, std::size_t) {
     launch.workspace = memory;
-    return enqueue_method(method, launch);
+    return enqueue(launch);
   };
-  check(workspace.run(launch.stream, in_workspace), method.name);
+  check(workspace.run(launch.stream, in_workspace), launch.call.method->name);
+}
+
+/// Returns x where the current device can read it; no input if there is none.
+Placed placed(Values x) {
+  if (!x.is_given()) return {x, nullptr};
+  if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
+  if (device_of(x.data) >= 0) return {x, nullptr};
+  const Memory copy = copied(x.data, x.size * x.format->bytes);
+  return {{*x.format, copy.get(), x.size}, copy};
 }
 
 /// Elements of a call on host or device memory, on the device that holds x.
 class PlacedInput : public PartialInput {
  public:
-  PlacedInput(const Backend& backend, const Method& method, Call call, int device)
+  PlacedInput(const Call& call, int device)
       : scope_{device},
         stream_{new_stream()},
-        x_{backend.place({*call.input, call.x, call.size})},
-        y_{backend.place({*call.input, call.y, call.y ? call.size : 0})},
-        input_{method, on_device(call), stream_.get(), nullptr} {}
+        x_{placed(call.x)},
+        y_{placed(call.y)},
+        input_{on_device(call), stream_.get(), nullptr} {}
   const FormatInfo& format() const override { return input_.format(); }
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
     input_.copy(first, n, x, y);
@@ -149,8 +159,8 @@ class PlacedInput : public PartialInput {
 
  private:
   Call on_device(Call call) const {
-    call.x = x_.values.data;
-    call.y = y_.values.data;
+    call.x = x_.values;
+    call.y = y_.values;
     return call;
   }
   OnDevice scope_;
@@ -171,84 +181,78 @@ class Cuda : public Backend {
                   joined(reductions_of, joined(scans_of, joined(softmax_methods(), methods_by_key()))));
   }
 
-  Placed place(Values x) const override {
-    if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
-    if (device_of(x.data) >= 0) return {x, nullptr};
-    const Memory copy = copied(x.data, x.size * x.format->bytes);
-    return {{*x.format, copy.get(), x.size}, copy};
-  }
+  Placed place(Values x) const override { return placed(x); }
 
-  void run(const Method& method, Call& call) const override {
-    method.takes_keys ? run_by_key(method, call) : bind(method, call)(call.out);
+  void run(HostRun& work) const override {
+    const Call& call = work.call;
+    if (call.method->takes_keys) return run_by_key(work);
+    bind(call)(call.out.data);
   }
 
   /// Binds a call on the device that holds x, with its own stream and workspace.
-  Bound bind(const Method& method, Call call) const override {
+  Bound bind(const Call& call) const override {
     const int device = device_for(call);
     const OnDevice scope{device};
     const auto stream = new_stream();
-    const HostLayout host = host_layout_of(method, call);
-    const Placed x = place({*call.input, call.x, call.size}),
-                 y = place({*call.input, call.y, call.y ? call.size : 0});
+    const HostLayout host = host_layout_of(call);
+    const Placed x = placed(call.x), y = placed(call.y);
+    Launch launch{.call = call, .stream = stream.get()};
     Memory offsets;
     if (call.layout.offsets) {
       offsets = copied(call.layout.offsets, (call.layout.outer + 1) * sizeof(std::uint64_t));
-      call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
+      launch.call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
     }
     const std::size_t out_bytes = host.width * host.rows;
     const Memory out = device_memory(out_bytes),
                  pinned = host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
-    Launch launch{call, nullptr, 0, stream.get()};
     const Memory status = call.options.grid ? device_memory(sizeof(KeyStatus)) : nullptr;
     launch.status = static_cast<KeyStatus*>(status.get());
-    launch.x = x.values.data;
-    launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
-    launch.out = out.get();
-    launch.out_stride = call.layout.n * call.layout.inner;
-    const auto workspace = workspace_for(method, launch);
-    return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace,
-            status](void* to) mutable {
+    launch.call.x = x.values;
+    launch.call.y = y.values;
+    if (call.y.is_given() && !y.values.data) launch.call.y.data = out.get();  // null would mean one input
+    launch.call.out.data = out.get();
+    launch.call.out.row_stride = call.layout.n * call.layout.inner;
+    const auto workspace = workspace_for(launch);
+    return [launch, host, device, stream, x, y, offsets, out, pinned, workspace, status](void* to) mutable {
       const OnDevice scope{device};
       if (status) check(cudaMemsetAsync(status.get(), 0, sizeof(KeyStatus), stream.get()), "cudaMemsetAsync");
-      gpu::enqueue(method, launch, *workspace);
+      enqueue_in(*workspace, launch);
       fetch(host, to, out.get(), pinned.get(), stream.get());
-      if (status) launch.overflowed = read(status).overflowed != 0;
-      check_grid(method, launch);
+      if (status && read(status).overflowed != 0) refuse_grid(*launch.call.method, *launch.call.options.grid);
     };
   }
 
-  std::unique_ptr<PartialInput> partial_input(const Method& method, const Call& call) const override {
-    return std::make_unique<PlacedInput>(*this, method, call, device_for(call));
+  std::unique_ptr<PartialInput> partial_input(const Call& call) const override {
+    return std::make_unique<PlacedInput>(call, device_for(call));
   }
 
  private:
   /// Runs a call by key on the device that holds x. Sets the place of a bad key, and then writes nothing.
-  void run_by_key(const Method& method, Call& call) const {
+  void run_by_key(HostRun& work) const {
+    const Call& call = work.call;
     const OnDevice scope{device_for(call)};
     const auto stream = new_stream();
-    const Placed x = place({*call.input, call.x, call.size});
-    Launch launch{call, nullptr, 0, stream.get()};
-    launch.x = x.values.data;
+    const Placed x = placed(call.x);
+    Launch launch{.call = call, .stream = stream.get()};
+    launch.call.x = x.values;
     Memory keys;
     if (call.keys.size > 0 && device_of(call.keys.data) < 0) {
       keys = copied(call.keys.data, call.keys.size * bytes_of(call.keys.format));
-      launch.keys.data = keys.get();
+      launch.call.keys.data = keys.get();
     }
-    const std::size_t out_bytes = call.bins * call.layout.inner * method.result_bytes();
-    const Memory out = call.combines ? copied(call.out, out_bytes) : device_memory(out_bytes),
+    const std::size_t out_bytes = call.out.size * call.method->result_bytes();
+    const Memory out = call.options.combine ? copied(call.out.data, out_bytes) : device_memory(out_bytes),
                  status = device_memory(sizeof(KeyStatus));
-    launch.out = out.get();
+    launch.call.out.data = out.get();
     launch.status = static_cast<KeyStatus*>(status.get());
-    const auto workspace = workspace_for(method, launch);
-    gpu::enqueue(method, launch, *workspace);
+    const auto workspace = workspace_for(launch);
+    enqueue_in(*workspace, launch);
     check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
     const KeyStatus reported = read(status);
-    call.first_bad_key = reported.first_bad_key;
-    if (call.first_bad_key != no_bad_key) return;
-    call.overflowed = reported.overflowed != 0;
-    check_grid(method, call);
-    if (out_bytes > 0)
-      check(cudaMemcpy(call.out, out.get(), out_bytes, cudaMemcpyDeviceToHost),
+    work.first_bad_key = reported.first_bad_key;
+    work.overflowed = reported.overflowed != 0;
+    if (work.first_bad_key == no_bad_key && !work.overflowed && out_bytes > 0)
+      check(cudaMemcpy(call.out.data, out.get(), out_bytes, cudaMemcpyDeviceToHost),
             with_size("cudaMemcpy", out_bytes));
   }
 

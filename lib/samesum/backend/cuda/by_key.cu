@@ -30,18 +30,18 @@ class Parts {
 /// One call by key: its arguments, its workspace, and the first error of an enqueued operation.
 class CallByKey {
  public:
-  CallByKey(Launch& call) : call_{call} {
-    all_.format = call.keys.format;
-    all_.keys = call.keys.data;
-    all_.x = call.x;
-    all_.inner = call.layout.inner;
-    all_.elements = call.layout.n * call.layout.inner;
-    all_.bins = call.bins;
+  CallByKey(Launch& work) : work_{work} {
+    all_.format = work.call.keys.format;
+    all_.keys = work.call.keys.data;
+    all_.x = work.call.x.data;
+    all_.inner = work.call.layout.inner;
+    all_.elements = work.call.layout.n * work.call.layout.inner;
+    all_.bins = bins(work.call);
     events_ = parts_.add<KeyEvents>(1);
   }
 
   cudaError_t sum(std::size_t format, bool exact, bool mean) {
-    const FormatInfo& input = *call_.input;
+    const FormatInfo& input = *work_.call.x.format;
     const Window w = window(input, formats[format], exact);
     const bool sorted = sorts_rows();
     const std::uint64_t results = all_.results();
@@ -54,8 +54,9 @@ class CallByKey {
     const PartitionParts partitions = partitioned ? add_parts(w.words, input.bytes) : PartitionParts{};
     const std::size_t cleared = sorted ? cleared_of_rows : partitioned ? partitions.begin : parts_.size();
     const Sorting sorting = sorted ? add_sorting() : Sorting{};
-    SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits_for(formats[format].precision),
-                    !sorted};
+    SecondLook look{
+        input.index, format, nullptr, 0, work_.call.layout.n, word_bits_for(formats[format].precision),
+        !sorted};
     const bool full_range = std::max(input.precision, formats[format].precision) > 24;
     const std::size_t digits_each = exact ? (full_range ? Digits::count : NarrowDigits::count) : 4;
     look.results = std::min<std::uint64_t>(results, (std::size_t{32} << 20) / (8 * digits_each));
@@ -64,7 +65,7 @@ class CallByKey {
     all_.flags = at<std::uint32_t>(flags);
     look.digits = at<std::int64_t>(digits);
     const KeyResults r{at<unsigned long long>(totals), mean ? at<unsigned long long>(counts) : nullptr,
-                       call_.out, call_.combines, call_.status};
+                       work_.call.out.data, work_.call.options.combine, work_.status};
     if (mean) count(all_.rows(), at<unsigned long long>(counts));
     with_format(input, [&]<class T>() {
       if (!w.given) find_largest_of<T>(exact);
@@ -78,7 +79,7 @@ class CallByKey {
     if (!sorted)
       with_format(formats[format],
                   [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
-    if (exact || w.given || call_.combines)
+    if (exact || w.given || work_.call.options.combine)
       full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
     return error_;
   }
@@ -88,7 +89,8 @@ class CallByKey {
     if (!begin(parts_.size())) return error_;
     count(all_, at<unsigned long long>(totals));
     enqueue(finish_counts, blocks_of(all_.results() + 1, 256), 256, all_,
-            KeyResults{at<unsigned long long>(totals), nullptr, call_.out, call_.combines, call_.status});
+            KeyResults{at<unsigned long long>(totals), nullptr, work_.call.out.data,
+                       work_.call.options.combine, work_.status});
     return error_;
   }
 
@@ -97,24 +99,25 @@ class CallByKey {
     const std::size_t keys = parts_.add<Key>(all_.results());
     if (!begin(parts_.size())) return error_;
     const std::uint64_t results = all_.results();
-    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= without_opt_in;
+    const bool shared = work_.key_schedule != KeySchedule::global && results * sizeof(Key) <= without_opt_in;
     const int processors = multiprocessors();
     enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, 512), std::uint64_t{4} * processors), 512,
-                 all_, call_.input->index, smallest, static_cast<std::uint32_t>(shared ? results : 0),
+                 all_, work_.call.x.format->index, smallest, static_cast<std::uint32_t>(shared ? results : 0),
                  at<Key>(keys));
     enqueue(finish_extrema<F>, blocks_of(results + 1, 256), 256, all_,
-            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status}, smallest, at<Key>(keys));
+            KeyResults{nullptr, nullptr, work_.call.out.data, work_.call.options.combine, work_.status},
+            smallest, at<Key>(keys));
     return error_;
   }
 
   template <class F> cudaError_t in_arrival_order() {
     if (!begin(parts_.size())) return error_;
-    if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
+    if (!work_.call.options.combine) clear(work_.call.out.data, all_.results() * sizeof(F));
     enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()),
-            256, all_, call_.input->index, static_cast<F*>(call_.out));
+            256, all_, work_.call.x.format->index, static_cast<F*>(work_.call.out.data));
     enqueue(finish_on_arrival<F>, blocks_of(all_.results() + 1, 256), 256, all_,
-            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
+            KeyResults{nullptr, nullptr, work_.call.out.data, work_.call.options.combine, work_.status});
     return error_;
   }
 
@@ -125,8 +128,8 @@ class CallByKey {
     const SortedRows rows = sort(sorting);
     const auto add_all = [&](auto with) {
       enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_,
-              call_.input->index, rows,
-              KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
+              work_.call.x.format->index, rows,
+              KeyResults{nullptr, nullptr, work_.call.out.data, work_.call.options.combine, work_.status});
     };
     add_all(reducer);
     if constexpr (requires { reducer.replacement(); })
@@ -139,7 +142,7 @@ class CallByKey {
     return (items + each_block - 1) / each_block;
   }
   template <class T> T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(states(call_.workspace)) + offset);
+    return reinterpret_cast<T*>(static_cast<std::byte*>(states(work_.workspace)) + offset);
   }
   int multiprocessors() {
     int count = 1;
@@ -156,12 +159,12 @@ class CallByKey {
     if (error_ == cudaSuccess) error_ = error;
   }
   void clear(void* from, std::size_t bytes) {
-    if (error_ == cudaSuccess && bytes > 0) error_ = cudaMemsetAsync(from, 0, bytes, call_.stream);
+    if (error_ == cudaSuccess && bytes > 0) error_ = cudaMemsetAsync(from, 0, bytes, work_.stream);
   }
 
   /// Accepts the workspace, and clears its first bytes. Returns false for a size query or after an error.
   bool begin(std::size_t cleared) {
-    if (error_ != cudaSuccess || !accept_workspace(call_, header_bytes + parts_.size(), error_)) return false;
+    if (error_ != cudaSuccess || !accept_workspace(work_, header_bytes + parts_.size(), error_)) return false;
     all_.events = at<KeyEvents>(events_);
     clear(all_.events, cleared);
     return error_ == cudaSuccess;
@@ -171,7 +174,7 @@ class CallByKey {
   void enqueue_with(std::size_t shared, void (*kernel)(Parameter...), std::uint64_t blocks, int threads,
                     Argument... argument) {
     if (error_ != cudaSuccess || blocks == 0) return;
-    error_ = launch_with(shared, kernel, blocks, threads, call_.stream, argument...);
+    error_ = launch_with(shared, kernel, blocks, threads, work_.stream, argument...);
   }
   template <class... Parameter, class... Argument>
   void enqueue(void (*kernel)(Parameter...), std::uint64_t blocks, int threads, Argument... argument) {
@@ -184,12 +187,12 @@ class CallByKey {
     w.exact = exact;
     w.min_exponent = 1 - input.max_exponent;
     w.lowest = input.min_quantum;
-    w.given = !exact && call_.options.grid.has_value();
-    if (w.given) w.grid = *call_.options.grid;
+    w.given = !exact && work_.call.options.grid.has_value();
+    if (w.given) w.grid = *work_.call.options.grid;
     const int word_bits = word_bits_for(format.precision);
     w.words = !narrow || (!exact && word_bits > 62) ? 4 : exact ? 3 : 2;
     w.headroom = exact ? 3 : 0;
-    w.bits = (exact ? 32 * w.words - 1 : word_bits) - bits_for_terms(call_.layout.n);
+    w.bits = (exact ? 32 * w.words - 1 : word_bits) - bits_for_terms(work_.call.layout.n);
     return w;
   }
 
@@ -210,8 +213,8 @@ class CallByKey {
     if (room == 0) return {};
     const std::uint64_t ranges = blocks_of(results, room);
     const auto limit = static_cast<std::uint64_t>(
-        call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
-    if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return {};
+        work_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
+    if (work_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return {};
     SharedPlan plan{static_cast<std::uint32_t>(ranges),
                     static_cast<std::uint32_t>(blocks_of(results, ranges)), 1, words};
     // Few results get several cells each, so that threads rarely meet.
@@ -231,12 +234,12 @@ class CallByKey {
   }
 
   /// Whether the rows can be sorted by key: both numbers have 31 bits.
-  bool can_sort() const { return call_.layout.n >> 31 == 0 && all_.bins >> 31 == 0; }
+  bool can_sort() const { return work_.call.layout.n >> 31 == 0 && all_.bins >> 31 == 0; }
   /// Where sorting the rows is worth it: they are long, so that there are few keys for many elements.
   bool sorts_rows() const {
     if (!can_sort()) return false;
-    return call_.key_schedule == KeySchedule::sorted ||
-           (call_.key_schedule == KeySchedule::automatic && all_.inner >= shortest_sorted &&
+    return work_.key_schedule == KeySchedule::sorted ||
+           (work_.key_schedule == KeySchedule::automatic && all_.inner >= shortest_sorted &&
             all_.elements >= fewest_to_sort);
   }
 
@@ -245,7 +248,7 @@ class CallByKey {
     std::size_t bins, places, sorted_bins, sorted, temporary, bytes;
   };
   Sorting add_sorting() {
-    const std::uint64_t rows = call_.layout.n;
+    const std::uint64_t rows = work_.call.layout.n;
     Sorting s{parts_.add<std::uint32_t>(rows),
               parts_.add<std::uint32_t>(rows),
               parts_.add<std::uint32_t>(rows),
@@ -261,12 +264,12 @@ class CallByKey {
   cudaError_t sort_pairs(void* temporary, std::size_t& bytes, const std::uint32_t* bins,
                          std::uint32_t* sorted_bins, const std::uint32_t* places, std::uint32_t* sorted) {
     return cub::DeviceRadixSort::SortPairs(temporary, bytes, bins, sorted_bins, places, sorted,
-                                           static_cast<int>(call_.layout.n), 0, std::bit_width(all_.bins),
-                                           call_.stream);
+                                           static_cast<int>(work_.call.layout.n), 0,
+                                           std::bit_width(all_.bins), work_.stream);
   }
   /// Sorts the rows by key.
   SortedRows sort(Sorting s) {
-    const std::uint64_t rows = call_.layout.n;
+    const std::uint64_t rows = work_.call.layout.n;
     enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(s.bins),
             at<std::uint32_t>(s.places));
     if (rows > 0 && error_ == cudaSuccess)
@@ -281,7 +284,7 @@ class CallByKey {
     std::size_t present, flags, totals;
   };
   RowParts add_rows(int words) {
-    const std::uint64_t totals = blocks_of(call_.layout.n, rows_of_piece) * all_.inner;
+    const std::uint64_t totals = blocks_of(work_.call.layout.n, rows_of_piece) * all_.inner;
     return {parts_.add<std::uint8_t>(all_.bins), parts_.add<std::uint32_t>((totals + 3) / 4),
             parts_.add<std::uint64_t>(totals * words_of_total(words))};
   }
@@ -320,8 +323,8 @@ class CallByKey {
     if (all_.inner != 1 ||
         most_shared() < std::max(bytes_to_add(words), bytes_to_sort(element_bytes, longest, most_partitions)))
       return false;
-    if (call_.key_schedule == KeySchedule::partitioned) return true;
-    return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_sort &&
+    if (work_.key_schedule == KeySchedule::partitioned) return true;
+    return work_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_sort &&
            all_.elements >= all_.results() / 2 && !fits_shared &&
            blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
   }
@@ -421,7 +424,7 @@ class CallByKey {
     cooperative.val.cooperative = 1;
     config.gridDim = dim3(static_cast<unsigned>(resident * multiprocessors()));
     config.blockDim = dim3(512);
-    config.stream = call_.stream;
+    config.stream = work_.stream;
     config.attrs = &cooperative;
     config.numAttrs = 1;
     keep(cudaLaunchKernelEx(&config, second_look<AnyDigits>, all_, w, r, look));
@@ -430,26 +433,26 @@ class CallByKey {
   static constexpr std::size_t without_opt_in = std::size_t{48} << 10;  // shared memory of a block
   static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20,
                                  shortest_sorted = 32;
-  Launch& call_;
+  Launch& work_;
   KeyedElements all_{};
   Parts parts_;
   std::size_t events_;
   cudaError_t error_ = cudaSuccess;
 };
 
-template <class Operation, bool exact, class F> cudaError_t run_order_free(Launch& call) {
-  return CallByKey{call}.sum(Formats::index_of<F>(), exact, exact_kind<Operation>.mean);
+template <class Operation, bool exact, class F> cudaError_t run_order_free(Launch& work) {
+  return CallByKey{work}.sum(Formats::index_of<F>(), exact, exact_kind<Operation>.mean);
 }
 
-template <class Operation, class Order, class F> cudaError_t run(Launch& call) {
+template <class Operation, class Order, class F> cudaError_t run(Launch& work) {
   if constexpr (Operation::inputs == 0)
-    return CallByKey{call}.count();
+    return CallByKey{work}.count();
   else if constexpr (!Operation::has_order)
-    return CallByKey{call}.extremum<F>(Operation::template reducer<Plain, F>({}).smallest);
+    return CallByKey{work}.extremum<F>(Operation::template reducer<Plain, F>({}).smallest);
   else if constexpr (std::is_same_v<Order, AtomicElement>)
-    return CallByKey{call}.in_arrival_order<F>();
+    return CallByKey{work}.in_arrival_order<F>();
   else
-    return CallByKey{call}.in_turn(Operation::template reducer<Plain, F>({}));
+    return CallByKey{work}.in_turn(Operation::template reducer<Plain, F>({}));
 }
 
 }  // namespace
@@ -461,7 +464,7 @@ std::vector<Entry> methods_by_key() {
       Entry e = describe<Operation, Order, A, F>("cuda");
       Formats::for_each([&]<class T>() {
         if constexpr (Operation::inputs == 0 || can_read<T, F>)
-          e.code.run[Formats::index_of<T>()] = run_launch<run<Operation, Order, F>>;
+          e.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, F>>;
       });
       e.facts.is_slow = Operation::has_order && std::is_same_v<Order, Serial>;
       // atomicAdd of fp32 flushes subnormal numbers to zero: each addition may lose that much.
@@ -472,7 +475,8 @@ std::vector<Entry> methods_by_key() {
     OrderFree::for_each([&]<class Accumulator>() {
       for_each_order_free_by_key<Accumulator>([&]<class Operation>() {
         Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
-        e.code.run.fill(run_launch<run_order_free<Operation, std::is_same_v<Accumulator, Exactly>, F>>);
+        e.code.device.any.fill(
+            run_launch<run_order_free<Operation, std::is_same_v<Accumulator, Exactly>, F>>);
         all.push_back(e);
       });
     });

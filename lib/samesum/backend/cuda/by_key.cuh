@@ -6,7 +6,7 @@
 #include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/backend/cuda/pair.cuh"
 #include "samesum/backend/cuda/warp.cuh"
-#include "samesum/operation/keys.hpp"
+#include "samesum/call/keys.hpp"
 #include "samesum/operation/operations.hpp"
 
 namespace samesum::gpu {

@@ -36,8 +36,10 @@ enum class ScanSchedule {
   many_rows,  ///< a warp holds as many rows as fit in its registers
 };
 
-/// A call with device-accessible pointers, and its launch parameters.
-struct Launch : Call {
+/// A call on a GPU: valid, normalised, and on data that the device can access; and its launch parameters.
+struct Launch {
+  Call call;
+  bool as_state = false;      ///< whether it writes a state, as HostRun::as_state
   void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
   std::size_t bytes = 0;
   cudaStream_t stream = nullptr;
@@ -45,23 +47,20 @@ struct Launch : Call {
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
   KeySchedule key_schedule = KeySchedule::automatic;
-  KeyStatus* status = nullptr;  ///< in device memory; may be null
   ScanSchedule scan = ScanSchedule::automatic;
+  KeyStatus* status = nullptr;      ///< in device memory; may be null
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };
 
-/// Enqueues a call of a method of this backend.
-inline cudaError_t enqueue_method(const Method& method, Launch& launch) {
-  Code::of(method).backend->enqueue(method, launch);
-  return launch.error;
+/// Enqueues a call.
+inline cudaError_t enqueue(Launch& work) {
+  Code::of(*work.call.method).device.run(work.call, work);
+  return work.error;
 }
 
-/// Adapts a function enqueue(Launch&) to the type Code::Run.
-template <cudaError_t (*enqueue)(Launch&)> void run_launch(Call& call) {
-  auto& launch = static_cast<Launch&>(call);
-  launch.error = enqueue(launch);
-}
+/// Adapts a function enqueue(Launch&) to the type of functions of methods.
+template <cudaError_t (*enqueue)(Launch&)> void run_launch(Launch& work) { work.error = enqueue(work); }
 
 /// Largest block that the kernels for sums are compiled for.
 inline constexpr int most_threads = 256;

@@ -10,25 +10,25 @@
 namespace samesum::gpu {
 
 /// Runs a call with a workspace from `pool` (nullptr: the device's current pool).
-inline void enqueue_with_pool(const Method& method, Launch& launch, cudaMemPool_t pool) {
-  with_pool(method.name, launch, pool, [&](Launch& l) {
+inline void enqueue_with_pool(Launch& launch, cudaMemPool_t pool) {
+  with_pool(launch.call.method->name, launch, pool, [&](Launch& l) {
     if (l.workspace && l.uses_header)
       if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
-    return enqueue_method(method, l);
+    return enqueue(l);
   });
 }
 
 /// Elements of a call on the current device. Its functions wait for the stream.
 class DeviceInput : public PartialInput {
  public:
-  DeviceInput(const Method& method, const Call& call, cudaStream_t stream, cudaMemPool_t pool)
-      : method_{method}, call_{call}, stream_{stream}, pool_{pool} {}
-  const FormatInfo& format() const override { return *call_.input; }
+  DeviceInput(const Call& call, cudaStream_t stream, cudaMemPool_t pool)
+      : call_{call}, stream_{stream}, pool_{pool} {}
+  const FormatInfo& format() const override { return *call_.x.format; }
 
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
-    const Call part = state_call(call_, {first, n}, nullptr);
-    fetch(x, part.x, n * format().bytes);
-    if (y) fetch(y, part.y, n * format().bytes);
+    const Call part = part_of(call_, {first, n}, nullptr);
+    fetch(x, part.x.data, n * format().bytes);
+    if (y) fetch(y, part.y.data, n * format().bytes);
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
 
@@ -39,9 +39,10 @@ class DeviceInput : public PartialInput {
     check(cudaMemsetAsync(memory, 0, all, stream_), "cudaMemsetAsync");  // a kernel may write a part only
     auto* state = static_cast<std::byte*>(memory);
     for (const Subtree& subtree : subtrees) {
-      Launch launch{state_call(call_, subtree, std::exchange(state, state + state_bytes)), nullptr, 0,
-                    stream_};
-      enqueue_with_pool(method_, launch, pool_);
+      Launch launch{.call = part_of(call_, subtree, std::exchange(state, state + state_bytes)),
+                    .as_state = true,
+                    .stream = stream_};
+      enqueue_with_pool(launch, pool_);
     }
     fetch(states, memory, all);
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
@@ -53,7 +54,6 @@ class DeviceInput : public PartialInput {
           with_size("cudaMemcpyAsync", bytes));
   }
 
-  const Method& method_;
   Call call_;
   cudaStream_t stream_;
   cudaMemPool_t pool_;

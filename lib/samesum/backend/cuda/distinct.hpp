@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "samesum/format/value.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum::gpu {
 

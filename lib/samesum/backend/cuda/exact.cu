@@ -25,15 +25,15 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   return error;
 }
 
-template <class T> cudaError_t sum_exact_of(Launch& call, ExactDestination result) {
-  std::size_t blocks = static_cast<std::size_t>(call.blocks);
-  cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.layout.n, blocks);
+template <class T> cudaError_t sum_exact_of(Launch& work, ExactDestination result) {
+  std::size_t blocks = static_cast<std::size_t>(work.blocks);
+  cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(work.call.layout.n, blocks);
   blocks = std::min<std::size_t>(blocks, GridDigits::most_blocks);
-  call.uses_header = blocks > 1;
-  if (error != cudaSuccess || !accept_workspace(call, blocks > 1 ? header_bytes : size_if_none_needed, error))
+  work.uses_header = blocks > 1;
+  if (error != cudaSuccess || !accept_workspace(work, blocks > 1 ? header_bytes : size_if_none_needed, error))
     return error;
-  return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x),
-                call.layout.n, static_cast<Header*>(call.workspace), result);
+  return launch(sum_exactly<T>, blocks, exact_threads, work.stream, static_cast<const T*>(work.call.x.data),
+                work.call.layout.n, static_cast<Header*>(work.workspace), result);
 }
 
 __global__ void write_state(const ExactState* state, ExactDestination result) {
@@ -55,8 +55,8 @@ __global__ void prepare_header(Header* header) {
 
 }  // namespace
 
-cudaError_t sum_exact(Launch& call, ExactDestination result) {
-  return with_format(*call.input, [&]<class T>() { return sum_exact_of<T>(call, result); });
+cudaError_t sum_exact(Launch& work, ExactDestination result) {
+  return with_format(*work.call.x.format, [&]<class T>() { return sum_exact_of<T>(work, result); });
 }
 
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/exact_finish.cuh"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
 
 namespace samesum::gpu {
 namespace {

@@ -235,52 +235,54 @@ constexpr std::size_t fallback_warps = 132 * 16;
 
 }  // namespace
 
-cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::size_t step) {
-  const Layout& l = call.layout;
+cudaError_t find_exact_window(const Launch& work, const ExactScan& scan, std::size_t step) {
+  const Layout& l = work.call.layout;
   const std::size_t looked_at = l.results() * l.n / step,
                     blocks = std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
-  return launch(find_window, blocks, window_threads, call.stream, ScanInput{call.x, call.input->index}, l,
-                scan, step);
+  return launch(find_window, blocks, window_threads, work.stream,
+                ScanInput{work.call.x.data, work.call.x.format->index}, l, scan, step);
 }
 
 template <class C, int rows>
-cudaError_t sum_segments_of(const Launch& call, const ExactScan& scan, bool sampled,
+cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, bool sampled,
                             const ScanSegments& segments) {
-  return launch(sum_segments<C, rows>, segments.groups, segments.in_group * warp, call.stream,
-                ScanInput{call.x, call.input->index}, call.layout, scan, sampled, segments);
-}
-
-cudaError_t sum_exact_segments(const Launch& call, const ExactScan& scan, bool sampled,
-                               const ScanSegments& segments) {
-  const bool few = segments.length == few_rows * PrefixTree::lanes;
-  if (call.input->bytes == 8)
-    return few ? sum_segments_of<fp64, few_rows>(call, scan, sampled, segments)
-               : sum_segments_of<fp64, segment_rows<fp64>>(call, scan, sampled, segments);
-  return few ? sum_segments_of<fp32, few_rows>(call, scan, sampled, segments)
-             : sum_segments_of<fp32, segment_rows<fp32>>(call, scan, sampled, segments);
-}
-
-cudaError_t sum_before_exact_groups(const Launch& call, const ScanSegments& segments) {
-  return launch(sum_before_groups, segments.groups / segments.of_result, group_threads, call.stream,
+  return launch(sum_segments<C, rows>, segments.groups, segments.in_group * warp, work.stream,
+                ScanInput{work.call.x.data, work.call.x.format->index}, work.call.layout, scan, sampled,
                 segments);
 }
 
-cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, bool sampled,
+                               const ScanSegments& segments) {
+  const bool few = segments.length == few_rows * PrefixTree::lanes;
+  if (work.call.x.format->bytes == 8)
+    return few ? sum_segments_of<fp64, few_rows>(work, scan, sampled, segments)
+               : sum_segments_of<fp64, segment_rows<fp64>>(work, scan, sampled, segments);
+  return few ? sum_segments_of<fp32, few_rows>(work, scan, sampled, segments)
+             : sum_segments_of<fp32, segment_rows<fp32>>(work, scan, sampled, segments);
+}
+
+cudaError_t sum_before_exact_groups(const Launch& work, const ScanSegments& segments) {
+  return launch(sum_before_groups, segments.groups / segments.of_result, group_threads, work.stream,
+                segments);
+}
+
+cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
                              std::size_t format) {
-  const Layout& l = call.layout;
-  const ScanInput in{call.x, call.input->index};
+  const Layout& l = work.call.layout;
+  const ScanInput in{work.call.x.data, work.call.x.format->index};
   const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
   const std::size_t blocks = std::min(tiles.count, fallback_warps);
   cudaError_t error = cudaSuccess;
   if (tiles.of_result > 1) {
-    error = launch(sum_tiles, blocks, warp, call.stream, in, l, tiles, scan, digits);
+    error = launch(sum_tiles, blocks, warp, work.stream, in, l, tiles, scan, digits);
     if (error == cudaSuccess)
-      error = launch(sum_before_tiles, std::min(l.results(), fallback_warps), digit_threads, call.stream,
+      error = launch(sum_before_tiles, std::min(l.results(), fallback_warps), digit_threads, work.stream,
                      l.results(), tiles, scan, digits);
   }
   if (error != cudaSuccess) return error;
-  const ScanDestination out{call.out, call.out_stride, true, call.options.exclusive, false};
-  return launch(scan_digits, blocks, warp, call.stream, in, l, tiles, scan,
+  const ScanDestination out{work.call.out.data, work.call.out.row_stride, true, work.call.options.exclusive,
+                            false};
+  return launch(scan_digits, blocks, warp, work.stream, in, l, tiles, scan,
                 tiles.of_result > 1 ? digits : nullptr, out, format);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/exact_finish.cuh"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
 
 namespace samesum::gpu {
 // Internal linkage: the compiler knows all callers of a function that is not inlined, and can fit the calling

@@ -77,60 +77,62 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPa
 
 /// Reduces all elements. Without a workspace, only sets `bytes`.
 template <class T, class Reducer>
-cudaError_t pass(const Reducer& reducer, const Launch& call, Destination out, void* workspace,
+cudaError_t pass(const Reducer& reducer, const Launch& work, Destination out, void* workspace,
                  std::size_t& bytes) {
-  BatchCall of{call.layout, call.size, out, workspace, bytes, call.stream};
-  const cudaError_t error = reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{call.x, call.y}, of);
+  BatchCall of{work.call.layout, work.call.x.size, out, workspace, bytes, work.stream};
+  const cudaError_t error =
+      reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, of);
   bytes = of.bytes;
   return error;
 }
 
 /// Finds the largest exponent of each result.
 template <class T>
-cudaError_t find_exponents(Term term, const Launch& call, std::int32_t* exponents, void* workspace,
+cudaError_t find_exponents(Term term, const Launch& work, std::int32_t* exponents, void* workspace,
                            std::size_t& bytes) {
   LargestExponentReducer<CarrierOf<T>> find{};
   find.term = term;
-  return pass<T>(find, call, {exponents}, workspace, bytes);
+  return pass<T>(find, work, {exponents}, workspace, bytes);
 }
 
-template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
+template <class T> cudaError_t launch_on_grid(ExactKind kind, Launch& work) {
+  const FormatInfo& format = *work.call.method->format;
   using C = CarrierOf<T>;
   GridReducer<C> reducer{};
-  reducer.source = {call.options.grid.value_or(0), nullptr, word_bits_for(format.precision),
-                    quantum_of_terms(kind.term, *call.input)};
+  reducer.source = {work.call.options.grid.value_or(0), nullptr, word_bits_for(format.precision),
+                    quantum_of_terms(kind.term, *work.call.x.format)};
   reducer.term = kind.term;
   reducer.mean = kind.mean;
   reducer.format = format.index;
-  reducer.status = call.status;
-  const Destination out{call.out, call.as_state};
-  if (call.options.grid) return pass<T>(reducer, call, out, call.workspace, call.bytes);
+  reducer.status = work.status;
+  const Destination out{work.call.out.data, work.as_state};
+  if (work.call.options.grid) return pass<T>(reducer, work, out, work.workspace, work.bytes);
   // The exponents follow the states, for which both passes use the same memory.
   std::size_t of_first = 0, of_second = 0;
-  cudaError_t error = find_exponents<T>(kind.term, call, nullptr, nullptr, of_first);
-  if (error == cudaSuccess) error = pass<T>(reducer, call, out, nullptr, of_second);
+  cudaError_t error = find_exponents<T>(kind.term, work, nullptr, nullptr, of_first);
+  if (error == cudaSuccess) error = pass<T>(reducer, work, out, nullptr, of_second);
   if (error != cudaSuccess) return error;
-  const std::size_t results = call.layout.results(),
+  const std::size_t results = work.call.layout.results(),
                     of_states = (std::max({of_first, of_second, header_bytes}) + 15) / 16 * 16;
-  if (!accept_workspace(call, of_states + results * sizeof(std::int32_t), error) || results == 0)
+  if (!accept_workspace(work, of_states + results * sizeof(std::int32_t), error) || results == 0)
     return error;
-  auto* exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(call.workspace) + of_states);
+  auto* exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(work.workspace) + of_states);
   reducer.source.exponents = exponents;
   std::size_t bytes = of_states;
-  error = find_exponents<T>(kind.term, call, exponents, call.workspace, bytes);
-  return error == cudaSuccess ? pass<T>(reducer, call, out, call.workspace, bytes) : error;
+  error = find_exponents<T>(kind.term, work, exponents, work.workspace, bytes);
+  return error == cudaSuccess ? pass<T>(reducer, work, out, work.workspace, bytes) : error;
 }
 
 }  // namespace
 
-cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
-  return with_format(*call.input, [&]<class T>() { return launch_on_grid<T>(kind, format, call); });
+cudaError_t reduce_on_grid(ExactKind kind, Launch& work) {
+  return with_format(*work.call.x.format, [&]<class T>() { return launch_on_grid<T>(kind, work); });
 }
 
-cudaError_t find_largest_exponents(const Launch& call, std::int32_t* exponents, void* workspace,
+cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,
                                    std::size_t& bytes) {
-  return with_format(*call.input, [&]<class T>() {
-    return find_exponents<T>(Term::element, call, exponents, workspace, bytes);
+  return with_format(*work.call.x.format, [&]<class T>() {
+    return find_exponents<T>(Term::element, work, exponents, workspace, bytes);
   });
 }
 

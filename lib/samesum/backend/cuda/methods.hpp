@@ -10,17 +10,17 @@
 namespace samesum::gpu {
 
 // In exact.cu:
-cudaError_t sum_exact(Launch& call, ExactDestination result);
+cudaError_t sum_exact(Launch& work, ExactDestination result);
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 
 // In exact_reduce.cu:
-cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& launch);
+cudaError_t reduce_exactly(ExactKind kind, Launch& launch);
 
 // In fixed_point.cu:
-cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& launch);
+cudaError_t reduce_on_grid(ExactKind kind, Launch& launch);
 /// Finds the largest exponent of the elements of each result. Without a workspace, only sets `bytes`.
-cudaError_t find_largest_exponents(const Launch& call, std::int32_t* exponents, void* workspace,
+cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,
                                    std::size_t& bytes);
 
 // In exact_scan.cu, for a call with elements:
@@ -29,15 +29,15 @@ struct ScanSegments;
 struct TileDigits;
 /// Finds the window of the elements at multiples of `step`: the sample, or all of them if that has not given
 /// the results.
-cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::size_t step);
+cudaError_t find_exact_window(const Launch& work, const ExactScan& scan, std::size_t step);
 /// Sums the segments in the window of the sample, or in that of all elements if the sample's is exceeded.
-cudaError_t sum_exact_segments(const Launch& call, const ExactScan& scan, bool sampled,
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, bool sampled,
                                const ScanSegments& segments);
 /// Replaces the sums of groups by those of the groups before them.
-cudaError_t sum_before_exact_groups(const Launch& call, const ScanSegments& segments);
+cudaError_t sum_before_exact_groups(const Launch& work, const ScanSegments& segments);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.
-cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,
+cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
                              std::size_t format);
 
 // Methods of one format, by format index; each format has its own translation unit.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/warp_reduce.cuh"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum::gpu {

@@ -41,60 +41,63 @@ struct ScanSetup {
 
 template <int rows, class Reducer>
 cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, const ScanSetup& setup,
-                         Launch& call) {
+                         Launch& work) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>);
-  const Layout& l = call.layout;
+  const Layout& l = work.call.layout;
   const bool is_nothing = l.results() == 0 || (out.every && l.n == 0);
   ScanPlan plan{};
-  if (!is_nothing) plan = plan_scan<rows>(l, call.size);
-  const bool waits = l.offsets ? call.size > PrefixTree::leaf : plan.blocks_per_result > 1;
+  if (!is_nothing) plan = plan_scan<rows>(l, work.call.x.size);
+  const bool waits = l.offsets ? work.call.x.size > PrefixTree::leaf : plan.blocks_per_result > 1;
   const std::size_t published = waits ? plan.place_levels() * sizeof(Published<State>) : 0,
                     bytes = setup.bytes + published;
   cudaError_t error;
-  if (!accept_workspace(call, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
+  if (!accept_workspace(work, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
     return error;
-  if (setup.run) error = setup.run(call);
-  void* const at = waits ? static_cast<std::byte*>(states(call.workspace)) + setup.bytes : nullptr;
-  if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, call.stream);
+  if (setup.run) error = setup.run(work);
+  void* const at = waits ? static_cast<std::byte*>(states(work.workspace)) + setup.bytes : nullptr;
+  if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, work.stream);
   if (error != cudaSuccess) return error;
-  return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, call.stream, reducer,
-                ScanInput{call.x, call.input->index}, l, plan, static_cast<Published<State>*>(at), out);
+  return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, work.stream, reducer,
+                ScanInput{work.call.x.data, work.call.x.format->index}, l, plan,
+                static_cast<Published<State>*>(at), out);
 }
 
 /// Whether more than one warp shares a tile although one could hold it: if there are too few tiles to occupy
 /// the GPU otherwise, or if rows are much shorter than a tile.
-bool prefers_few_rows(const Launch& call) {
-  if (call.scan != ScanSchedule::automatic) return call.scan == ScanSchedule::few_rows;
+bool prefers_few_rows(const Launch& work) {
+  if (work.scan != ScanSchedule::automatic) return work.scan == ScanSchedule::few_rows;
   constexpr std::size_t leaf = PrefixTree::leaf, tiles_that_fit_at_once = 640;
-  const Layout& l = call.layout;
-  if (l.offsets) return call.size / tiles_that_fit_at_once < leaf;
+  const Layout& l = work.call.layout;
+  if (l.offsets) return work.call.x.size / tiles_that_fit_at_once < leaf;
   return l.n <= leaf / 2 || l.results() * PrefixTree::leaves(l.n) < tiles_that_fit_at_once;
 }
 
 template <class Reducer>
-cudaError_t scan(const Reducer& reducer, bool every, Launch& call, const ScanSetup& setup = {}) {
-  const ScanDestination out{call.out, call.out_stride, every, call.options.exclusive, call.as_state};
-  return prefers_few_rows(call) ? launch_tiles<few_rows>(reducer, out, setup, call)
-                                : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, call);
+cudaError_t scan(const Reducer& reducer, bool every, Launch& work, const ScanSetup& setup = {}) {
+  const ScanDestination out{work.call.out.data, work.call.out.row_stride, every, work.call.options.exclusive,
+                            work.as_state};
+  return prefers_few_rows(work) ? launch_tiles<few_rows>(reducer, out, setup, work)
+                                : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, work);
 }
 
-template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Launch& call) {
-  const Layout& l = call.layout;
+template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Launch& work) {
+  const Layout& l = work.call.layout;
   cudaError_t error;
-  if (!accept_workspace(call, size_if_none_needed, error) || l.results() == 0) return error;
-  return launch(scan_in_turn<Reducer>, (l.results() - 1) / warp + 1, warp, call.stream, reducer,
-                ScanInput{call.x, call.input->index}, l,
-                ScanDestination{call.out, call.out_stride, true, call.options.exclusive, false});
+  if (!accept_workspace(work, size_if_none_needed, error) || l.results() == 0) return error;
+  return launch(scan_in_turn<Reducer>, (l.results() - 1) / warp + 1, warp, work.stream, reducer,
+                ScanInput{work.call.x.data, work.call.x.format->index}, l,
+                ScanDestination{work.call.out.data, work.call.out.row_stride, true,
+                                work.call.options.exclusive, false});
 }
 
-template <class Operation, class Order, template <class> class A> cudaError_t run(Launch& call) {
+template <class Operation, class Order, template <class> class A> cudaError_t run(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   const auto reducer = scan_reducer<Operation, A, F>();
   if constexpr (std::is_same_v<Order, Serial>)
-    return scan_by_threads(reducer, call);
+    return scan_by_threads(reducer, work);
   else
-    return scan(reducer, is_scan<Operation>, call);
+    return scan(reducer, is_scan<Operation>, work);
 }
 
 /// Segments of a call: short ones if long ones would not occupy the GPU.
@@ -109,13 +112,13 @@ template <class C> ScanSegments plan_segments(const Layout& l, bool few) {
 }
 
 /// Scans elements that format C holds.
-template <class C> cudaError_t scan_held(Launch& call) {
+template <class C> cudaError_t scan_held(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   constexpr std::size_t sampled_elements = 1 << 13;
-  const Layout& l = call.layout;
+  const Layout& l = work.call.layout;
   const bool is_nothing = l.results() == 0 || l.n == 0;
   ScanSegments segments{};
-  if (!is_nothing) segments = plan_segments<C>(l, prefers_few_rows(call));
+  if (!is_nothing) segments = plan_segments<C>(l, prefers_few_rows(work));
   const bool has_sums = segments.count() > l.results(), has_groups = segments.groups > l.results();
   const std::size_t tiles = PrefixTree::leaves(l.n), sums = has_sums ? segments.count() : 0,
                     groups = has_groups ? segments.groups : 0,
@@ -124,9 +127,9 @@ template <class C> cudaError_t scan_held(Launch& call) {
   const std::size_t bytes = sizeof(ExactScan::Windows) + (sums + groups) * sizeof(WindowSum) +
                             of_digits * sizeof(TileDigits) + sums * sizeof(bool);
   cudaError_t error;
-  if (!accept_workspace(call, is_nothing ? size_if_none_needed : header_bytes + bytes, error) || is_nothing)
+  if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + bytes, error) || is_nothing)
     return error;
-  auto* const windows = static_cast<ExactScan::Windows*>(states(call.workspace));
+  auto* const windows = static_cast<ExactScan::Windows*>(states(work.workspace));
   auto* const of_segments = reinterpret_cast<WindowSum*>(windows + 1);
   const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), least_unit<C>};
   auto* const digits = reinterpret_cast<TileDigits*>(of_segments + sums + groups);
@@ -138,28 +141,29 @@ template <class C> cudaError_t scan_held(Launch& call) {
   const auto next = [&](auto enqueue) {
     if (error == cudaSuccess) error = enqueue();
   };
-  next([&] { return cudaMemsetAsync(windows, 0, sizeof *windows, call.stream); });
+  next([&] { return cudaMemsetAsync(windows, 0, sizeof *windows, work.stream); });
   for (const bool sampled : {true, false}) {
     if (sampled && !exact.samples) continue;
-    next([&] { return find_exact_window(call, exact, sampled ? step : 1); });
+    next([&] { return find_exact_window(work, exact, sampled ? step : 1); });
     // Sums of a sample's window also tell whether elements exceed it.
-    if (sampled || has_sums) next([&] { return sum_exact_segments(call, exact, sampled, segments); });
+    if (sampled || has_sums) next([&] { return sum_exact_segments(work, exact, sampled, segments); });
   }
-  if (has_groups) next([&] { return sum_before_exact_groups(call, segments); });
-  const ScanDestination out{call.out, call.out_stride, true, call.options.exclusive, false};
+  if (has_groups) next([&] { return sum_before_exact_groups(work, segments); });
+  const ScanDestination out{work.call.out.data, work.call.out.row_stride, true, work.call.options.exclusive,
+                            false};
   const auto scan_all = [&](auto kernel) {
-    return launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, call.stream,
-                  ScanInput{call.x, call.input->index}, l, exact, segments, out);
+    return launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
+                  ScanInput{work.call.x.data, work.call.x.format->index}, l, exact, segments, out);
   };
   next([&] {
     return segments.length == few_rows * PrefixTree::lanes ? scan_all(scan_segments<C, F, few_rows>)
                                                            : scan_all(scan_segments<C, F, segment_rows<C>>);
   });
-  next([&] { return scan_with_digits(call, exact, digits, SAMESUM_FORMAT_INDEX); });
+  next([&] { return scan_with_digits(work, exact, digits, SAMESUM_FORMAT_INDEX); });
   return error;
 }
-cudaError_t scan_exactly(Launch& call) {
-  return call.input->bytes == 8 ? scan_held<fp64>(call) : scan_held<fp32>(call);
+cudaError_t scan_exactly(Launch& work) {
+  return work.call.x.format->bytes == 8 ? scan_held<fp64>(work) : scan_held<fp32>(work);
 }
 
 /// The exponents of a scan on a grid that is found. They lie `at` bytes behind the start of the states,
@@ -167,36 +171,37 @@ cudaError_t scan_exactly(Launch& call) {
 struct ExponentsOfScan {
   std::size_t at = 0, end = 0;
 
-  cudaError_t plan(const Launch& call) {
+  cudaError_t plan(const Launch& work) {
     std::size_t of_pass = 0;
-    if (const cudaError_t error = find_largest_exponents(call, nullptr, nullptr, of_pass)) return error;
+    if (const cudaError_t error = find_largest_exponents(work, nullptr, nullptr, of_pass)) return error;
     const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
     at = aligned(std::max(of_pass, header_bytes) - header_bytes);
-    end = at + aligned(call.layout.results() * sizeof(std::int32_t));
+    end = at + aligned(work.call.layout.results() * sizeof(std::int32_t));
     return cudaSuccess;
   }
   std::int32_t* in(void* workspace) const {
     return reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(states(workspace)) + at);
   }
 };
-cudaError_t find_grids(const Launch& call) {
+cudaError_t find_grids(const Launch& work) {
   ExponentsOfScan exponents;
-  if (const cudaError_t error = exponents.plan(call)) return error;
-  std::size_t bytes = call.bytes;
-  return find_largest_exponents(call, exponents.in(call.workspace), call.workspace, bytes);
+  if (const cudaError_t error = exponents.plan(work)) return error;
+  std::size_t bytes = work.bytes;
+  return find_largest_exponents(work, exponents.in(work.workspace), work.workspace, bytes);
 }
 
-cudaError_t scan_on_grid(Launch& call) {
+cudaError_t scan_on_grid(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   GridScanReducer<F> reducer{};
-  reducer.source = {call.options.grid.value_or(0), nullptr, grid_word_bits<F>, call.input->min_quantum};
-  reducer.exclusive = call.options.exclusive;
-  reducer.status = call.status;
-  if (call.options.grid) return scan(reducer, true, call);
+  reducer.source = {work.call.options.grid.value_or(0), nullptr, grid_word_bits<F>,
+                    work.call.x.format->min_quantum};
+  reducer.exclusive = work.call.options.exclusive;
+  reducer.status = work.status;
+  if (work.call.options.grid) return scan(reducer, true, work);
   ExponentsOfScan exponents;
-  if (const cudaError_t error = exponents.plan(call)) return error;
-  if (call.workspace != nullptr) reducer.source.exponents = exponents.in(call.workspace);
-  return scan(reducer, true, call, {exponents.end, find_grids});
+  if (const cudaError_t error = exponents.plan(work)) return error;
+  if (work.workspace != nullptr) reducer.source.exponents = exponents.in(work.workspace);
+  return scan(reducer, true, work, {exponents.end, find_grids});
 }
 
 }  // namespace
@@ -209,9 +214,8 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       Entry e = describe<Operation, Order, A, F>("cuda");
       Formats::for_each([&]<class T>() {
         if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
-          e.code.run[Formats::index_of<T>()] = run_launch<run<Operation, Order, A>>;
+          e.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, A>>;
       });
-      e.code.run_vector = e.code.run;
       e.facts.is_slow = std::is_same_v<Order, Serial>;
       all.push_back(e);
     }
@@ -219,16 +223,14 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
   for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cuda");
-      e.code.run.fill(run_launch<scan_exactly>);
-      e.code.run_vector = e.code.run;
+      e.code.device.any.fill(run_launch<scan_exactly>);
       all.push_back(e);
     }
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
-      e.code.run.fill(run_launch<scan_on_grid>);
-      e.code.run_vector = e.code.run;
+      e.code.device.any.fill(run_launch<scan_on_grid>);
       all.push_back(e);
     }
   });

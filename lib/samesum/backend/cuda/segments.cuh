@@ -1,7 +1,7 @@
 /// Maps segments to the slots of their leaves, and slots to segments.
 #pragma once
 
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
 
 namespace samesum::gpu {
 

@@ -3,7 +3,7 @@
 
 #include "samesum/backend/cuda/key_segments.hpp"
 #include "samesum/backend/cuda/workspace.hpp"
-#include "samesum/operation/keys.hpp"
+#include "samesum/call/keys.hpp"
 
 namespace samesum::gpu {
 

@@ -1,4 +1,4 @@
-/// Selects the softmax kernel for the rows of a call, and launches it.
+/// Selects the softmax kernel for the rows of a work, and launches it.
 #include <algorithm>
 
 #include "samesum/backend/cuda/methods.hpp"
@@ -119,16 +119,17 @@ bool is_multiple(const void* p, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(p) % bytes == 0;
 }
 
-template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool log) {
-  const Layout& l = call.layout;
-  const bool aligned = is_multiple(call.x, 4 * sizeof(T)) && is_multiple(call.out, 4 * sizeof(T)) &&
-                       (l.n | l.outer_stride | call.out_stride) % 4 == 0;
-  const SoftmaxRows<T> rows{static_cast<const T*>(call.x),
-                            static_cast<T*>(call.out),
+template <class T> cudaError_t launch(const Launch& work, SoftmaxSum sum, bool log) {
+  const Layout& l = work.call.layout;
+  const bool aligned = is_multiple(work.call.x.data, 4 * sizeof(T)) &&
+                       is_multiple(work.call.out.data, 4 * sizeof(T)) &&
+                       (l.n | l.outer_stride | work.call.out.row_stride) % 4 == 0;
+  const SoftmaxRows<T> rows{static_cast<const T*>(work.call.x.data),
+                            static_cast<T*>(work.call.out.data),
                             l.outer,
                             l.n,
                             l.outer_stride,
-                            call.out_stride,
+                            work.call.out.row_stride,
                             sum,
                             log,
                             aligned};
@@ -140,30 +141,29 @@ template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool l
   const bool has_clusters = attributes.ptxVersion >= 90;
   constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
   const std::size_t most_held = std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block);
-  SoftmaxSchedule schedule = call.schedule;
+  SoftmaxSchedule schedule = work.schedule;
   if (schedule == SoftmaxSchedule::automatic)
     schedule = !plain             ? SoftmaxSchedule::wide
                : l.n <= 1024      ? SoftmaxSchedule::narrow
                : l.n <= most_held ? SoftmaxSchedule::held
                                   : SoftmaxSchedule::wide;
-  if (schedule == SoftmaxSchedule::narrow && plain && l.n <= 1024) return launch_narrow(rows, call.stream);
+  if (schedule == SoftmaxSchedule::narrow && plain && l.n <= 1024) return launch_narrow(rows, work.stream);
   if (schedule == SoftmaxSchedule::held && plain && l.n <= most_held) {
     if constexpr (sizeof(T) == 2)
-      if (l.n > leaf) return launch_ahead(rows, call.stream, has_clusters);
-    return launch_held(rows, call.stream);
+      if (l.n > leaf) return launch_ahead(rows, work.stream, has_clusters);
+    return launch_held(rows, work.stream);
   }
-  if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, call.stream);
+  if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, work.stream);
   return cudaErrorInvalidValue;
 }
 
-void run(Call& any, SoftmaxSum sum, bool log) {
-  auto& call = static_cast<Launch&>(any);
-  if (!accept_workspace(call, size_if_none_needed, call.error) || call.layout.outer == 0 ||
-      call.layout.n == 0)
+void run(Launch& work, SoftmaxSum sum, bool log) {
+  if (!accept_workspace(work, size_if_none_needed, work.error) || work.call.layout.outer == 0 ||
+      work.call.layout.n == 0)
     return;
-  call.error = with_format(*call.input, [&]<class T>() {
+  work.error = with_format(*work.call.x.format, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))
-      return launch<T>(call, sum, log);
+      return launch<T>(work, sum, log);
     else
       return cudaErrorInvalidValue;
   });
@@ -171,6 +171,6 @@ void run(Call& any, SoftmaxSum sum, bool log) {
 
 }  // namespace
 
-std::vector<Entry> softmax_methods() { return softmax_entries<run>("cuda"); }
+std::vector<Entry> softmax_methods() { return softmax_entries<Launch, run>("cuda"); }
 
 }  // namespace samesum::gpu

@@ -38,66 +38,69 @@ bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
   return arrivals <= std::tuple_size_v<decltype(Header::arrived)>;
 }
 
-template <class Order, template <class> class A, class F, class T> cudaError_t sum_by_leaves(Launch& call) {
+template <class Order, template <class> class A, class F, class T> cudaError_t sum_by_leaves(Launch& work) {
   using State = A<Scalar<F>>;
   using Shape = typename Order::Shape;
-  const std::size_t leaves = Shape::leaves(call.layout.n);
-  int threads = call.threads;
-  cudaError_t error = call.threads > 0 ? cudaSuccess : threads_for(leaves, threads);
+  const std::size_t leaves = Shape::leaves(work.call.layout.n);
+  int threads = work.threads;
+  cudaError_t error = work.threads > 0 ? cudaSuccess : threads_for(leaves, threads);
   if (error != cudaSuccess) return error;
   const std::size_t per_tile = static_cast<std::size_t>(threads / warp);
   const std::size_t tiles = std::max<std::size_t>((leaves + per_tile - 1) / per_tile, 1);
   std::size_t needed = 0;
   if (!room_for<State, LastBlockMerge<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
   if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
-  call.uses_header = needed >= header_bytes;
-  if (!accept_workspace(call, needed, error)) return error;
-  const std::size_t blocks = call.blocks > 0 ? static_cast<std::size_t>(call.blocks) : tiles;
-  const auto* x = static_cast<const T*>(call.x);
-  const Destination out{call.out, call.as_state};
-  auto* header = static_cast<Header*>(call.workspace);
+  work.uses_header = needed >= header_bytes;
+  if (!accept_workspace(work, needed, error)) return error;
+  const std::size_t blocks = work.blocks > 0 ? static_cast<std::size_t>(work.blocks) : tiles;
+  const auto* x = static_cast<const T*>(work.call.x.data);
+  const Destination out{work.call.out.data, work.as_state};
+  auto* header = static_cast<Header*>(work.workspace);
   if constexpr (Order::promise < Promise::everywhere)
-    return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, call.stream, x, call.layout.n,
+    return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, work.stream, x,
+                  work.call.layout.n,
                   AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]}, out);
   else
-    return launch(
-        sum_leaves<Shape, A, F, T, LastBlockMerge<State>>, blocks, threads, call.stream, x, call.layout.n,
-        LastBlockMerge<State>{header->arrived.data(), static_cast<State*>(states(call.workspace))}, out);
+    return launch(sum_leaves<Shape, A, F, T, LastBlockMerge<State>>, blocks, threads, work.stream, x,
+                  work.call.layout.n,
+                  LastBlockMerge<State>{header->arrived.data(), static_cast<State*>(states(work.workspace))},
+                  out);
 }
 
-template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call) {
+template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& work) {
   cudaError_t error;
-  if (!accept_workspace(call, size_if_none_needed, error)) return error;
-  return launch(sum_in_turn<A, F, T>, 1, 1, call.stream, static_cast<const T*>(call.x), call.layout.n,
-                static_cast<BitsOf<F>*>(call.out));
+  if (!accept_workspace(work, size_if_none_needed, error)) return error;
+  return launch(sum_in_turn<A, F, T>, 1, 1, work.stream, static_cast<const T*>(work.call.x.data),
+                work.call.layout.n, static_cast<BitsOf<F>*>(work.call.out.data));
 }
 
-template <class F, class T> cudaError_t sum_by_elements(Launch& call) {
+template <class F, class T> cudaError_t sum_by_elements(Launch& work) {
   cudaError_t error;
-  call.uses_header = true;
-  if (!accept_workspace(call, header_bytes, error)) return error;
+  work.uses_header = true;
+  if (!accept_workspace(work, header_bytes, error)) return error;
   int processors = 0;
   if ((error = look_up(cudaDevAttrMultiProcessorCount, processors)) != cudaSuccess) return error;
-  const std::size_t all = (std::max<std::size_t>(call.layout.n, 1) - 1) / most_threads + 1;
+  const std::size_t all = (std::max<std::size_t>(work.call.layout.n, 1) - 1) / most_threads + 1;
   const std::size_t blocks = std::min(all, static_cast<std::size_t>(8 * processors));
-  auto* header = static_cast<Header*>(call.workspace);
-  return launch(sum_one_by_one<F, T>, blocks, most_threads, call.stream, static_cast<const T*>(call.x),
-                call.layout.n, AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]},
-                static_cast<BitsOf<F>*>(call.out));
+  auto* header = static_cast<Header*>(work.workspace);
+  return launch(sum_one_by_one<F, T>, blocks, most_threads, work.stream,
+                static_cast<const T*>(work.call.x.data), work.call.layout.n,
+                AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]},
+                static_cast<BitsOf<F>*>(work.call.out.data));
 }
 
-template <class Order, template <class> class A, class F, class T> cudaError_t run(Launch& call) {
+template <class Order, template <class> class A, class F, class T> cudaError_t run(Launch& work) {
   if constexpr (std::is_same_v<Order, AtomicElement>)
-    return sum_by_elements<F, T>(call);
+    return sum_by_elements<F, T>(work);
   else if constexpr (Order::Shape::leaf == unbounded)
-    return sum_by_one_thread<A<Scalar<F>>, F, T>(call);
+    return sum_by_one_thread<A<Scalar<F>>, F, T>(work);
   else
-    return sum_by_leaves<Order, A, F, T>(call);
+    return sum_by_leaves<Order, A, F, T>(work);
 }
 
-cudaError_t run_exact(Launch& call) {
-  if (call.as_state) return reduce_exactly({}, formats[SAMESUM_FORMAT_INDEX], call);
-  return sum_exact(call, {call.out, SAMESUM_FORMAT_INDEX, nullptr});
+cudaError_t run_exact(Launch& work) {
+  if (work.as_state) return reduce_exactly({}, work);
+  return sum_exact(work, {work.call.out.data, SAMESUM_FORMAT_INDEX, nullptr});
 }
 
 }  // namespace
@@ -109,8 +112,9 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
     Accumulators::for_each([&]<template <class> class A>() {
       if constexpr (refusal<Sum, Order, A, F>("cuda").empty() && !is_scanned<Sum, Order>) {
         Entry e = describe<Sum, Order, A, F>("cuda");
-        Formats::for_each(
-            [&]<class T>() { e.code.run_vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>; });
+        Formats::for_each([&]<class T>() {
+          e.code.device.vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>;
+        });
         e.facts.is_slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
         // atomicAdd of fp32 flushes subnormal numbers to zero: each addition may lose that much.
         if (Order::promise == Promise::none && std::is_same_v<F, fp32>) e.code.lost_per_arrival = 0x1p-126;
@@ -119,7 +123,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
     });
   });
   Entry exact = describe_order_free<Sum, Exactly, F>("cuda");
-  exact.code.run_vector.fill(run_launch<run_exact>);
+  exact.code.device.vector.fill(run_launch<run_exact>);
   all.push_back(exact);
   return all;
 }

@@ -9,22 +9,22 @@ namespace samesum::reference {
 namespace {
 
 /// Finds the first bad key. Returns whether there is one.
-bool has_bad_key(Call& call) {
-  call.first_bad_key = first_bad_key(call.keys, call.bins);
-  return call.first_bad_key != no_bad_key;
+bool has_bad_key(HostRun& work) {
+  work.first_bad_key = first_bad_key(work.call.keys, bins(work.call));
+  return work.first_bad_key != no_bad_key;
 }
 
 /// Calls visit(places, at) for each result `at`, with the places of its elements in x, unless it has none and
 /// keeps what `out` holds.
 template <class Visit> void for_each_result(const Call& call, Visit visit) {
   const std::size_t inner = call.layout.inner;
-  std::vector<std::vector<std::size_t>> rows(call.bins);
+  std::vector<std::vector<std::size_t>> rows(bins(call));
   for (std::size_t k = 0; k < call.keys.size; ++k)
     rows[key_at(call.keys.format, call.keys.data, k)].push_back(k);
-  for (std::size_t at = 0; at < call.bins * inner; ++at) {
+  for (std::size_t at = 0; at < bins(call) * inner; ++at) {
     std::vector<std::size_t> places;
     for (const std::size_t row : rows[at / inner]) places.push_back(row * inner + at % inner);
-    if (!places.empty() || !call.combines) visit(places, at);
+    if (!places.empty() || !call.options.combine) visit(places, at);
   }
 }
 
@@ -35,14 +35,14 @@ template <class T, class Order, class Reducer> void reduce_by_key(const Reducer&
   using Shape = typename Order::Shape;
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
     std::vector<Scalar<F>> elements;
-    if (call.combines) elements.push_back(Scalar<F>::of(static_cast<const F*>(call.out)[at]));
+    if (call.options.combine) elements.push_back(Scalar<F>::of(static_cast<const F*>(call.out.data)[at]));
     for (const std::size_t place : places)
-      elements.push_back({convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(call.x)[place]))});
+      elements.push_back({convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(call.x.data)[place]))});
     const auto element = [&](std::size_t k) { return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0}; };
     const auto write = [&](const auto& with) {
       const auto state = reference_reduce<Shape>(with, elements.size(), element);
       with.finish(state ? *state : typename std::decay_t<decltype(with)>::State{}, elements.size(), at,
-                  call.out);
+                  call.out.data);
     };
     write(reducer);
     if constexpr (requires { reducer.replacement(); })
@@ -50,20 +50,22 @@ template <class T, class Order, class Reducer> void reduce_by_key(const Reducer&
   });
 }
 
-template <class T> void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+template <class T> void reduce_exactly(ExactKind kind, const Call& call) {
+  const FormatInfo& format = *call.method->format;
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
     ExactBatchState state;
-    if (call.combines)
-      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out)[at]); });
-    for (const std::size_t place : places) state.terms.sum.add(static_cast<const T*>(call.x)[place]);
-    state.finish(kind, format, places.size(), 0, at, call.out);
+    if (call.options.combine)
+      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out.data)[at]); });
+    for (const std::size_t place : places) state.terms.sum.add(static_cast<const T*>(call.x.data)[place]);
+    state.finish(kind, format, places.size(), 0, at, call.out.data);
   });
 }
 
 /// Adds all terms on the given grid, or on the one that the largest of all elements determines, whatever its
 /// key.
-template <class T, class F> void reduce_on_grid(bool mean, Call& call) {
-  const auto* x = static_cast<const T*>(call.x);
+template <class T, class F> void reduce_on_grid(bool mean, HostRun& work) {
+  const Call& call = work.call;
+  const auto* x = static_cast<const T*>(call.x.data);
   const std::size_t n = call.keys.size;  // no result has more terms
   int largest = no_exponent;
   for (std::size_t i = 0; i < n * call.layout.inner; ++i) largest = std::max(largest, exponent_of(x[i]));
@@ -75,23 +77,24 @@ template <class T, class F> void reduce_on_grid(bool mean, Call& call) {
     return sum;
   };
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t) {
-    call.overflowed |= sum_of(places).overflows(n, grid_word_bits<F>);
+    work.overflowed |= sum_of(places).overflows(n, grid_word_bits<F>);
   });
-  if (call.overflowed) return;
+  if (work.overflowed) return;
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
-    F& result = static_cast<F*>(call.out)[at];
+    F& result = static_cast<F*>(call.out.data)[at];
     const GridSum sum = sum_of(places);
-    result = from_bits<F>(call.combines            ? sum.result_with<F>(grid, result)
+    result = from_bits<F>(call.options.combine     ? sum.result_with<F>(grid, result)
                           : mean && places.empty() ? Format<F>::canonical_nan
                                                    : sum.result<F>(grid, mean ? places.size() : 1));
   });
 }
 
-void count(Call& call) {
-  if (has_bad_key(call)) return;
+void count(HostRun& work) {
+  const Call& call = work.call;
+  if (has_bad_key(work)) return;
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
-    std::int64_t& result = static_cast<std::int64_t*>(call.out)[at];
-    result = (call.combines ? result : 0) + static_cast<std::int64_t>(places.size());
+    std::int64_t& result = static_cast<std::int64_t*>(call.out.data)[at];
+    result = (call.options.combine ? result : 0) + static_cast<std::int64_t>(places.size());
   });
 }
 
@@ -103,12 +106,13 @@ std::vector<Entry> methods_by_key() {
     for_each_method_by_key<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
       Entry e = describe<Operation, Order, A, F>("reference");
       if constexpr (Operation::inputs == 0)
-        e.code.run.fill(count);
+        e.code.host.any.fill(count);
       else
         Formats::for_each([&]<class T>() {
           if constexpr (can_read<T, F>)
-            e.code.run[Formats::index_of<T>()] = [](Call& call) {
-              if (!has_bad_key(call)) reduce_by_key<T, Order>(Operation::template reducer<A, F>({}), call);
+            e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+              if (!has_bad_key(work))
+                reduce_by_key<T, Order>(Operation::template reducer<A, F>({}), work.call);
             };
         });
       all.push_back(e);
@@ -116,8 +120,8 @@ std::vector<Entry> methods_by_key() {
     for_each_order_free_by_key<Exactly>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, Exactly, F>("reference");
       Formats::for_each([&]<class T>() {
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          if (!has_bad_key(call)) reduce_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          if (!has_bad_key(work)) reduce_exactly<T>(exact_kind<Operation>, work.call);
         };
       });
       all.push_back(e);
@@ -125,8 +129,8 @@ std::vector<Entry> methods_by_key() {
     for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, OnGrid, F>("reference");
       Formats::for_each([&]<class T>() {
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          if (!has_bad_key(call)) reduce_on_grid<T, F>(exact_kind<Operation>.mean, call);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          if (!has_bad_key(work)) reduce_on_grid<T, F>(exact_kind<Operation>.mean, work);
         };
       });
       all.push_back(e);

@@ -22,7 +22,7 @@ template <class Shape, class Reducer>
                                    void* out) {
   const auto element = [&](std::size_t k) {
     const auto offset = static_cast<std::uint32_t>(k);
-    return InputElement<typename Reducer::Format>{at(call.x, k), at(call.y, k), k - offset, offset};
+    return InputElement<typename Reducer::Format>{at(call.x.data, k), at(call.y.data, k), k - offset, offset};
   };
   auto* states = static_cast<typename Reducer::State*>(out);
   constexpr bool is_canonical = Shape::leaf == unbounded && Shape::lanes > 1;
@@ -42,10 +42,10 @@ template <class Order, class Reducer>
       const auto state = reference_reduce<typename Order::Shape>(reducer, n, [&](std::size_t k) {
         const std::size_t place = l.first(o) + k * l.stride + i;
         const auto offset = static_cast<std::uint32_t>(k);
-        return InputElement<typename Reducer::Format>{at(call.x, place), at(call.y, place), k - offset,
-                                                      offset};
+        return InputElement<typename Reducer::Format>{at(call.x.data, place), at(call.y.data, place),
+                                                      k - offset, offset};
       });
-      reducer.finish(state ? *state : typename Reducer::State{}, n, o * l.inner + i, call.out);
+      reducer.finish(state ? *state : typename Reducer::State{}, n, o * l.inner + i, call.out.data);
     }
   if constexpr (requires { reducer.replacement(); })
     if (reducer.mean) run<Order>(reducer.replacement(), call, at);
@@ -56,7 +56,7 @@ template <class Order, class Reducer>
 template <class Visit> void for_each_vector(const Call& call, Visit visit) {
   const Layout& l = call.layout;
   for (std::size_t o = 0; o < l.outer; ++o)
-    for (std::size_t i = 0; i < l.inner; ++i) visit(l.first(o) + i, o * call.out_stride + i);
+    for (std::size_t i = 0; i < l.inner; ++i) visit(l.first(o) + i, o * call.out.row_stride + i);
 }
 
 /// Writes all results of a scan. Each element is read before a result replaces it.
@@ -69,23 +69,23 @@ template <class Order, class Reducer>
     for (std::size_t k = 0; k < call.layout.n; ++k) {
       const std::size_t place = k * call.layout.inner;
       const auto offset = static_cast<std::uint32_t>(k);
-      const auto item =
-          reducer.item(InputElement<F>{at(call.x, first + place), Scalar<F>::zero(), k - offset, offset});
-      if (call.options.exclusive) reducer.finish(walker.state(), k, result + place, call.out);
+      const auto item = reducer.item(
+          InputElement<F>{at(call.x.data, first + place), Scalar<F>::zero(), k - offset, offset});
+      if (call.options.exclusive) reducer.finish(walker.state(), k, result + place, call.out.data);
       walker.push(item);
-      if (!call.options.exclusive) reducer.finish(walker.state(), k + 1, result + place, call.out);
+      if (!call.options.exclusive) reducer.finish(walker.state(), k + 1, result + place, call.out.data);
     }
   });
 }
 
 /// Writes all results of an exact cumsum.
 template <class T, class F> void scan_exactly(const Call& call) {
-  auto* out = static_cast<F*>(call.out);
+  auto* out = static_cast<F*>(call.out.data);
   for_each_vector(call, [&](std::size_t first, std::size_t result) {
     Exact sum;
     for (std::size_t k = 0; k < call.layout.n; ++k) {
       const std::size_t place = k * call.layout.inner;
-      const T element = static_cast<const T*>(call.x)[first + place];
+      const T element = static_cast<const T*>(call.x.data)[first + place];
       if (call.options.exclusive) out[result + place] = sum.result<F>();
       sum.add(element);
       if (!call.options.exclusive) out[result + place] = sum.result<F>();
@@ -94,9 +94,10 @@ template <class T, class F> void scan_exactly(const Call& call) {
 }
 
 /// Adds all terms in integer arithmetic.
-template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+template <class T> void run_exactly(ExactKind kind, const HostRun& work) {
+  const Call& call = work.call;
   const Layout& l = call.layout;
-  const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
+  const T *x = static_cast<const T*>(call.x.data), *y = static_cast<const T*>(call.y.data);
   for (std::size_t at = 0; at < l.results(); ++at) {
     const std::size_t n = l.length(at / l.inner);
     ExactBatchState state;
@@ -105,17 +106,18 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
       state.terms.add(kind.term, x[place], y ? y[place] : T{});
       if (kind.moments) state.squares.add(Term::square, x[place], T{});
     }
-    if (call.as_state)
-      *static_cast<ExactDigits*>(call.out) = ExactDigits{state};
+    if (work.as_state)
+      *static_cast<ExactDigits*>(call.out.data) = ExactDigits{state};
     else
-      state.finish(kind, format, n, call.options.ddof, at, call.out);
+      state.finish(kind, *call.method->format, n, call.options.ddof, at, call.out.data);
   }
 }
 
 /// Adds all terms on the given grid, or on the one that the largest term of a result determines.
-template <class T, class F> void run_on_grid(ExactKind kind, Call& call) {
+template <class T, class F> void run_on_grid(ExactKind kind, HostRun& work) {
+  const Call& call = work.call;
   const Layout& l = call.layout;
-  const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
+  const T *x = static_cast<const T*>(call.x.data), *y = static_cast<const T*>(call.y.data);
   for (std::size_t at = 0; at < l.results(); ++at) {
     const std::size_t n = l.length(at / l.inner);
     const auto for_each_pair = [&](auto visit) {
@@ -130,20 +132,21 @@ template <class T, class F> void run_on_grid(ExactKind kind, Call& call) {
         found_grid(largest, n, grid_word_bits<F>, quantum_of_terms(kind.term, format_info<T>())));
     GridSum sum;
     for_each_pair([&](T a, T b) { add_term(sum, kind.term, a, b, grid); });
-    if (call.as_state)
-      *static_cast<GridSum*>(call.out) = sum;
-    else if (!finish_on_grid<F>(sum, kind.mean, n, grid, at, call.out))
-      call.overflowed = true;
+    if (work.as_state)
+      *static_cast<GridSum*>(call.out.data) = sum;
+    else if (!finish_on_grid<F>(sum, kind.mean, n, grid, at, call.out.data))
+      work.overflowed = true;
   }
 }
 
 /// Writes all results of a cumsum on the given grid, or on the one that the largest element of each vector
 /// determines.
-template <class T, class F> void scan_on_grid(Call& call) {
+template <class T, class F> void scan_on_grid(HostRun& work) {
+  const Call& call = work.call;
   const std::size_t n = call.layout.n;
   for_each_vector(call, [&](std::size_t first, std::size_t result) {
     const auto element = [&](std::size_t k) {
-      return static_cast<const T*>(call.x)[first + k * call.layout.inner];
+      return static_cast<const T*>(call.x.data)[first + k * call.layout.inner];
     };
     int largest = no_exponent;
     for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, exponent_of(element(k)));
@@ -151,8 +154,8 @@ template <class T, class F> void scan_on_grid(Call& call) {
         found_grid(largest, n, grid_word_bits<F>, quantum_of_terms(Term::element, format_info<T>())));
     GridSum sum;
     const auto write = [&](std::size_t k, std::size_t count) {
-      if (!finish_on_grid<F>(sum, false, count, grid, result + k * call.layout.inner, call.out))
-        call.overflowed = true;
+      if (!finish_on_grid<F>(sum, false, count, grid, result + k * call.layout.inner, call.out.data))
+        work.overflowed = true;
     };
     for (std::size_t k = 0; k < n; ++k) {
       const T x = element(k);
@@ -223,18 +226,19 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     Formats::for_each([&]<class T>() {
       constexpr bool is_sum = std::is_same_v<Operation, Sum>;
       if constexpr (is_scan<Operation> && can_read<T, F>)
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          scan<Order>(scan_reducer<Operation, A, F>(), call, element<T, F>);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          scan<Order>(scan_reducer<Operation, A, F>(), work.call, element<T, F>);
         };
       else if constexpr (!is_scan<Operation> && (is_sum || can_read<T, F>))
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          const Call& call = work.call;
           const auto reducer = Operation::template reducer<A, F>({call.options.ddof});
-          if (!call.as_state) return run<Order>(reducer, call, element<T, F>);
-          write_state<typename Order::Shape>(reducer, call, element<T, F>, call.out);
+          if (!work.as_state) return run<Order>(reducer, call, element<T, F>);
+          write_state<typename Order::Shape>(reducer, call, element<T, F>, call.out.data);
           if constexpr (has_replacement<Operation, A, F>()) {
             using State = typename WithReplacement<std::remove_const_t<decltype(reducer)>>::State;
             write_state<typename Order::Shape>(reducer.replacement(), call, element<T, F>,
-                                               &static_cast<State*>(call.out)->replacing);
+                                               &static_cast<State*>(call.out.data)->replacing);
           }
         };
       if constexpr (is_sum)
@@ -249,10 +253,10 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       if constexpr (is_scan<Operation>)
-        e.code.run[Formats::index_of<T>()] = [](Call& call) { scan_exactly<T, F>(call); };
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_exactly<T, F>(work.call); };
       else
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          run_exactly<T>(exact_kind<Operation>, work);
         };
       if constexpr (std::is_same_v<Operation, Sum>) e.code.watch[Formats::index_of<T>()] = watch_exact<F, T>;
     });
@@ -263,10 +267,10 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     if constexpr (!is_scan<Operation>) e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       if constexpr (is_scan<Operation>)
-        e.code.run[Formats::index_of<T>()] = [](Call& call) { scan_on_grid<T, F>(call); };
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_on_grid<T, F>(work); };
       else
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run_on_grid<T, F>(exact_kind<Operation>, call);
+        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+          run_on_grid<T, F>(exact_kind<Operation>, work);
         };
     });
     all.push_back(e);

@@ -51,18 +51,19 @@ template <class T> void softmax_row(const T* x, T* y, std::size_t n, SoftmaxSum 
   }
 }
 
-void softmax(Call& call, SoftmaxSum how, bool log) {
+void softmax(HostRun& work, SoftmaxSum how, bool log) {
+  const Call& call = work.call;
   const Layout& l = call.layout;
-  with_format(*call.input, [&]<class T>() {
+  with_format(*call.x.format, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))
       for (std::size_t r = 0; r < l.outer && l.n > 0; ++r)
-        softmax_row(static_cast<const T*>(call.x) + r * l.outer_stride,
-                    static_cast<T*>(call.out) + r * call.out_stride, l.n, how, log);
+        softmax_row(static_cast<const T*>(call.x.data) + r * l.outer_stride,
+                    static_cast<T*>(call.out.data) + r * call.out.row_stride, l.n, how, log);
   });
 }
 
 }  // namespace
 
-std::vector<Entry> softmaxes() { return softmax_entries<softmax>("reference"); }
+std::vector<Entry> softmaxes() { return softmax_entries<HostRun, softmax>("reference"); }
 
 }  // namespace samesum::reference

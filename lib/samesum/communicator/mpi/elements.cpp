@@ -4,9 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "samesum/catalogue/overlap.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/communicator/mpi/ranks.hpp"
-#include "samesum/operation/validation.hpp"
 
 namespace samesum::mpi {
 namespace {
@@ -45,7 +44,7 @@ class ElementByElement {
   /// This rank reduces at most `most` elements at once. It packs the elements for all ranks, at most
   /// `most_packed` at once, if their blocks are not consecutive.
   ElementByElement(const Ranks& ranks, const Method& method, const Options& options, const Values& x,
-                   const Values* y, const Results& out, std::size_t most, std::size_t most_packed)
+                   const Values& y, const Results& out, std::size_t most, std::size_t most_packed)
       : ranks_{ranks},
         method_{method},
         options_{options},
@@ -58,9 +57,9 @@ class ElementByElement {
         sent_{count_},
         received_{count_},
         packed_x_(most_packed * x.format->bytes),
-        packed_y_(y ? packed_x_.size() : 0),
+        packed_y_(y.is_given() ? packed_x_.size() : 0),
         received_x_(count_ * most * x.format->bytes),
-        received_y_(y ? received_x_.size() : 0),
+        received_y_(y.is_given() ? received_x_.size() : 0),
         results_(most * method.result_bytes()),
         sizes_(count_) {}
 
@@ -79,7 +78,7 @@ class ElementByElement {
       n = std::min(most_at_once, x_.size - first);
       sent_.set([&](std::size_t r) { return n * (r + 1) / count_ - n * r / count_; });
       const auto part = [&](const Values& all) { return bytes_of(all) + first * all.format->bytes; };
-      reduce_blocks(part(x_), y_ ? part(*y_) : nullptr);
+      reduce_blocks(part(x_), y_.is_given() ? part(y_) : nullptr);
       check("MPI_Allgatherv",
             MPI_Allgatherv(results_.data(), sent_.counts[me()], result_.get(), results_at(first),
                            sent_.counts.data(), sent_.places.data(), result_.get(), ranks_.comm()));
@@ -100,7 +99,7 @@ class ElementByElement {
       // The elements from `first` on of each block, at most `most` of them.
       sent_.set([&](std::size_t r) { return std::min(sizes_[r] - std::min(sizes_[r], first), most); });
       pack(x_, first, packed_x_);
-      if (y_) pack(*y_, first, packed_y_);
+      if (y_.is_given()) pack(y_, first, packed_y_);
       reduce_blocks(packed_x_.data(), packed_y_.data());
       if (const auto n = static_cast<std::size_t>(sent_.counts[me()]); n > 0)
         std::memcpy(results_at(first), results_.data(), n * method_.result_bytes());
@@ -134,15 +133,15 @@ class ElementByElement {
                           received_.counts.data(), received_.places.data(), element_.get(), ranks_.comm()));
     };
     exchange(x, received_x_);
-    if (y_) exchange(y, received_y_);
+    if (y_.is_given()) exchange(y, received_y_);
     ranks_.agree(report_of([&] {
-      const Layout over_ranks = Layout::axis(1, count_, n);
-      const Results out{out_.format, results_.data(), n * static_cast<std::size_t>(method_.results)};
-      const Values of_x{*x_.format, received_x_.data(), count_ * n};
-      if (n > 0 && y_)
-        reduce(method_, of_x, {*x_.format, received_y_.data(), count_ * n}, over_ranks, out, options_);
-      else if (n > 0)
-        reduce(method_, of_x, over_ranks, out, options_);
+      Call call{.method = &method_,
+                .x = {*x_.format, received_x_.data(), count_ * n},
+                .layout = Layout::axis(1, count_, n),
+                .out = {out_.format, results_.data(), n * static_cast<std::size_t>(method_.results)},
+                .options = options_};
+      if (y_.is_given()) call.y = {*x_.format, received_y_.data(), count_ * n};
+      if (n > 0) run(call);
       return std::string_view{"the reduction of blocks"};
     }));
   }
@@ -150,8 +149,7 @@ class ElementByElement {
   const Ranks& ranks_;
   const Method& method_;
   const Options& options_;
-  const Values& x_;
-  const Values* y_;
+  const Values &x_, &y_;
   const Results& out_;
   std::size_t count_;  ///< of ranks
   Type element_, result_;
@@ -161,25 +159,24 @@ class ElementByElement {
 };
 
 /// Checks a call for which `out` needs this number of results on this rank, and returns its description.
-std::string checked_description(std::string_view function, const Method& m, const Values& x, const Values* y,
+std::string checked_description(std::string_view function, const Method& m, const Values& x, const Values& y,
                                 const Results& out, std::size_t results, const Options& options) {
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument("samesum: " + m.name + ": " + why);
-  };
   if (m.promise < Promise::everywhere)
-    refuse("its bits differ from run to run; use a method that promises everywhere");
-  if (m.has_result_per_element) refuse("the method returns a number per element; use one that reduces");
-  std::string wrong = validation_error(m, options);
-  if (wrong.empty()) wrong = validation_error(m, x, y, nullptr, Layout::axis(1, 1, results), out, true);
+    refuse(m, "its bits differ from run to run; use a method that promises everywhere");
+  if (m.has_result_per_element) refuse(m, "the method returns a number per element; use one that reduces");
+  std::string wrong = validation_error(
+      {.method = &m, .x = x, .y = y, .layout = Layout::axis(1, 1, results), .out = out, .options = options},
+      true);
   if (wrong.empty()) wrong = overlap_error(x, y, out);
-  if (!wrong.empty()) refuse(wrong);
+  if (!wrong.empty()) refuse(m, wrong);
   return description(
       std::string{function} + " of " + std::to_string(x.size) + " elements of " + std::string{x.format->name},
       m, options);
 }
 
-void all_reduce(const Method& m, const Values& x, const Values* y, const Results& out, MPI_Comm comm,
-                const Options& options) {
+}  // namespace
+
+void all_reduce(const Method& m, Values x, Values y, Results out, MPI_Comm comm, Options options) {
   const Ranks ranks{comm};
   std::optional<ElementByElement> call;
   ranks.agree(report_of([&] {
@@ -191,8 +188,7 @@ void all_reduce(const Method& m, const Values& x, const Values* y, const Results
   call->all_reduce();
 }
 
-void reduce_scatter(const Method& m, const Values& x, const Values* y, const Results& out, MPI_Comm comm,
-                    const Options& options) {
+void reduce_scatter(const Method& m, Values x, Values y, Results out, MPI_Comm comm, Options options) {
   const Ranks ranks{comm};
   const std::size_t mine = out.size / static_cast<std::size_t>(m.results);
   std::optional<ElementByElement> call;
@@ -204,21 +200,6 @@ void reduce_scatter(const Method& m, const Values& x, const Values* y, const Res
     return text;
   }));
   call->reduce_scatter(mine);
-}
-
-}  // namespace
-
-void all_reduce(const Method& method, Values x, Results out, MPI_Comm comm, Options options) {
-  all_reduce(method, x, nullptr, out, comm, options);
-}
-void all_reduce(const Method& method, Values x, Values y, Results out, MPI_Comm comm, Options options) {
-  all_reduce(method, x, &y, out, comm, options);
-}
-void reduce_scatter(const Method& method, Values x, Results out, MPI_Comm comm, Options options) {
-  reduce_scatter(method, x, nullptr, out, comm, options);
-}
-void reduce_scatter(const Method& method, Values x, Values y, Results out, MPI_Comm comm, Options options) {
-  reduce_scatter(method, x, &y, out, comm, options);
 }
 
 }  // namespace samesum::mpi

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "samesum/base/serial_form.hpp"
+#include "samesum/call/validation.hpp"
 #include "samesum/communicator/mpi/ranks.hpp"
-#include "samesum/operation/validation.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum::mpi {
@@ -24,7 +24,7 @@ class Blocks {
   /// Adds the elements for a result to its partial.
   virtual void add(std::size_t result, Partial& partial) const = 0;
   /// Returns a message that names the invalid argument; empty if all are valid.
-  virtual std::string error(const Results& out) const = 0;
+  virtual std::string error(const Results& out, const Options& options) const = 0;
 
  protected:
   ~Blocks() = default;
@@ -182,11 +182,10 @@ void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_
   std::optional<SpreadReduction> reduction;
   ranks.agree(report_of([&] {
     Partial{method, 0, options.grid};
-    std::string wrong = validation_error(method, options);
-    if (wrong.empty()) wrong = blocks.error(out);
+    std::string wrong = blocks.error(out, options);
     if (wrong.empty() && blocks.results() > std::numeric_limits<int>::max())
       wrong = "there are 2^31 or more results; make several calls";
-    if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+    if (!wrong.empty()) refuse(method, wrong);
     reduction.emplace(ranks, method, options, blocks, out);
     return description("reduce", method, options) + ", " + std::to_string(blocks.results()) + " results";
   }));
@@ -197,10 +196,11 @@ void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_
 /// not contiguous.
 constexpr std::size_t most_copied = std::size_t{1} << 16;
 
-void add_elements(Partial& partial, const Values& x, const Values* y, const Layout& layout,
-                  std::size_t result, const Options& options) {
+void add_elements(Partial& partial, const Call& call, std::size_t result) {
+  const Layout& layout = call.layout;
   const std::size_t o = result / layout.inner, n = layout.length(o);
   const auto part = [&](const Values& all, std::size_t k, std::size_t count, std::vector<std::byte>& copy) {
+    if (!all.is_given()) return all;
     const std::size_t bytes = all.format->bytes;
     const auto* from = static_cast<const std::byte*>(all.data) +
                        (layout.first(o) + result % layout.inner + k * layout.stride) * bytes;
@@ -211,51 +211,33 @@ void add_elements(Partial& partial, const Values& x, const Values* y, const Layo
     return Values{*all.format, copy.data(), count};
   };
   std::vector<std::byte> of_x, of_y;
-  const Options how{.threads = options.threads};
+  const Options how{.threads = call.options.threads};
   for (std::size_t k = 0, count; k < n; k += count) {
     count = layout.stride == 1 ? n : std::min(n - k, most_copied);
-    if (y)
-      partial.add(part(x, k, count, of_x), part(*y, k, count, of_y), how);
-    else
-      partial.add(part(x, k, count, of_x), how);
+    partial.add(part(call.x, k, count, of_x), part(call.y, k, count, of_y), how);
   }
 }
 
 /// Elements of arrays.
 class BlocksOfArrays : public Blocks {
  public:
-  BlocksOfArrays(const Method& method, const Values& x, const Values* y, const Layout& layout,
-                 const Options& options)
-      : method_{method}, x_{x}, y_{y}, layout_{layout}, same_{normalised(layout)}, options_{options} {}
-  std::size_t results() const override { return same_.results(); }
-  std::uint64_t size(std::size_t result) const override { return same_.length(result / same_.inner); }
-  void add(std::size_t result, Partial& partial) const override {
-    add_elements(partial, x_, y_, same_, result, options_);
+  /// `for_number`: the caller returns the result as a Number.
+  BlocksOfArrays(const Call& call, bool for_number)
+      : call_{call}, normal_{normalised(call)}, for_number_{for_number} {}
+  std::size_t results() const override { return normal_.layout.results(); }
+  std::uint64_t size(std::size_t result) const override {
+    return normal_.layout.length(result / normal_.layout.inner);
   }
-  std::string error(const Results& out) const override {
-    return validation_error(method_, x_, y_, nullptr, layout_, out, true);
+  void add(std::size_t result, Partial& partial) const override { add_elements(partial, normal_, result); }
+  std::string error(const Results&, const Options&) const override {
+    if (for_number_ && (call_.method->returns_index || call_.method->results != 1))
+      return "the method does not return one number; call reduce with a layout and out";
+    return validation_error(call_, true);
   }
-
- protected:
-  const Method& method() const { return method_; }
 
  private:
-  const Method& method_;
-  const Values& x_;
-  const Values* y_;
-  Layout layout_, same_;
-  const Options& options_;
-};
-
-/// Elements of one vector, for a result that is returned.
-class BlockForNumber : public BlocksOfArrays {
- public:
-  using BlocksOfArrays::BlocksOfArrays;
-  std::string error(const Results& out) const override {
-    if (method().returns_index || method().results != 1)
-      return "the method does not return one number; call reduce with a layout and out";
-    return BlocksOfArrays::error(out);
-  }
+  Call call_, normal_;
+  bool for_number_;
 };
 
 /// Elements that a function of the caller adds.
@@ -266,10 +248,15 @@ class FilledBlock : public Blocks {
   std::size_t results() const override { return 1; }
   std::uint64_t size(std::size_t) const override { return size_; }
   void add(std::size_t, Partial& partial) const override { fill_(partial); }
-  std::string error(const Results& out) const override {
+  std::string error(const Results& out, const Options& options) const override {
     const Values none{*method_.format, nullptr, 0};
-    return validation_error(method_, none, method_.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0),
-                            out, true);
+    return validation_error({.method = &method_,
+                             .x = none,
+                             .y = method_.inputs == 2 ? none : Values{},
+                             .layout = Layout::vector(0),
+                             .out = out,
+                             .options = options},
+                            true);
   }
 
  private:
@@ -278,33 +265,24 @@ class FilledBlock : public Blocks {
   const std::function<void(Partial&)>& fill_;
 };
 
-void reduce(const Method& method, const Values& x, const Values* y, const Layout& layout, const Results& out,
-            MPI_Comm comm, const Options& options) {
-  reduce(method, BlocksOfArrays{method, x, y, layout, options}, out, comm, options);
+}  // namespace
+
+void run(const Call& call, MPI_Comm comm) {
+  reduce(*call.method, BlocksOfArrays{call, false}, call.out, comm, call.options);
 }
 
-Number reduce(const Method& method, const Values& x, const Values* y, MPI_Comm comm, const Options& options) {
+Number reduce(const Method& method, Values x, Values y, MPI_Comm comm, Options options) {
   std::uint64_t bits = 0;
-  reduce(method, BlockForNumber{method, x, y, Layout::vector(x.size), options}, {method.format, &bits, 1},
-         comm, options);
+  const Call call{.method = &method,
+                  .x = x,
+                  .y = y,
+                  .layout = Layout::vector(x.size),
+                  .out = {method.format, &bits, 1},
+                  .options = options};
+  reduce(method, BlocksOfArrays{call, true}, call.out, comm, options);
   return {method.format, bits};
 }
 
-}  // namespace
-
-Number reduce(const Method& method, Values block, MPI_Comm comm, Options options) {
-  return reduce(method, block, nullptr, comm, options);
-}
-Number reduce(const Method& method, Values x, Values y, MPI_Comm comm, Options options) {
-  return reduce(method, x, &y, comm, options);
-}
-void reduce(const Method& method, Values x, Layout layout, Results out, MPI_Comm comm, Options options) {
-  reduce(method, x, nullptr, layout, out, comm, options);
-}
-void reduce(const Method& method, Values x, Values y, Layout layout, Results out, MPI_Comm comm,
-            Options options) {
-  reduce(method, x, &y, layout, out, comm, options);
-}
 void reduce(const Method& method, std::uint64_t size, const std::function<void(Partial&)>& fill, Results out,
             MPI_Comm comm, Options options) {
   reduce(method, FilledBlock{method, size, fill}, out, comm, options);

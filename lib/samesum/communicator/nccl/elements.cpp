@@ -66,16 +66,16 @@ class ElementsCall : public Plan::Call {
 
   void allocate() override {
     std::size_t most = 0;
-    std::vector<samesum::Call> calls;
+    std::vector<gpu::Launch> calls;
     for (const Chunk& chunk : chunks_) {
       const std::size_t count = mine(chunk).count;
       most = std::max(most, count);
-      if (count > 0 && (calls.empty() || calls.back().layout.inner != count))
+      if (count > 0 && (calls.empty() || calls.back().call.layout.inner != count))
         calls.push_back(call_on(no_input, no_input, count, no_output));
     }
     for (std::size_t i = 0; i < 2 * inputs(); ++i)
       received_.push_back(gpu::device_memory(most * ranks().count() * element_bytes()));
-    if (!calls.empty()) workspace_.emplace(method(), calls);
+    if (!calls.empty()) workspace_.emplace(calls);
   }
 
  private:
@@ -147,11 +147,14 @@ class ElementsCall : public Plan::Call {
                             out + first * method().result_bytes()),
                     stream);
   }
-  samesum::Call call_on(const void* x, const void* y, std::size_t count, void* out) const {
+  gpu::Launch call_on(const void* x, const void* y, std::size_t count, void* out) const {
     const std::size_t rows = ranks().count();
-    const Values of_x{input(), x, rows * count}, of_y{input(), y, rows * count};
-    return call_of(of_x, inputs() == 2 ? &of_y : nullptr, Layout::axis(1, rows, count),
-                   {method().result_format(input()), out, count}, options());
+    return {normalised({.method = &method(),
+                        .x = {input(), x, rows * count},
+                        .y = inputs() == 2 ? Values{input(), y, rows * count} : Values{},
+                        .layout = Layout::axis(1, rows, count),
+                        .out = {method().result_format(input()), out, count},
+                        .options = options()})};
   }
 
   std::size_t n_;
@@ -177,7 +180,7 @@ std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo
         std::string wrong =
             validation_error(method, input, n, Layout::axis(1, ranks.count(), results.value_or(n)), options);
         if (wrong.empty() && chunk_bytes == 0) wrong = "chunk_bytes is 0; it must be 1 or more";
-        if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+        if (!wrong.empty()) refuse(method, wrong);
         const std::string function{results ? "reduce_scatter" : "all_reduce"};
         return description(function + " of " + std::to_string(n) + " elements", method, input, options) +
                ", chunks of " + std::to_string(chunk_bytes) + " bytes";

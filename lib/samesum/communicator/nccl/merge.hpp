@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "samesum/catalogue/method.hpp"
+#include "samesum/call/call.hpp"
 
 namespace samesum::nccl {
 

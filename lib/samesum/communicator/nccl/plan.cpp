@@ -2,8 +2,7 @@
 #include "samesum/communicator/nccl/plan.hpp"
 
 #include "samesum/base/environment.hpp"
-#include "samesum/catalogue/overlap.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 namespace samesum::nccl {
 
@@ -32,10 +31,9 @@ void Mark::order(cudaStream_t first, cudaStream_t then) const {
   wait(then);
 }
 
-Workspace::Workspace(const Method& method, const std::vector<samesum::Call>& calls) : method_{&method} {
-  for (const samesum::Call& call : calls) {
-    gpu::Launch query{call, nullptr, 0, nullptr};
-    gpu::check(enqueue_method(method, query), method.name);
+Workspace::Workspace(std::vector<gpu::Launch> calls) {
+  for (gpu::Launch& query : calls) {
+    gpu::check(gpu::enqueue(query), query.call.method->name);
     bytes_ = std::max(bytes_, query.bytes);
   }
   memory_ = gpu::device_memory(bytes_);
@@ -44,9 +42,11 @@ Workspace::Workspace(const Method& method, const std::vector<samesum::Call>& cal
   gpu::check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
-void Workspace::run(const samesum::Call& call, cudaStream_t stream) const {
-  gpu::Launch launch{call, memory_.get(), bytes_, stream};
-  gpu::check(enqueue_method(*method_, launch), method_->name);
+void Workspace::run(gpu::Launch launch, cudaStream_t stream) const {
+  launch.workspace = memory_.get();
+  launch.bytes = bytes_;
+  launch.stream = stream;
+  gpu::check(gpu::enqueue(launch), launch.call.method->name);
 }
 
 std::string validation_error(const Method& m, const FormatInfo& input, std::size_t size, const Layout& layout,
@@ -59,47 +59,48 @@ std::string validation_error(const Method& m, const FormatInfo& input, std::size
   if (!is_listed(&input)) return "input is an unknown format; use one of samesum::formats";
   if (size >> 39 != 0)
     return "there are " + std::to_string(size) + " elements; fewer than 2^39 are supported";
-  if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
   const Values x{input, no_input, layout.results() * layout.n};
-  const Results out{m.result_format(input), no_output,
-                    layout.results() * static_cast<std::size_t>(m.results)};
-  return samesum::validation_error(m, x, m.inputs == 2 ? &x : nullptr, nullptr, layout, out, false);
+  return samesum::validation_error(
+      {.method = &m,
+       .x = x,
+       .y = m.inputs == 2 ? x : Values{},
+       .layout = layout,
+       .out = {m.result_format(input), no_output, layout.results() * static_cast<std::size_t>(m.results)},
+       .options = options},
+      false);
 }
 
 void Plan::Call::check_arguments(const Arguments& arguments) const {
   const auto& [x, y, out] = arguments;
   const Method& m = method_;
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument("samesum: " + m.name + ": " + why);
-  };
   ranks_.check_device();
-  for (const Values* all : {&x, y ? y : &x}) {
-    const char* const name = all == &x ? "x" : "y";
-    if (const std::string wrong = samesum::validation_error(name, *all); !wrong.empty()) refuse(wrong);
+  for (const auto& [name, all] : {std::pair{"x", &x}, std::pair{"y", &y}}) {
+    if (all == &y && !y.is_given()) continue;
+    if (const std::string wrong = samesum::validation_error(name, *all); !wrong.empty()) refuse(m, wrong);
     if (all->format->index != input_.index || all->size != size_)
-      refuse(std::string{name} + " has " + std::to_string(all->size) + " elements of " +
-             std::string{all->format->name} + "; the plan is for " + std::to_string(size_) + " of " +
-             std::string{input_.name});
+      refuse(m, std::string{name} + " has " + std::to_string(all->size) + " elements of " +
+                    std::string{all->format->name} + "; the plan is for " + std::to_string(size_) + " of " +
+                    std::string{input_.name});
   }
   const Layout layout = layout_of_results();
   // Of the inputs only the number, the format and the place matter here.
-  Values whole_x{input_, x.data, layout.results() * layout.n};
-  Values whole_y{input_, y ? y->data : nullptr, whole_x.size};
+  Values whole_x{input_, x.data, layout.results() * layout.n}, whole_y = y;
+  if (y.is_given()) whole_y.size = whole_x.size;
   const bool in_place = may_work_in_place() && out.data == x.data && out.format != nullptr &&
                         is_listed(out.format) && out.format->index == input_.index && m.results == 1;
   if (in_place || whole_x.data == nullptr) whole_x.data = no_input;
-  if (whole_y.data == nullptr) whole_y.data = no_input;
-  std::string wrong =
-      samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout, out, false);
+  if (y.is_given() && y.data == nullptr) whole_y.data = no_input;
+  std::string wrong = samesum::validation_error(
+      {.method = &m, .x = whole_x, .y = whole_y, .layout = layout, .out = out}, false);
   if (wrong.empty() && !in_place) wrong = overlap_error(x, y, out);
-  if (!wrong.empty()) refuse(wrong);
+  if (!wrong.empty()) refuse(m, wrong);
 }
 
 void Plan::Call::enqueue(const Arguments& arguments, cudaStream_t stream) const {
   const FloatingPointEnvironment environment;
   check_arguments(arguments);
   const auto& [x, y, out] = arguments;
-  enqueue(static_cast<const std::byte*>(x.data), y ? static_cast<const std::byte*>(y->data) : nullptr,
+  enqueue(static_cast<const std::byte*>(x.data), static_cast<const std::byte*>(y.data),
           static_cast<std::byte*>(out.data), stream);
 }
 
@@ -124,9 +125,8 @@ Plan Plan::reduce_scatter(const Method& method, const FormatInfo& input, std::si
   return Plan{plan_elements(method, input, n, results, comm, options, chunk_bytes)};
 }
 
-void Plan::enqueue(Values x, Results out, cudaStream_t stream) { call_->enqueue({x, nullptr, out}, stream); }
 void Plan::enqueue(Values x, Values y, Results out, cudaStream_t stream) {
-  call_->enqueue({x, &y, out}, stream);
+  call_->enqueue({x, y, out}, stream);
 }
 
 namespace {
@@ -164,29 +164,17 @@ std::size_t results_in(const Method& method, const Results& out) {
 
 }  // namespace
 
-void reduce(const Method& method, Values block, Results out, ncclComm_t comm, cudaStream_t stream,
-            Options options) {
-  reduce(method, Arguments{block, nullptr, out}, comm, stream, options);
-}
 void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
             Options options) {
-  reduce(method, Arguments{x, &y, out}, comm, stream, options);
-}
-void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
-                Options options) {
-  reduce_elements(method, {x, nullptr, out}, std::nullopt, comm, stream, options);
+  reduce(method, Arguments{x, y, out}, comm, stream, options);
 }
 void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
                 Options options) {
-  reduce_elements(method, {x, &y, out}, std::nullopt, comm, stream, options);
-}
-void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
-                    Options options) {
-  reduce_elements(method, {x, nullptr, out}, results_in(method, out), comm, stream, options);
+  reduce_elements(method, {x, y, out}, std::nullopt, comm, stream, options);
 }
 void reduce_scatter(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
                     cudaStream_t stream, Options options) {
-  reduce_elements(method, {x, &y, out}, results_in(method, out), comm, stream, options);
+  reduce_elements(method, {x, y, out}, results_in(method, out), comm, stream, options);
 }
 
 }  // namespace samesum::nccl

@@ -28,12 +28,11 @@ class Mark {
 class Workspace {
  public:
   /// Allocates and prepares the largest workspace of these calls, whose data need not exist yet.
-  Workspace(const Method& method, const std::vector<samesum::Call>& calls);
+  explicit Workspace(std::vector<gpu::Launch> calls);
   /// Enqueues a call, one of those or a smaller one with the same size of a workspace.
-  void run(const samesum::Call& call, cudaStream_t stream) const;
+  void run(gpu::Launch launch, cudaStream_t stream) const;
 
  private:
-  const Method* method_;
   std::size_t bytes_ = gpu::size_if_none_needed;
   gpu::Memory memory_;
 };
@@ -71,10 +70,9 @@ class Messages {
 inline const void* const no_input = reinterpret_cast<const void*>(std::uintptr_t{16});
 inline void* const no_output = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
 
-/// The arguments of a call. `y` is null for one input.
+/// The arguments of a call.
 struct Arguments {
-  const Values& x;
-  const Values* y;
+  const Values &x, &y;
   const Results& out;
 };
 

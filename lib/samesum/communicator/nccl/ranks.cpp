@@ -1,7 +1,7 @@
 #include "samesum/communicator/nccl/ranks.hpp"
 
 #include "samesum/backend/cuda/check.hpp"
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 namespace samesum::nccl {
 namespace {

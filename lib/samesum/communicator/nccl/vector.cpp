@@ -52,11 +52,11 @@ class VectorCall : public Plan::Call {
     for (std::size_t i = 0; i < split_count_; ++i) split_elements += mine_[i].count;
     for (std::size_t i = 0; i < inputs(); ++i)
       split_.push_back(gpu::device_memory(split_elements * element_bytes()));
-    std::vector<samesum::Call> on_main, on_side;
+    std::vector<gpu::Launch> on_main, on_side;
     for (std::size_t i = 0; i < mine_.size(); ++i)
       (i == largest_ ? on_main : on_side).push_back(state_call(nullptr, nullptr, mine_[i].count, nullptr));
-    if (!on_main.empty()) main_workspace_.emplace(method(), on_main);
-    if (!on_side.empty()) side_workspace_.emplace(method(), on_side);
+    if (!on_main.empty()) main_workspace_.emplace(on_main);
+    if (!on_side.empty()) side_workspace_.emplace(on_side);
   }
 
  private:
@@ -73,7 +73,7 @@ class VectorCall : public Plan::Call {
       const auto place = [&](const std::byte* block, std::size_t input) {
         return is_split ? split_at_of(input, split_at) : block + (subtree.first - begin_) * element_bytes();
       };
-      const samesum::Call call =
+      const gpu::Launch call =
           state_call(place(x, 0), y ? place(y, 1) : nullptr, subtree.count, state_at(ranks().me(), i));
       if (is_split) split_at += subtree.count;
       if (i == largest_)
@@ -128,12 +128,12 @@ class VectorCall : public Plan::Call {
   }
 
   /// The call that writes the state of `count` elements to `state`. Without addresses, for a size query.
-  samesum::Call state_call(const void* x, const void* y, std::size_t count, void* state) const {
+  gpu::Launch state_call(const void* x, const void* y, std::size_t count, void* state) const {
     const Values of_x{input(), x ? x : no_input, count}, of_y{input(), y ? y : no_input, count};
-    samesum::Call call =
-        call_of(of_x, inputs() == 2 ? &of_y : nullptr, Layout::vector(count), {nullptr, state, 0}, options());
-    call.as_state = true;
-    return call;
+    gpu::Launch launch{.call = call_for_state(method(), of_x, inputs() == 2 ? of_y : Values{}, options()),
+                       .as_state = true};
+    launch.call.out.data = state;
+    return launch;
   }
 
   std::byte* state_at(std::size_t rank, std::size_t i) const {
@@ -176,7 +176,7 @@ std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& 
                    ranks.count() > most_tiles)
             wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
         }
-        if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+        if (!wrong.empty()) refuse(method, wrong);
         return description("reduce", method, input, options);
       }),
       size);

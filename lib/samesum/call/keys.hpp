@@ -13,21 +13,23 @@
 
 namespace samesum {
 
-/// The integers that can be keys.
-enum class KeyFormat { int32, uint32, int64 };
+/// The integers that can be keys, and the value for a call without keys.
+enum class KeyFormat { int32, uint32, int64, none };
 
 /// K is a type of keys.
 template <class K>
 concept Key =
     std::same_as<K, std::int32_t> || std::same_as<K, std::uint32_t> || std::same_as<K, std::int64_t>;
 
-/// A view of keys. It does not own them. A key is valid if it is not negative and less than the number of
-/// results.
+/// A view of keys, or no keys at all. It does not own them. A key is valid if it is not negative and less
+/// than the number of results.
 struct Keys {
-  KeyFormat format;
-  const void* data;  ///< the first key, aligned to its size; may be null if `size` is 0
-  std::size_t size;  ///< number of keys
+  KeyFormat format = KeyFormat::none;
+  const void* data = nullptr;  ///< the first key, aligned to its size; may be null if `size` is 0
+  std::size_t size = 0;        ///< number of keys
 
+  /// No keys.
+  Keys() = default;
   /// Views the keys of a span.
   Keys(std::span<const std::int32_t> keys) : format{KeyFormat::int32}, data{keys.data()}, size{keys.size()} {}
   Keys(std::span<const std::uint32_t> keys)
@@ -39,9 +41,12 @@ struct Keys {
       : Keys{std::span<const std::ranges::range_value_t<R>>{x}} {}
   /// Views n keys of format f from `first` on.
   Keys(KeyFormat f, const void* first, std::size_t n) : format{f}, data{first}, size{n} {}
+
+  /// Whether there are keys, perhaps none of them.
+  bool is_given() const { return format != KeyFormat::none; }
 };
 
-/// Whether the value is an enumerator.
+/// Whether the value is a format of keys.
 constexpr bool is_listed(KeyFormat format) {
   return format >= KeyFormat::int32 && format <= KeyFormat::int64;
 }
@@ -57,7 +62,7 @@ SAMESUM_HD inline std::uint64_t key_at(KeyFormat format, const void* data, std::
   return static_cast<std::uint64_t>(static_cast<const std::int64_t*>(data)[i]);
 }
 
-/// Calls visit.operator()<K>() with the type of the keys, and returns its result.
+/// Calls `visit.operator()<K>()` with the type of the keys, and returns its result.
 template <class Visit> decltype(auto) with_key_format(KeyFormat format, Visit&& visit) {
   if (format == KeyFormat::int32) return visit.template operator()<std::int32_t>();
   if (format == KeyFormat::uint32) return visit.template operator()<std::uint32_t>();

@@ -1,4 +1,4 @@
-/// A method: its facts, its calls and its error bound.
+/// A method: its facts, its error bound, and calls that give one number.
 #pragma once
 
 #include <array>
@@ -8,59 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "samesum/base/promise.hpp"
 #include "samesum/bound/height.hpp"
-#include "samesum/format/value.hpp"
-#include "samesum/operation/keys.hpp"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/layout.hpp"
+#include "samesum/call/options.hpp"
+#include "samesum/call/promise.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum {
-
-/// Options of a call. `threads` never changes the bits of a method that promises `everywhere`.
-struct Options {
-  /// 0: one thread per 2^17 elements, at most one per processor. A positive number is a limit: there are
-  /// never more threads than pieces of work, nor more than four per processor. Threads come from a pool that
-  /// lives as long as the process. Backends without threads ignore this option.
-  int threads = 0;
-  double ddof = 0;  ///< for moments: the divisor of the sum of squares is n - ddof; 1 for a sample
-  /// For scans: result i is that of the first i elements, without element i. Result 0 is the one for no
-  /// elements.
-  bool exclusive = false;
-  /// For the accumulator fixed_point: terms are rounded to multiples of 2^grid. If it is not given, each
-  /// result has the finest grid on which no sum of n terms as large as its largest one can overflow: its bits
-  /// then depend on its own elements alone. A scan has one grid for each vector, found from all its elements:
-  /// a result then depends on the elements behind it, too. By key, there is one grid, found from all elements
-  /// and the number of keys: the bits of a result then depend on the elements of other keys.
-  std::optional<int> grid = {};
-  /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
-  /// counts as one more element, before the others. A key without elements leaves its number as it is.
-  bool combine = false;
-};
-/// Limits of Options::grid: below each product of two numbers, and above it.
-inline constexpr int lowest_grid = 2 * Format<fp64>::min_quantum,
-                     highest_grid = 2 * (Format<fp64>::max_exponent + 1);
-
-/// The array for the results of a call: numbers in the format of the results, or std::int64_t for indices.
-struct Results {
-  const FormatInfo* format;  ///< nullptr for std::int64_t
-  void* data;
-  std::size_t size;  ///< number of elements in `data`
-  /// Row stride of the results, in elements, for operations with one result per element. 0 means the row
-  /// stride of the input.
-  std::size_t row_stride = 0;
-
-  template <Element T>
-  Results(std::span<T> out, std::size_t stride = 0)
-      : format{&format_info<T>()}, data{out.data()}, size{out.size()}, row_stride{stride} {}
-  Results(std::span<std::int64_t> out) : format{nullptr}, data{out.data()}, size{out.size()} {}
-  Results(const FormatInfo* f, void* first, std::size_t n, std::size_t stride = 0)
-      : format{f}, data{first}, size{n}, row_stride{stride} {}
-
-  /// Returns `row_stride`, or the stride of the input if that is 0.
-  std::size_t stride_of(const Layout& input) const {
-    return row_stride == 0 ? input.outer_stride : row_stride;
-  }
-};
 
 /// The numbers that a method returned for one result: one number, or mean and variance.
 struct ResultNumbers {
@@ -116,6 +70,8 @@ struct Method {
   bool has_result_per_element;  ///< whether each element has a result, as in softmax and scans
   bool keeps_format = false;    ///< whether the results have the format of the elements, as in softmax
   bool takes_keys = false;      ///< whether elements are reduced by key, as in scatter_add
+  bool takes_grid = false;      ///< whether Options::grid may be given: the accumulator is fixed_point
+  bool can_combine = false;     ///< whether Options::combine may be set: sums, counts and extrema by key
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
@@ -198,59 +154,5 @@ struct Method {
   friend struct Code;
   const Code* code_ = nullptr;  ///< what computes the method
 };
-
-/// Reduces x, in the given layout, into `out`.
-///
-/// Each result has the bits of the same reduction of its elements alone: they do not depend on the number of
-/// results, on their place or on strides. Promise and error bound: Method::promise, Method::bound.
-///
-/// Inputs, out and offsets are in host memory. The backend "cuda" copies inputs and offsets to the device and
-/// the results back, and waits for them. It also accepts inputs in the memory of a GPU, and reads them there;
-/// they must be complete, or be written in the GPU's default stream. gpu.hpp has calls for other streams and
-/// for results in device memory.
-///
-/// A result for no elements is +0 for sums, norms and dot, 1 for prod, -inf for logsumexp, NaN for mean and
-/// moments, -1 for argmin and argmax, +inf for min and -inf for max, where NumPy and PyTorch raise an error.
-///
-/// Softmax accepts rows, and scans accept rows and axes (Layout::rows, Layout::axis). Result (o, k, i) is
-/// written at the position of element (o, k, i), with out.row_stride in place of the input's outer stride if
-/// it is not 0. `out` may be x itself with the same format and stride; any other overlap is an error.
-/// @throws std::invalid_argument, before anything is read or written, if the arguments do not fit together,
-///   or if products of sizes, strides or offsets overflow.
-/// @throws std::overflow_error if a term or a sum overflows options.grid: a term exceeds 2^(126 - ⌈log2 n⌉)
-///   units, or the sum of a result exceeds 2^126 of them, for other formats than fp64 2^62. Such results are
-///   NaN. Whether a sum overflows depends neither on the order of the elements nor on NaN and infinities.
-/// @throws std::bad_alloc if host memory is exhausted, on whichever thread. Then some results may be written.
-/// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
-void reduce(const Method& method, Values x, Layout layout, Results out, Options options = {});
-/// Reduces two inputs of the same format and size, for example to dot products, as for one input.
-void reduce(const Method& method, Values x, Values y, Layout layout, Results out, Options options = {});
-
-/// Reduces the elements of x that have the same key, by a method whose operation takes keys (scatter_add,
-/// scatter_mean, scatter_count, scatter_min, scatter_max).
-///
-/// The layout is Layout::axis(1, n, inner), or Layout::vector(n) for inner = 1, with n = keys.size. Element
-/// (k, i) belongs to result (keys[k], i). `out` has m × inner results, so keys must be less than
-/// m = out.size / inner. A key without elements has the result for no elements. With Options::combine,
-/// results are combined with what `out` holds. scatter_count reads no elements: x must be empty.
-///
-/// Each result has the bits of the same reduction of its elements alone, in their order; scatter_add in the
-/// order serial has the bits of `out[key] += x` in a loop. Memory: as for other calls; keys are in host
-/// memory, too.
-/// @throws std::invalid_argument as for other calls, and if a key is out of range; then nothing has been
-///   written.
-/// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
-void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out, Options options = {});
-
-/// Returns a message that names the invalid argument of such a call and the remedy; empty if all are valid.
-/// `y` is null for one input, and `keys` without keys. Offsets are read only if they are in host memory; keys
-/// are not read.
-std::string validation_error(const Method& method, const Values& x, const Values* y, const Keys* keys,
-                             const Layout& layout, const Results& out, bool offsets_on_host);
-/// Returns a message that names the invalid option and the remedy; empty if all are valid.
-std::string validation_error(const Method& method, const Options& options);
-
-/// Throws std::invalid_argument if the number of threads is negative.
-void check(const Options& options);
 
 }  // namespace samesum

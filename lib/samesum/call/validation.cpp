@@ -1,5 +1,5 @@
 /// The checks of arguments, and their messages.
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -58,4 +58,20 @@ struct Layout {
   }
 };
 
+/// Returns the layout with a fixed value in each field that it does not use, so that backends need no special
+/// cases. Segments are contiguous. A layout without results has `outer` = 0, so that no loop counts vectors
+/// that do not exist. A layout without elements has no stride between its results, since an address computed
+/// from it could lie outside the array.
+constexpr Layout normalised(Layout layout) {
+  if (layout.offsets != nullptr) return Layout::segments(layout.offsets, layout.outer);
+  if (layout.inner == 0) layout.outer = 0;
+  if (layout.n == 0) layout.outer_stride = 0;
+  return layout;
+}
+
+/// Whether the layout is one vector of contiguous elements.
+constexpr bool is_vector(const Layout& l) {
+  return l.outer == 1 && l.inner == 1 && l.stride == 1 && l.offsets == nullptr;
+}
+
 }  // namespace samesum

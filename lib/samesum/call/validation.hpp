@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "samesum/format/value.hpp"
-#include "samesum/operation/keys.hpp"
-#include "samesum/operation/layout.hpp"
+#include "samesum/call/keys.hpp"
+#include "samesum/call/layout.hpp"
+#include "samesum/call/values.hpp"
 
 namespace samesum {
 
@@ -42,17 +42,6 @@ void check(std::string_view method, const char* name, Number x, const FormatInfo
 /// Returns `magnitudes`, or infinity for NaN, the Σ|x| of data with a NaN. Throws std::invalid_argument if it
 /// is negative.
 double checked_magnitudes(std::string_view method, const char* name, double magnitudes);
-
-/// Returns the layout with a fixed value in each field that it does not use, so that backends need no special
-/// cases. Segments are contiguous. A layout without results has `outer` = 0, so that no loop counts vectors
-/// that do not exist. A layout without elements has no stride between its results, since an address computed
-/// from it could lie outside the array.
-constexpr Layout normalised(Layout layout) {
-  if (layout.offsets != nullptr) return Layout::segments(layout.offsets, layout.outer);
-  if (layout.inner == 0) layout.outer = 0;
-  if (layout.n == 0) layout.outer_stride = 0;
-  return layout;
-}
 
 /// Returns the number of elements from the first to the last one that the layout reads; std::nullopt if it
 /// exceeds 2^63 - 1. Offsets are read only if they are in host memory; otherwise they count as 0.

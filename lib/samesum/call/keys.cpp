@@ -1,12 +1,12 @@
 /// Checks of keys, and runs of equal keys.
-#include "samesum/operation/keys.hpp"
+#include "samesum/call/keys.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
 
-#include "samesum/operation/validation.hpp"
+#include "samesum/call/validation.hpp"
 
 namespace samesum {
 
