@@ -82,7 +82,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   /// does not fit.
   template <class F> bool sum_in_window(std::size_t at) const {
     const std::size_t n = this->length_of(at), stride = this->call.layout.stride;
-    if (n > most_in_window) return false;
+    if (n == 0 || n > most_in_window) return false;
     const T* const x = this->first_of(at);
     BitsOf<T> largest = 0;
     for (std::size_t i = 0; i < n; ++i)
