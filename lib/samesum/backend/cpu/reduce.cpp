@@ -145,7 +145,7 @@ void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input,
   const auto leaves = leaves_of<Shape>(reducer, input);
   for (std::size_t at = 0; at < l.results(); ++at) {
     if (!reducer.must_replace(at, out)) continue;
-    const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
+    const std::size_t o = at / l.inner, place = l.length(o) == 0 ? 0 : l.first(o) + at % l.inner;
     const Layout one{1, l.length(o), 1, 0, l.stride};
     reduce_batch<Shape>(reducer, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
                         leaves, {}, {static_cast<F*>(out) + at});
