@@ -167,7 +167,7 @@ TEST(AnEstimate, ReturnsTheBitsOfTheMethodAndABoundThatHolds) {
         const Array x{input, d.x};
         const Truth truth{x.values()};
         for (const Method* m : sums_of("cpu", Promise::everywhere)) {
-          const Estimate e = estimate(x.values(), m->name);
+          const Estimate e = estimate(m->name, x.values());
           EXPECT_EQ(e.value, (*m)(x.values())) << m->name;
           EXPECT_GE(e.magnitudes, truth.magnitudes_rounded_up() * (1 - 0x1p-52));
           expect_within(truth, e.bound, e.value, m->name + ", " + d.name + ", n = " + std::to_string(n),
@@ -180,12 +180,12 @@ TEST(AnEstimate, ReturnsTheBitsOfTheMethodAndABoundThatHolds) {
 TEST(AnEstimate, OfAPlainSumIsTighterThanTheAPrioriBound) {
   const Array x{format_info<fp32>(), uniform(20'000, 1)};
   const Method& m = find("tree/plain/fp32");
-  const Estimate e = estimate(x.values(), m.name);
+  const Estimate e = estimate(m.name, x.values());
   EXPECT_LT(e.bound, m.bound(format_info<fp32>(), 20'000, e.value, e.magnitudes) / 5);
 }
 
 TEST(AnEstimate, IsRefusedIfTheTreeIsNotFixed) {
-  EXPECT_THROW(estimate(std::vector<float>{1}, "atomic/plain/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate("atomic/plain/fp32", std::vector<float>{1}), std::invalid_argument);
 }
 
 struct DatasetWithY {
@@ -217,7 +217,7 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
           for (const auto& [d, y] : pairs_for(input, n)) {
             const Array x{input, d.x};
             const bool two = m.inputs == 2;
-            const Estimate e = two ? estimate(x.values(), y.values(), m.name) : estimate(x.values(), m.name);
+            const Estimate e = two ? estimate(m.name, x.values(), y.values()) : estimate(m.name, x.values());
             EXPECT_EQ(e.value, two ? m(x.values(), y.values()) : m(x.values())) << m.name;
             // The truth with 50 digits, from the elements as given.
             Real sum = 0, magnitudes = 0;
@@ -255,33 +255,33 @@ TEST(AnEstimate, OfADotProductHasMagnitudesOfZeroOnlyIfAllProductsAreZero) {
   for (const Method& m : methods("dot")) {
     if (m.backend != "cpu" || !m.accepts(format_info<fp64>())) continue;
     for (const auto& [x, y] : {std::pair{tiny, tiny}, {tiny, small}, {small, {0x1p-600, 0}}}) {
-      EXPECT_GT(estimate(x, y, m.name).magnitudes, 0) << m.name;
-      EXPECT_LT(estimate(x, y, m.name).magnitudes, 0x1p-1070) << m.name;
+      EXPECT_GT(estimate(m.name, x, y).magnitudes, 0) << m.name;
+      EXPECT_LT(estimate(m.name, x, y).magnitudes, 0x1p-1070) << m.name;
     }
-    EXPECT_EQ(estimate(zeros, small, m.name).magnitudes, 0) << m.name;
-    EXPECT_EQ(estimate(tiny, zeros, m.name).magnitudes, 0) << m.name;
+    EXPECT_EQ(estimate(m.name, zeros, small).magnitudes, 0) << m.name;
+    EXPECT_EQ(estimate(m.name, tiny, zeros).magnitudes, 0) << m.name;
   }
 }
 
 TEST(AnEstimate, OfOtherOperationsIsNearTheErrorForOrdinaryData) {
   const Array x{format_info<fp32>(), uniform(20'000, 1)}, y{format_info<fp32>(), uniform(20'000, 2)};
-  EXPECT_LT(estimate(x.values(), y.values(), "dot/tree/kahan/fp32").bound, 1e-3);
-  EXPECT_LT(estimate(x.values(), y.values(), "dot/exact/fp32").bound, 1e-4);
-  EXPECT_LT(estimate(x.values(), "norm/tree/fp32").bound, 1e-3);
-  EXPECT_LT(estimate(x.values(), "mean/tree/kahan/fp32").bound, 1e-6);
-  EXPECT_EQ(estimate(x.values(), "max/fp32").bound, 0);
-  EXPECT_EQ(estimate(x.values(), "max").value, reduce("max/fp32", x.values()))
+  EXPECT_LT(estimate("dot/tree/kahan/fp32", x.values(), y.values()).bound, 1e-3);
+  EXPECT_LT(estimate("dot/exact/fp32", x.values(), y.values()).bound, 1e-4);
+  EXPECT_LT(estimate("norm/tree/fp32", x.values()).bound, 1e-3);
+  EXPECT_LT(estimate("mean/tree/kahan/fp32", x.values()).bound, 1e-6);
+  EXPECT_EQ(estimate("max/fp32", x.values()).bound, 0);
+  EXPECT_EQ(estimate("max", x.values()).value, reduce("max/fp32", x.values()))
       << "a name without a format means that of the elements";
 }
 
 TEST(AnEstimate, IsRefusedForOtherThanOneResultAndForTheWrongNumberOfInputs) {
   const std::vector<float> x{1, 2, 3};
-  EXPECT_THROW(estimate(x, "argmax/fp32"), std::invalid_argument);
-  EXPECT_THROW(estimate(x, "moments/tree/fp32"), std::invalid_argument);
-  EXPECT_THROW(estimate(x, "softmax/exact/fp32"), std::invalid_argument);
-  EXPECT_THROW(estimate(x, "dot/tree/plain/fp32"), std::invalid_argument);
-  EXPECT_THROW(estimate(x, x, "norm/tree/fp32"), std::invalid_argument);
-  EXPECT_THROW(estimate(x, x, "sum/tree/plain/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate("argmax/fp32", x), std::invalid_argument);
+  EXPECT_THROW(estimate("moments/tree/fp32", x), std::invalid_argument);
+  EXPECT_THROW(estimate("softmax/exact/fp32", x), std::invalid_argument);
+  EXPECT_THROW(estimate("dot/tree/plain/fp32", x), std::invalid_argument);
+  EXPECT_THROW(estimate("norm/tree/fp32", x, x), std::invalid_argument);
+  EXPECT_THROW(estimate("sum/tree/plain/fp32", x, x), std::invalid_argument);
 }
 
 // --- the probable bound --------------------------------------------------------------------------

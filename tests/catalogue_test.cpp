@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "samesum/catalogue/name.hpp"
+#include "samesum/catalogue/support.hpp"
 #include "support.hpp"
 
 namespace samesum {
@@ -250,7 +250,7 @@ TEST(TheCatalogue, StatesWhyABackendIsAbsent) {
     EXPECT_EQ(refusal_of("softmax/exact/fp32@" + a.backend),
               "samesum: no method 'softmax/exact/fp32@" + a.backend + "' here: " + a.reason);
   }
-  static_assert(format_of_sum("tree/kahan/fp32@cuda", "cpu") == Formats::index_of<fp32>());
+  static_assert(format_of_name("tree/kahan/fp32@cuda", {}) == Formats::index_of<fp32>());
 }
 
 // --- methods --------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   static_assert(std::is_same_v<decltype(sum<"exact/bf16">(x.values())), bf16>);
   // Names that would not compile.
   const auto is_none = [](std::string_view name) consteval {
-    return format_of_sum(name, "cpu") == Formats::size;
+    return format_of_name(name, {}) == Formats::size;
   };
   static_assert(is_none("tree/kahan/fp12"));
   static_assert(is_none("atomic/kahan/fp32"));
@@ -372,7 +372,14 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   static_assert(is_none("tree/kahan/fp32@nowhere"));
   static_assert(is_none("treekahan/fp32"));
   static_assert(is_none("canonical16/plain/fp32@cuda"));
-  static_assert(is_none("norm/tree/fp32"));
+  static_assert(is_none("norm/tree/kahan/fp32"));
+  static_assert(is_none("norm/exact/fp32"));
+  static_assert(is_none("moments/fixed_point/fp32"));
+  static_assert(is_none("logsumexp/tree/fp64"));
+  static_assert(is_none("cumsum/exact/fp32"));
+  static_assert(is_none("scatter_add/exact/fp32"));
+  static_assert(is_none("softmax/exact/fp32"));
+  static_assert(is_none("max/tree/fp32"));
   static_assert(is_none("tree/kahan"));
   static_assert(is_none("sum/fp32"));
 }

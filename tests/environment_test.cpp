@@ -74,6 +74,17 @@ const std::vector<EntryPoint>& entry_points() {
          out << sum<"tree/kahan/fp32">(tinier, {.threads = threads}) << sum<"exact/bf16">(tiny)
              << sum<"serial/neumaier/fp16@reference">(tiny);
        }},
+      {"typed reductions",
+       {"reduce", "Reduction::operator()", "Named::method"},
+       [](Text& out, int threads) {
+         const Options options{.threads = threads};
+         out << mean(tiny, options) << dot(tiny, tiny, options) << norm(tiny, options)
+             << squared_norm(tiny, options) << sum_of_magnitudes(tiny, options) << prod(tiny, options)
+             << logsumexp(tiny, options) << min(tiny, options) << max(tiny, options)
+             << static_cast<double>(argmin(tiny, options)) << static_cast<double>(argmax(tiny, options))
+             << moments(tiny, options).variance << reduce<"dot/tree/kahan">(tinier, tinier, options)
+             << reduce<"norm/pairwise">(tinier, options);
+       }},
       {"accumulate",
        {"accumulate"},
        [](Text& out, int threads) {
@@ -90,10 +101,14 @@ const std::vector<EntryPoint>& entry_points() {
          for (const Method& m : methods())
            if (m.promise >= Promise::everywhere && m.backend == "cpu" && reduces_vectors(m) &&
                !m.returns_index && m.results == 1 && m.accepts(formats[2])) {
-             const Estimate e = m.inputs == 2 ? estimate(tiny, tiny, m.name) : estimate(tiny, m.name);
+             const Estimate e = m.inputs == 2 ? estimate(m.name, tiny, tiny) : estimate(m.name, tiny);
              out << e.value << e.bound << e.magnitudes;
+             const Layout columns = Layout::axis(1, 3, 3);
+             for (const Estimate& of :
+                  m.inputs == 2 ? estimate(m.name, tiny, tiny, columns) : estimate(m.name, tiny, columns))
+               out << of.value << of.bound << of.magnitudes;
            }
-         out.refusal([] { estimate(tiny, "atomic/plain/fp32"); });
+         out.refusal([] { estimate("atomic/plain/fp32", tiny); });
        }},
       {"Method, bind, place",
        {"Method::operator()", "Method::bind", "Method::place", "Method::accepts", "Method::height"},
@@ -406,9 +421,9 @@ const std::set<std::string> without_guard{
     "Layout::vector", "BackendList::all", "Keys::is_given", "Values::is_given", "bins", "is_vector",
     "normalised", "overlap_error", "refuse", "Method::is_scan", "Method::result_bytes",
     "Method::result_format", "Name::view", "bytes_of", "depends_on_condition", "first_bad_key", "is_listed",
-    "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "SumWords::is_accumulator",
-    "SumWords::is_operation", "SumWords::is_order", "backend", "format_of_sum", "is_backend", "is_name_in",
-    "is_sum_accumulator", "name_of", "parse_name", "special_bits", "sum_refusal",
+    "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "backend", "completed",
+    "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name", "refusal",
+    "special_bits", "with_defaults",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call

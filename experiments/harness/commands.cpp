@@ -8,7 +8,6 @@
 #include "harness/peers.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
-#include "samesum/catalogue/name.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::harness {

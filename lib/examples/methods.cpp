@@ -16,7 +16,7 @@ int main() {
   samesum::Number rough = job();
 
   // A value and a rigorous bound on its error, from one pass over the data.
-  samesum::Estimate estimate = samesum::estimate(x, "tree/plain/fp32");
+  samesum::Estimate estimate = samesum::estimate("tree/plain/fp32", x);
 
   std::printf("exact     %.9g\n", samesum::sum(x));
   std::printf("kahan     %.9g\n", kahan);

@@ -1,20 +1,25 @@
 // Every operation that has one result, the two results of moments, and an index.
 #include <cstdio>
 #include <samesum/samesum.hpp>
-#include <span>
 #include <vector>
 
 int main() {
   std::vector<float> x{3, -4, 12, 1}, y{2, 1, 0.5f, -4};
-  for (const char* name :
-       {"sum/exact", "mean/tree/plain", "sum_of_magnitudes/tree/kahan", "squared_norm/exact", "norm/tree",
-        "prod/pairwise", "logsumexp/tree", "min", "max"})
-    std::printf("%-29s %.6g\n", name, samesum::reduce(name, x).to_double());
-  std::printf("%-29s %.6g\n", "dot/exact", samesum::reduce("dot/exact", x, y).to_double());
-  std::printf("%-29s %d\n", "argmax", static_cast<int>(samesum::reduce_to_index("argmax", x)));
 
-  std::vector<float> moments(2);
-  samesum::reduce(samesum::find("moments/exact/fp32"), x, samesum::Layout::vector(4), std::span{moments},
-                  {.ddof = 1});
-  std::printf("%-29s mean %g, variance %g\n", "moments/exact", moments[0], moments[1]);
+  // By the default method, exact where there is one, in the format of the elements.
+  std::printf("mean %g, norm %g, product %g\n", samesum::mean(x), samesum::norm(x), samesum::prod(x));
+  std::printf("dot %g, logsumexp %.6g\n", samesum::dot(x, y), samesum::logsumexp(x));
+  std::printf("largest %g, at index %d\n", samesum::max(x), static_cast<int>(samesum::argmax(x)));
+  auto [mean, variance] = samesum::moments(x, {.ddof = 1});
+  std::printf("mean %g, variance %g\n", mean, variance);
+
+  // By a name that the compiler checks.
+  float dot = samesum::reduce<"dot/tree/kahan">(x, y);
+  // By a name that is known at run time.
+  samesum::Number squares = samesum::reduce("squared_norm/pairwise", x);
+  std::printf("dot %g, sum of squares %g\n", dot, squares.to_double());
+
+  // The results of a layout, here the rows of a matrix, with bounds on their errors.
+  for (const samesum::Estimate& row : samesum::estimate("tree", x, samesum::Layout::rows(2, 2)))
+    std::printf("row: %g, off by at most %.1g\n", row.value.to_double(), row.bound);
 }

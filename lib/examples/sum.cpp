@@ -10,7 +10,7 @@ int main() {
 
   double exact = samesum::sum(x);                    // correctly rounded, whatever the order of x
   double tree = samesum::sum<"tree/plain/fp64">(x);  // in a fixed order: the same bits on every machine
-  samesum::Estimate kahan = samesum::estimate(x, "tree/kahan/fp64");  // a value and a rigorous bound
+  samesum::Estimate kahan = samesum::estimate("tree/kahan/fp64", x);  // a value and a rigorous bound
 
   std::printf("loop %g, exact %g, tree %g\n", loop, exact, tree);
   std::printf("kahan %g, off by at most %.2g\n", kahan.value.to_double(), kahan.bound);

@@ -117,28 +117,17 @@ cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
 /// @throws std::invalid_argument as samesum::find does; if there is no GPU, the message gives the reason.
 const Method& find(std::string_view name, NameDefaults defaults = {.backend = "cuda"});
 
-/// Sums n elements into *out by a method chosen at compile time: sum<"pairwise/kahan/fp32">(...). x and out
-/// are in device memory. A name that is not the name of a sum does not compile.
-template <Name name, Element T>
+/// Sums n elements into *out by a method chosen at compile time: sum<"pairwise/kahan">(...). x and out are in
+/// device memory. Without a name the sum is exact, and rounded once (to nearest, ties to even; promise
+/// `order_free`; special values: see Exact::result). A name without a format means that of the elements; one
+/// that is not the name of a sum does not compile.
+template <Name name = "exact", Element T>
 cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n,
-                typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr) noexcept try {
-  static const Method& method = find(name.view());
-  return reduce(method, workspace, bytes, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1},
-                stream);
+                typename NamedSum<name, T, "cuda">::Format* out, cudaStream_t stream = nullptr) noexcept try {
+  return reduce(NamedSum<name, T, "cuda">::method(), workspace, bytes, {format_info<T>(), x, n},
+                Layout::vector(n), std::span{out, 1}, stream);
 } catch (const std::exception&) {
   return cudaErrorNoDevice;  // no GPU, another backend in the name, or no host memory
-}
-
-/// Sums n elements into *out exactly, and rounds the sum once to T (to nearest, ties to even). x and out are
-/// in device memory. Promise: `order_free`. Special values: see Exact::result.
-template <Element T>
-cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, T* out,
-                cudaStream_t stream = nullptr) noexcept try {
-  static const Method& exact = find("exact", {.format = Format<T>::name, .backend = "cuda"});
-  return reduce(exact, workspace, bytes, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1},
-                stream);
-} catch (const std::exception&) {
-  return cudaErrorNoDevice;
 }
 
 // --- with a workspace from CUDA's stream-ordered allocator -------------------------------------------------
@@ -172,25 +161,14 @@ inline void reduce(const Method& method, Values x, Values y, Layout layout, Resu
 /// @throws Error and std::invalid_argument as `reduce` with a pool does.
 void segments_of(Keys keys, DeviceSegments out, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
 
-/// Sums n elements into *out by a method chosen at compile time, with a workspace from `pool`. Otherwise as
-/// `sum` with a workspace.
+/// Sums n elements into *out with a workspace from `pool`, as `sum` with a workspace does.
 /// @throws Error and std::invalid_argument as `reduce` with a pool does, and std::invalid_argument if there
 ///   is no GPU.
-template <Name name, Element T>
-void sum(const T* x, std::size_t n, typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr,
-         cudaMemPool_t pool = nullptr) {
-  static const Method& method = find(name.view());
-  reduce(method, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1}, stream, pool);
-}
-
-/// Sums n elements into *out exactly, rounded once to T, with a workspace from `pool`. Otherwise as `sum`
-/// with a workspace.
-/// @throws Error and std::invalid_argument as `reduce` with a pool does, and std::invalid_argument if there
-///   is no GPU.
-template <Element T>
-void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
-  static const Method& exact = find("exact", {.format = Format<T>::name, .backend = "cuda"});
-  reduce(exact, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1}, stream, pool);
+template <Name name = "exact", Element T>
+void sum(const T* x, std::size_t n, typename NamedSum<name, T, "cuda">::Format* out,
+         cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
+  reduce(NamedSum<name, T, "cuda">::method(), {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1},
+         stream, pool);
 }
 
 // --- calls that wait for the stream ------------------------------------------------------------------------

@@ -5,40 +5,121 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 #include "samesum/catalogue/choose.hpp"
+#include "samesum/catalogue/named.hpp"
 #include "samesum/catalogue/partial.hpp"
-#include "samesum/catalogue/sum_name.hpp"
 #include "samesum/version.hpp"
 
 namespace samesum {
 
-/// Returns the sum of x, correctly rounded to T (to nearest, ties to even).
+/// X can be the input of a typed reduction: a contiguous range of elements of one format, or Values, whose
+/// format is known at run time only.
+template <class X>
+concept Input = std::same_as<X, Values> ||
+    (std::ranges::contiguous_range<const X>&& Element<std::remove_cv_t<std::ranges::range_value_t<const X>>>);
+
+namespace detail {
+/// The format of the elements of X; void for Values.
+template <class X> struct FormatOf { using type = std::remove_cv_t<std::ranges::range_value_t<const X>>; };
+template <> struct FormatOf<Values> { using type = void; };
+template <Input X> using format_of = typename FormatOf<X>::type;
+
+/// Runs a method on one vector, or on two.
+template <class Result> Result reduce_to(const Method& method, Values x, Values y, const Options& options) {
+  if constexpr (Element<Result>) {
+    return method(x, y, options).template as<Result>();
+  } else {
+    Result result;
+    run({.method = &method,
+         .x = x,
+         .y = y,
+         .layout = Layout::vector(x.size),
+         .out = {method.result_format(*method.format), &result, static_cast<std::size_t>(method.results)},
+         .options = options});
+    return result;
+  }
+}
+}  // namespace detail
+
+/// Reduces x by a method chosen at compile time: reduce<"norm/tree/fp64">(x), reduce<"argmax">(x).
+///
+/// The result has the format of the method; it is a std::int64_t for argmin and argmax, and a MeanVariance
+/// for moments. A name may leave out what `find` completes. Without a format it means that of the elements;
+/// Values have none, so they need a name with one. A name of no method, or of a method with another result
+/// than one per vector, does not compile. Promise and error bound: Method::promise, Method::bound.
+/// @throws std::invalid_argument if the arguments do not fit together, or if this process has no such
+/// backend.
+/// @throws std::overflow_error if a sum overflows options.grid.
+template <Name name, Input X> auto reduce(const X& x, Options options = {}) {
+  using Method = Named<name, detail::format_of<X>>;
+  static_assert(Method::facts.inputs == 1, "samesum: the operation takes two inputs; pass y, too");
+  return detail::reduce_to<typename Method::Result>(Method::method(), x, {}, options);
+}
+/// Reduces two inputs of the same format and size: reduce<"dot/tree/kahan/fp32">(x, y).
+template <Name name, Input X, Input Y> auto reduce(const X& x, const Y& y, Options options = {}) {
+  using Method = Named<name, detail::format_of<X>>;
+  static_assert(Method::facts.inputs == 2, "samesum: the operation takes one input; leave y out");
+  return detail::reduce_to<typename Method::Result>(Method::method(), x, y, options);
+}
+
+/// A reduction by the default method of an operation (see default_method): the exact one if there is one. The
+/// type of the result is the format of the elements, for logsumexp fp32; std::int64_t for the index of an
+/// extremum, MeanVariance for moments. Promise: Method::promise of that method, `everywhere` or `order_free`.
+/// Error bound: Method::bound; exact methods round once.
+///
+/// Each throws std::invalid_argument if an input is null but not empty or is misaligned, if two inputs differ
+/// in size, or if an option is invalid.
+template <Name operation> struct Reduction {
+  static constexpr const OperationFacts& facts = operation_facts[operation_index(operation.view())];
+
+  /// Reduces one input.
+  template <Input X> auto operator()(const X& x, Options options = {}) const {
+    static_assert(facts.inputs == 1, "samesum: the operation takes two inputs; pass y, too");
+    return result<detail::format_of<X>>(x, {}, options);
+  }
+  /// Reduces two inputs of the same format and size.
+  template <Input X, Input Y> auto operator()(const X& x, const Y& y, Options options = {}) const {
+    static_assert(facts.inputs == 2, "samesum: the operation takes one input; leave y out");
+    return result<detail::format_of<X>>(x, y, options);
+  }
+
+ private:
+  template <class T> static auto result(Values x, Values y, const Options& options) {
+    static_assert(Element<T>, "samesum: pass a range or span; for Values, call reduce(\"operation/...\", x)");
+    static_assert(facts.only_format.empty() || sizeof(T) <= sizeof(float),
+                  "samesum: exp and log are computed in fp32; convert the elements");
+    using F = std::conditional_t<facts.only_format.empty(), T, float>;
+    static const Method& method = *default_method(facts.name, format_info<T>());
+    using Result = std::conditional_t<facts.returns_index, std::int64_t,
+                                      std::conditional_t<facts.results == 2, MeanVariance<F>, F>>;
+    return detail::reduce_to<Result>(method, x, y, options);
+  }
+};
+
+inline constexpr Reduction<"mean"> mean{};                  ///< mean(x): NaN for no elements
+inline constexpr Reduction<"dot"> dot{};                    ///< dot(x, y)
+inline constexpr Reduction<"norm"> norm{};                  ///< norm(x), without overflow of squares
+inline constexpr Reduction<"squared_norm"> squared_norm{};  ///< squared_norm(x)
+inline constexpr Reduction<"sum_of_magnitudes"> sum_of_magnitudes{};  ///< sum_of_magnitudes(x)
+inline constexpr Reduction<"prod"> prod{};                            ///< prod(x): 1 for no elements
+inline constexpr Reduction<"moments"> moments{};      ///< moments(x): mean and variance, see Options::ddof
+inline constexpr Reduction<"logsumexp"> logsumexp{};  ///< logsumexp(x): -inf for no elements
+inline constexpr Reduction<"min"> min{};              ///< min(x): +inf for no elements
+inline constexpr Reduction<"max"> max{};              ///< max(x): -inf for no elements
+inline constexpr Reduction<"argmin"> argmin{};        ///< argmin(x): the first index; -1 for no elements
+inline constexpr Reduction<"argmax"> argmax{};        ///< argmax(x): the first index; -1 for no elements
+
+/// Returns the sum of x, correctly rounded to the format of its elements (to nearest, ties to even).
 ///
 /// The sum is exact before its one rounding. Special values: see Exact::result. Promise: `order_free`. The
 /// bits depend only on the multiset of elements, not on their order, the number of threads, the machine or
 /// the caller's floating-point environment.
 /// @throws std::invalid_argument if x is null but not empty or is misaligned, or if options.threads is
 ///   negative.
-template <Element T> T sum(std::span<const T> x, Options options = {}) {
-  static const Method& exact = find("exact", {.format = Format<T>::name});
-  return exact(x, options).template as<T>();
-}
-/// Returns the sum of a contiguous range, correctly rounded to the format of its elements. Promise and
-/// errors: as for a span.
-template <std::ranges::contiguous_range R>
-requires Element<std::remove_cv_t<std::ranges::range_value_t<R>>>
-auto sum(const R& x, Options options = {}) {
-  return sum(std::span<const std::ranges::range_value_t<R>>{x}, options);
-}
-
-/// Returns the sum of x by a method chosen at compile time, in the format of that method:
-/// sum<"pairwise/kahan/fp32">(x).
-///
-/// A name that is not the name of a sum does not compile. A name without a backend means the backend "cpu".
-/// Promise and error bound: Method::promise, Method::bound.
-/// @throws std::invalid_argument as for a span, and if this process has no such backend.
-template <Name name> auto sum(Values x, Options options = {}) {
-  static const Method& method = find(name.view());
-  return method(x, options).template as<typename Named<name>::Format>();
+template <Input X> auto sum(const X& x, Options options = {}) { return reduce<"exact">(x, options); }
+/// Returns the sum of x by a method chosen at compile time, as `reduce`: sum<"pairwise/kahan">(x).
+template <Name name, Input X> auto sum(const X& x, Options options = {}) {
+  using Sum = NamedSum<name, detail::format_of<X>>;
+  return detail::reduce_to<typename Sum::Result>(Sum::method(), x, {}, options);
 }
 
 /// Reduces x to one number by the method `name`, and returns it in the format of the method.
@@ -116,8 +197,12 @@ struct Estimate {
 /// other operations take a second pass for the bound. x must be in host memory.
 /// @throws std::invalid_argument as `reduce` does, and for methods with the promise `none`, which have no
 ///   fixed tree.
-Estimate estimate(Values x, Values y, std::string_view name);
-/// Returns the bits and the error bound of a method for one input.
-inline Estimate estimate(Values x, std::string_view name) { return estimate(x, {}, name); }
+Estimate estimate(std::string_view name, Values x, Values y = {});
+/// Returns the results of a method for each vector of a layout, in their order, and bounds on their errors:
+/// of each row of a matrix, for example. Otherwise as for one vector.
+/// @throws std::invalid_argument as for one vector, and for an invalid layout.
+std::vector<Estimate> estimate(std::string_view name, Values x, Layout layout);
+/// Returns the same for two inputs of the same format and size.
+std::vector<Estimate> estimate(std::string_view name, Values x, Values y, Layout layout);
 
 }  // namespace samesum

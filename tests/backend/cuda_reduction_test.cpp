@@ -7,7 +7,6 @@
 
 #include "backend/cuda_support.hpp"
 #include "operation/reduction_support.hpp"
-#include "samesum/catalogue/name.hpp"
 
 namespace samesum {
 namespace {

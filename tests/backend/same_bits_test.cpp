@@ -157,7 +157,7 @@ TEST(TheCallersEnvironment, ChangesNoPartialNoEstimateAndNoBound) {
       const auto written = partial.serialise();
       bytes.insert(bytes.end(), written.begin(), written.end());
       append(partial.finish().bits);
-      const Estimate e = estimate(some.values(), "tree/" + std::string{name});
+      const Estimate e = estimate("tree/" + std::string{name}, some.values());
       append(e.value.bits);
       append(e.bound);
       append(e.magnitudes);

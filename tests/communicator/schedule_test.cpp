@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_support;
 
-const PartialForm& form_of(const Method& m) { return *Code::of(find_on("reference", m)).partial_form; }
+const PartialForm& form_of(const Method& m) { return *Code::of(m).partial_form; }
 
 /// Whether the tree of the method is one of tiles, or its order is free.
 bool has_schedule(const Method& m) {

@@ -54,7 +54,7 @@ int main() {
   state.add(std::span<const double>{wide});
   state.merge(samesum::Exact::deserialise(samesum::accumulate(x).serialise()));
   print("exact", state.result(samesum::format_info<double>()));
-  const samesum::Estimate estimate = samesum::estimate(x, "pairwise/neumaier/fp32");
+  const samesum::Estimate estimate = samesum::estimate("pairwise/neumaier/fp32", x);
   print("estimate", estimate.value);
   print("bound", samesum::Number::of(estimate.bound));
   const samesum::Choice choice = samesum::choose({.length = 1000, .input = "fp32", .ulps = 0.5});

@@ -264,7 +264,7 @@ TEST(ASumOnAGrid, HasABoundThatIsFiniteWheneverItsResultIs) {
       if (Code::of(*m).adds->term < Term::square) {
         EXPECT_TRUE(std::isfinite(m->bound(input, 1'000'000, Number{m->format, 0}))) << m->name;
       }
-  const Estimate e = estimate(std::vector<double>{1, 2, 3}, "fixed_point/fp64");
+  const Estimate e = estimate("fixed_point/fp64", std::vector<double>{1, 2, 3});
   EXPECT_NEAR(e.bound, 6 * 0x1p-53, 1e-28) << "the rounding of the result; the grid is far finer";
 }
 

@@ -228,7 +228,7 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunction) {
     EXPECT_THAT(refusal([&] { find("tree/plain/fp32").place(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { accumulate(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { estimate(x, "tree/plain/fp32"); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { estimate("tree/plain/fp32", x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { Partial{"tree/kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { count_distinct(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(wrong.why));

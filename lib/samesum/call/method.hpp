@@ -3,7 +3,6 @@
 
 #include <array>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -118,13 +117,12 @@ struct Method {
   ///   grid is given; the bound is finite without it, but larger. Otherwise sum and mean: of Σ|x|. dot: of
   ///   Σ|xy|, for example (‖x‖ + its bound)·(‖y‖ + its bound). moments (optional; tightens the bound if
   ///   squares underflow or overflow): of max|x|. softmax: of the largest minus the smallest element of the
-  ///   row. If it is omitted, the bounds of sum, mean and dot are infinite. Other operations and exact
-  ///   methods ignore it.
+  ///   row. Other operations and exact methods ignore it.
   /// @param options probability, which result, ddof, and grid.
-  /// @throws std::invalid_argument if magnitudes is negative, if a result has the wrong format, or if
-  ///   options.probability is not in (0, 1].
+  /// @throws std::invalid_argument if magnitudes is negative, or is omitted although only it can make the
+  ///   bound finite; if a result has the wrong format; or if options.probability is not in (0, 1].
   double bound(const FormatInfo& input, std::size_t n, ResultNumbers result,
-               double magnitudes = std::numeric_limits<double>::infinity(), BoundOptions options = {}) const;
+               std::optional<double> magnitudes = {}, BoundOptions options = {}) const;
 
   /// Reduces x to one number, and returns it in the format of the method. Memory of x: as for
   /// samesum::reduce.
@@ -132,7 +130,7 @@ struct Method {
   ///   two numbers or a number per element.
   /// @throws std::overflow_error if a sum overflows options.grid. It names the remedy.
   /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
-  Number operator()(Values x, Options options = {}) const;
+  Number operator()(Values x, Options options = {}) const { return (*this)(x, Values{}, options); }
   /// Reduces two inputs of the same format and size to one number, as for one input.
   Number operator()(Values x, Values y, Options options = {}) const;
 
@@ -140,7 +138,7 @@ struct Method {
   ///
   /// Memory of x: as for samesum::reduce, but data that the backend cannot read are copied once, here. The
   /// data must outlive the job. Errors: as for operator().
-  Job bind(Values x, Options options = {}) const;
+  Job bind(Values x, Options options = {}) const { return bind(x, Values{}, options); }
   /// Returns a call that is bound to two inputs of the same format and size, as for one input.
   Job bind(Values x, Values y, Options options = {}) const;
 

@@ -27,13 +27,14 @@ struct HostRun {
 };
 
 namespace gpu {
-struct Launch;  ///< a call on a GPU; backend/cuda/call.hpp defines it
-}
+struct Launch;       ///< a call on a GPU; backend/cuda/call.hpp defines it
+struct StatesMerge;  ///< states on a GPU to be merged; backend/cuda/merge_states.hpp defines it
+}  // namespace gpu
 
 /// Throws std::overflow_error: a sum overflows the given grid.
 [[noreturn]] void refuse_grid(const Method& method, int grid);
 
-/// A sum and what the reference records while it adds, in double.
+/// A sum and what was recorded while adding, in double.
 struct RecordedSum {
   std::uint64_t bits;
   double magnitudes;  ///< Σ|x| of the elements as given
@@ -65,8 +66,7 @@ struct Code {
   double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact methods, moments and softmax
   /// Null except for softmax.
   SoftmaxBound (*softmax_bound)(const FormatInfo& input, std::size_t n, double spread) = nullptr;
-  /// What partials need to know; only on the backend "reference".
-  const PartialForm* partial_form = nullptr;
+  const PartialForm* partial_form = nullptr;  ///< what partials need to know; null if there are none
   double lost_per_arrival = 0;  ///< what an addition to a shared cell may lose beyond its rounding
 
   using Sum = std::uint64_t (*)(const void* x, std::size_t n, int threads);
@@ -80,11 +80,16 @@ struct Code {
       return device;
   }
   using Watch = RecordedSum (*)(const void* x, std::size_t n);
-  std::array<Watch, Formats::size> watch{};  ///< only on the backend "reference"
+  std::array<Watch, Formats::size> watch{};  ///< sums and records what `estimate` needs; for sums
+  /// Merges the states of subtrees on a device; null if no kernel does.
+  void (*merge_states)(gpu::StatesMerge& merge) = nullptr;
 
   static const Code& of(const Method& method) { return *method.code_; }
   void run_by(Method& method) const { method.code_ = this; }
 };
+
+/// Throws std::invalid_argument, with the remedy, if the result of a vector is not one number.
+void check_gives_number(const Method& method);
 
 /// Runs a call on one vector by Code::sum.
 void run_sum(HostRun& run);
@@ -92,14 +97,13 @@ void run_sum(HostRun& run);
 /// Facts about a method that its types state. They are constants, so that a list of hundreds of methods
 /// compiles quickly.
 struct Facts {
-  std::string_view operation, summary, order, accumulator, backend;
+  const OperationFacts* operation = nullptr;
+  std::string_view order, accumulator, backend;
   /// Replaces operation, order and accumulator in the name; empty for methods of samesum.
   std::string_view called;
   const FormatInfo* format = nullptr;
   Promise promise = Promise::order_free;
-  int inputs = 1, results = 1;
-  bool returns_index = false, has_result_per_element = false, keeps_format = false, takes_keys = false,
-       takes_grid = false, can_combine = false, is_slow = false;
+  bool takes_grid = false, is_slow = false;
   std::size_t state_bytes = 0;
   int operations_per_element = 0;
   std::string (*height_formula)() = nullptr;
@@ -120,6 +124,8 @@ class MethodTable {
 
   /// Adds the methods of a backend. Entries with the same name are parts of one method.
   void add(const std::vector<Entry>& entries, const Backend& backend);
+  /// Adds parts to the methods of all backends whose name is, but for the backend, that of an entry.
+  void add_to_all(const std::vector<Entry>& entries);
   std::vector<Method> methods;
 
  private:

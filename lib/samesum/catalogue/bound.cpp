@@ -63,6 +63,13 @@ double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::s
   return bound <= 2 * first ? rounded_up(bound) : unbounded_error;
 }
 
+/// What Method::bound needs to know of the data.
+std::string magnitudes_of_bound(const Method& m) {
+  if (m.keeps_format) return "the largest minus the smallest element of the row";
+  if (m.results == 2) return "the largest |x|";
+  return m.inputs == 2 ? "the sum of |xy|" : "the sum of |x|";
+}
+
 /// Checks all arguments; returns what the accumulator proves, and the bound.
 SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const ResultNumbers& result,
                 double magnitudes, const BoundOptions& options) {
@@ -107,10 +114,17 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
 
 }  // namespace
 
-double Method::bound(const FormatInfo& input, std::size_t n, ResultNumbers result, double magnitudes,
-                     BoundOptions options) const {
+double Method::bound(const FormatInfo& input, std::size_t n, ResultNumbers result,
+                     std::optional<double> magnitudes, BoundOptions options) const {
   const FloatingPointEnvironment environment;
-  return bounds(*this, input, n, result, magnitudes, options).bound;
+  const auto bound_for = [&](double of_data) {
+    return bounds(*this, input, n, result, of_data, options).bound;
+  };
+  const double bound = bound_for(magnitudes.value_or(unbounded_error));
+  if (!magnitudes && std::isinf(bound) && std::isfinite(bound_for(0)))
+    refuse(*this, "without " + magnitudes_of_bound(*this) + " the bound is infinite; pass " +
+                      (keeps_format || results == 2 ? "it" : "the sum") + ", or call estimate");
+  return bound;
 }
 
 double prior_bound(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes, Number result,

@@ -11,16 +11,15 @@
 #include "samesum/base/text.hpp"
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/catalogue/describe.hpp"
-#include "samesum/catalogue/name.hpp"
+#include "samesum/catalogue/join.hpp"
+#include "samesum/catalogue/states.hpp"
 
 namespace samesum {
 namespace {
 
 std::vector<std::string_view> operation_names() {
   std::vector<std::string_view> all;
-  const auto append = [&]<class Operation>() { all.push_back(Operation::name); };
-  Operations::for_each(append);
-  Softmaxes::for_each(append);
+  for (const OperationFacts& f : operation_facts) all.push_back(f.name);
   return all;
 }
 
@@ -38,6 +37,8 @@ void merge(Code& code, const Code& other) {
   fill(code.host.vector, other.host.vector);
   fill(code.device.any, other.device.any);
   fill(code.device.vector, other.device.vector);
+  if (other.partial_form) code.partial_form = other.partial_form;
+  if (other.merge_states) code.merge_states = other.merge_states;
 }
 
 /// Decides what runs a vector: a function for vectors, else the one for sums, else the one for any layout.
@@ -63,13 +64,14 @@ MethodTable all_methods() {
       const auto add = [&](auto belongs) {
         std::vector<Entry> some;
         for (const Entry& e : entries[i])
-          if (e.facts.operation == operation && belongs(e.facts.accumulator)) some.push_back(e);
+          if (e.facts.operation->name == operation && belongs(e.facts.accumulator)) some.push_back(e);
         all.add(some, *by_name[i]);
       };
       add([](std::string_view accumulator) { return !takes_no_order(accumulator); });
       for (const std::string_view last : order_free_accumulators)
         add([last](std::string_view accumulator) { return accumulator == last; });
     }
+  all.add_to_all(joined([]<std::size_t index>() { return states<index>(); }, {}));
   return all;
 }
 
@@ -176,21 +178,6 @@ std::string nearest_to(const NameFields& f) {
   return listed(names);
 }
 
-/// The order that a name without one means.
-std::string_view usual_order(std::string_view operation) {
-  const std::span<const Method> of = methods(operation);
-  if (!of.empty() && of.front().takes_keys) return Serial::name;
-  return !of.empty() && of.front().is_scan() ? Prefix::name : CoarsenedTree::name;
-}
-
-/// Fills in the order or the accumulator if the name has only the other one.
-NameFields completed(NameFields f) {
-  if (f.order.empty() == f.accumulator.empty() || takes_no_order(f.accumulator)) return f;
-  if (f.accumulator.empty()) f.accumulator = accumulator_names.front();
-  if (f.order.empty()) f.order = usual_order(f.operation);
-  return f;
-}
-
 /// The orders and accumulators among which a name without both leaves the choice, as they are typed.
 std::vector<std::string_view> choices(const NameFields& f) {
   std::vector<std::string_view> all;
@@ -240,7 +227,7 @@ std::vector<Unsupported> all_unsupported() {
         for (const FormatInfo& f : formats) {
           Combination c{Operation::name, "", Accumulator::name, f.name, {}};
           for (std::size_t i = 0; i < backends.size(); ++i)
-            c.reasons[i] = order_free_refusal<Operation, Accumulator>();
+            c.reasons[i] = order_free_refusal(Operation::facts, Accumulator::name);
           combinations.push_back(c);
         }
       });
@@ -255,24 +242,25 @@ std::vector<Unsupported> all_unsupported() {
 }
 
 Method method_of(const Facts& f) {
+  const OperationFacts& operation = *f.operation;
   Method m{};
-  m.name = f.called.empty() ? full_name(f.operation, f.order, f.accumulator, f.format->name, f.backend)
+  m.name = f.called.empty() ? full_name(operation.name, f.order, f.accumulator, f.format->name, f.backend)
                             : full_name(f.called, "", "", f.format->name, f.backend);
-  m.operation = f.operation;
-  m.summary = f.summary;
+  m.operation = operation.name;
+  m.summary = operation.summary;
   m.order = f.order;
   m.accumulator = f.accumulator;
   m.format = f.format;
   m.backend = f.backend;
   m.promise = f.promise;
-  m.inputs = f.inputs;
-  m.results = f.results;
-  m.returns_index = f.returns_index;
-  m.has_result_per_element = f.has_result_per_element;
-  m.keeps_format = f.keeps_format;
-  m.takes_keys = f.takes_keys;
+  m.inputs = operation.inputs;
+  m.results = operation.results;
+  m.returns_index = operation.returns_index;
+  m.has_result_per_element = operation.has_result_per_element;
+  m.keeps_format = operation.keeps_format;
+  m.takes_keys = operation.takes_keys;
   m.takes_grid = f.takes_grid;
-  m.can_combine = f.can_combine;
+  m.can_combine = operation.can_combine;
   m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;
@@ -304,6 +292,15 @@ void MethodTable::add(const std::vector<Entry>& entries, const Backend& backend)
     }
   }
   for (const auto& [name, at] : place) complete(codes_[at]);
+}
+
+void MethodTable::add_to_all(const std::vector<Entry>& entries) {
+  const auto without_backend = [](const std::string& name) { return name.substr(0, name.find('@')); };
+  std::map<std::string, const Code*> parts;
+  for (const Entry& e : entries) parts[without_backend(method_of(e.facts).name)] = &e.code;
+  for (std::size_t i = 0; i < methods.size(); ++i)
+    if (const auto part = parts.find(without_backend(methods[i].name)); part != parts.end())
+      merge(codes_[i], *part->second);
 }
 
 std::span<const Method> methods() {
@@ -338,10 +335,7 @@ std::span<const Absent> absent() {
 const Method& find(std::string_view name, NameDefaults defaults) {
   if (name.empty()) refuse(name, ": the name is empty; use one such as exact or tree/kahan/fp32@cpu");
   const ParsedName parsed = parse_name(name);
-  NameFields f = parsed.fields;
-  if (f.operation.empty()) f.operation = defaults.operation;
-  if (f.format.empty()) f.format = defaults.format;
-  if (f.backend.empty()) f.backend = defaults.backend;
+  const NameFields f = with_defaults(parsed.fields, defaults);
   if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
   if (f.format.empty()) refuse(name, ": the name has no format; add one of fp16, bf16, fp32, fp64");
   for (const NameFields& meant : {f, completed(f)})

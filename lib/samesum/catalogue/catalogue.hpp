@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "samesum/call/call.hpp"
+#include "samesum/catalogue/parse_name.hpp"
 
 namespace samesum {
 
@@ -30,13 +31,6 @@ struct Absent {
 };
 /// Returns the backends that have no methods in this process.
 std::span<const Absent> absent();
-
-/// Values for the fields that a name leaves out.
-struct NameDefaults {
-  std::string_view operation = "sum";
-  std::string_view format = {};  ///< empty: the name must have a format
-  std::string_view backend = "cpu";
-};
 
 /// Returns the method with the name `operation/order/accumulator/format@backend`.
 ///

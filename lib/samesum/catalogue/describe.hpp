@@ -14,20 +14,12 @@ std::string full_name(std::string_view operation, std::string_view order, std::s
 /// Describes what all methods of an operation have in common.
 template <class Operation, class F> Entry describe_operation(std::string_view backend) {
   Entry e;
-  e.facts.operation = Operation::name;
+  e.facts.operation = &Operation::facts;
   e.facts.format = &format_info<F>();
-  e.facts.summary = Operation::summary;
   e.facts.backend = backend;
-  e.facts.inputs = Operation::inputs;
-  e.facts.results = Operation::results;
-  e.facts.returns_index = Operation::returns_index;
-  e.facts.has_result_per_element = Operation::has_result_per_element;
-  e.facts.keeps_format = Operation::keeps_format;
-  e.facts.takes_keys = takes_keys<Operation>;
-  e.facts.can_combine = takes_keys<Operation> && !std::is_same_v<Operation, ScatterMean>;
   e.facts.height_formula = [] { return std::string{"0"}; };
   e.code.height = [](std::size_t) { return Height{}; };
-  if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;
+  if constexpr (Operation::has_accumulator) e.code.adds = exact_kind<Operation>;
   return e;
 }
 

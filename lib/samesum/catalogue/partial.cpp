@@ -9,12 +9,11 @@
 
 #include "samesum/base/environment.hpp"
 #include "samesum/catalogue/catalogue.hpp"
+#include "samesum/catalogue/partial_range.hpp"
 #include "samesum/catalogue/state_call.hpp"
 
 namespace samesum {
 namespace {
-
-constexpr std::uint64_t most_elements = std::uint64_t{1} << 63;
 
 [[noreturn]] void refuse_partial(const Method& m, const std::string& why) {
   throw std::invalid_argument("samesum: Partial of " + m.name + ": " + why);
@@ -57,25 +56,13 @@ const PartialForm& form_of(const Method& m) {
     refuse_partial(m, "the method returns a number per element; a partial gives one result");
   if (m.promise < Promise::everywhere)
     refuse_partial(m, "its bits differ from run to run; use a method that promises everywhere");
-  return *Code::of(find_on("reference", m)).partial_form;
-}
-
-/// Number of elements from `first` on to the next beginning of a leaf.
-std::uint64_t distance_to_leaf(std::uint64_t first, std::uint64_t leaf) {
-  const std::uint64_t used = first % leaf;
-  return used == 0 ? 0 : leaf - used;
+  return *Code::of(m).partial_form;
 }
 
 /// Merges the first `lanes` states of one subtree with those of the next.
 void merge_lanes(const PartialForm& form, std::byte* left, const std::byte* right, std::uint64_t lanes) {
   for (std::size_t at = 0; at < lanes * form.state_bytes; at += form.state_bytes)
     form.merge(left + at, right + at);
-}
-
-/// The largest subtree that begins at element `first`, a multiple of `leaf`, and ends at `end` or before.
-std::uint64_t subtree_size(std::uint64_t first, std::uint64_t end, std::uint64_t leaf) {
-  const std::uint64_t k = first / leaf, fits = std::bit_floor((end - first) / leaf);
-  return leaf * (k == 0 ? fits : std::min(fits, k & (~k + 1)));
 }
 
 }  // namespace
@@ -359,97 +346,6 @@ Number Partial::finish(Options options) const {
   std::uint64_t bits = 0;
   finish({m.format, &bits, 1}, options);
   return {m.format, bits};
-}
-
-// --- bytes -------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Puts elements; any NaN as the canonical one.
-void put_elements(SerialWriter& out, const FormatInfo& format, std::span<const std::byte> elements) {
-  with_format(format, [&]<class F>() {
-    for (std::size_t i = 0; i < elements.size(); i += sizeof(F)) {
-      F x;
-      std::memcpy(&x, &elements[i], sizeof x);
-      put_field(out, x);
-    }
-  });
-}
-
-}  // namespace
-
-std::vector<std::byte> Partial::serialise() const {
-  const FloatingPointEnvironment environment;
-  SerialWriter out{name()};
-  out.put(begin_);
-  out.put(end_);
-  if (grid_) out.put(static_cast<std::uint16_t>(*grid_));
-  for (const Elements* leaf : {&head_, &tail_}) {
-    put_elements(out, *method_->format, leaf->x);
-    put_elements(out, *method_->format, leaf->y);
-  }
-  for (std::size_t i = 0; i < subtrees_.size() * form_->lanes; ++i)
-    form_->write(states_.data() + i * form_->state_bytes, out);
-  out.put_checksum();
-  return out.bytes();
-}
-
-Partial Partial::deserialise(std::span<const std::byte> bytes, const Method& method) {
-  Partial partial = deserialise(bytes, method.backend);
-  if (partial.method_->name != method.name)
-    SerialReader::refuse("it holds a partial of " + partial.name() + ", not of " + Partial{method}.name());
-  return partial;
-}
-
-Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view backend) {
-  const FloatingPointEnvironment environment;
-  SerialReader in{bytes};
-  in.check_checksum();
-  const std::string name = in.name() + "@" + std::string{backend};
-  const auto method = std::ranges::find(methods(), name, &Method::name);
-  if (method == methods().end())
-    throw std::invalid_argument("samesum: Partial: this process has no method '" + name + "'");
-  const auto begin = in.get<std::uint64_t>(), end = in.get<std::uint64_t>();
-  if (begin > end || end >= most_elements) SerialReader::refuse("its range contradicts itself");
-  std::optional<int> grid;
-  if (method->accumulator == GridSum::name) grid = static_cast<std::int16_t>(in.get<std::uint16_t>());
-  if (!validation_error(*method, {.grid = grid}).empty())
-    SerialReader::refuse("its grid is beyond the limits");
-  Partial partial{*method, begin, grid};
-  const PartialForm& form = *partial.form_;
-  const auto get = [&](Elements& leaf, std::uint64_t count) {
-    leaf.count = count;
-    for (std::vector<std::byte>* input : {&leaf.x, &leaf.y}) {
-      if (input == &leaf.y && method->inputs == 1) break;
-      const auto read = in.get_bytes(count, method->format->bytes);
-      input->assign(read.begin(), read.end());
-    }
-  };
-  // The range determines the leaves that it holds in part, and the subtrees that it holds whole.
-  std::uint64_t first = begin, last = end;
-  if (form.leaf != 0 && !(form.extend && begin == 0)) {
-    first += std::min(distance_to_leaf(begin, form.leaf), end - begin);
-    last = std::max(first, end - end % form.leaf);
-    get(partial.head_, first - begin);
-    get(partial.tail_, end - last);
-  }
-  while (first < last) {
-    const bool is_one_state = form.leaf == 0 || form.extend;
-    const std::uint64_t count = is_one_state ? last - first : subtree_size(first, last, form.leaf);
-    partial.subtrees_.push_back({first, count});
-    for (std::size_t lane = 0; lane < form.lanes; ++lane) {
-      partial.states_.resize(partial.states_.size() + form.state_bytes);
-      std::byte* const state = partial.states_.data() + partial.states_.size() - form.state_bytes;
-      if (!form.read(in, first, count / form.lanes, state))
-        SerialReader::refuse("its states are not those of any elements");
-    }
-    first += count;
-  }
-  partial.end_ = end;
-  in.finish();
-  if (!std::ranges::equal(partial.serialise(), bytes))
-    SerialReader::refuse("it has numbers that are not canonical");
-  return partial;
 }
 
 }  // namespace samesum

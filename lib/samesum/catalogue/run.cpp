@@ -13,15 +13,6 @@ void check(const Call& call) {
   if (const std::string wrong = validation_error(call, true); !wrong.empty()) refuse(*call.method, wrong);
 }
 
-void check_gives_number(const Method& m) {
-  if (m.takes_keys) refuse(m, "the method takes keys; call reduce with keys");
-  if (m.has_result_per_element)
-    refuse(m, "the method returns a number per element; call reduce with a layout");
-  if (m.returns_index) refuse(m, "the method returns an index; call reduce_to_index");
-  if (m.results != 1)
-    refuse(m, "the method returns " + std::to_string(m.results) + " numbers; call reduce with a layout");
-}
-
 /// A call on one vector, to one number with these bits.
 Call call_for_number(const Method& m, const Values& x, const Values& y, const Options& options,
                      std::uint64_t& bits) {
@@ -35,7 +26,8 @@ Call call_for_number(const Method& m, const Values& x, const Values& y, const Op
 
 /// The function for the sum of a vector, if neither y nor an option asks for more; otherwise null.
 Code::Sum simple_sum(const Method& m, const Values& x, const Values& y, const Options& options) {
-  const bool is_simple = !y.is_given() && !options.exclusive && !options.grid && !options.combine;
+  const bool is_simple =
+      is_listed(x.format) && !y.is_given() && !options.exclusive && !options.grid && !options.combine;
   return is_simple ? Code::of(m).sum[x.format->index] : nullptr;
 }
 
@@ -48,6 +40,15 @@ Number one_number(const Method& m, const Values& x, const Values& y, const Optio
 
 }  // namespace
 
+void check_gives_number(const Method& m) {
+  if (m.takes_keys) refuse(m, "the method takes keys; call reduce with keys");
+  if (m.has_result_per_element)
+    refuse(m, "the method returns a number per element; call reduce with a layout");
+  if (m.returns_index) refuse(m, "the method returns an index; call reduce_to_index");
+  if (m.results != 1)
+    refuse(m, "the method returns " + std::to_string(m.results) + " numbers; call reduce with a layout");
+}
+
 void run_sum(HostRun& run) {
   const Call& call = run.call;
   const Code& code = Code::of(*call.method);
@@ -58,20 +59,15 @@ void run_sum(HostRun& run) {
               call.method->format->bytes);  // little-endian: the lowest bytes come first
 }
 
-Number Method::operator()(Values x, Options options) const {
+Number Method::operator()(Values x, Values y, Options options) const {
+  const Code::Sum sum = simple_sum(*this, x, y, options);
+  if (!sum) return one_number(*this, x, y, options);
   const FloatingPointEnvironment environment;
   samesum::check(options);
   samesum::check("x", x);
-  if (const Code::Sum sum = simple_sum(*this, x, {}, options))
-    return {format, sum(x.data, x.size, options.threads)};
-  return one_number(*this, x, {}, options);
+  return {format, sum(x.data, x.size, options.threads)};
 }
 
-Number Method::operator()(Values x, Values y, Options options) const {
-  return one_number(*this, x, y, options);
-}
-
-Job Method::bind(Values x, Options options) const { return bind(x, {}, options); }
 Job Method::bind(Values x, Values y, Options options) const {
   const FloatingPointEnvironment environment;
   check_gives_number(*this);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include "samesum/backend/cpu/methods.hpp"
@@ -57,9 +58,9 @@ double largest_term(Term term, const Values& x, const Values& y) {
   });
 }
 
-/// Estimates a sum from its tree: the reference adds up the partial sums.
+/// Estimates a sum from its tree: one thread adds up the partial sums.
 Estimate recorded(const Method& m, const Values& x) {
-  const RecordedSum seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
+  const RecordedSum seen = Code::of(m).watch[x.format->index](x.data, x.size);
   const Number value{m.format, seen.bits};
   const double magnitudes = at_least(seen.magnitudes, x.size);
   double bound = m.bound(*x.format, x.size, value, magnitudes);
@@ -68,6 +69,33 @@ Estimate recorded(const Method& m, const Values& x) {
     bound = std::min(bound, rounded_up(m.format->unit_roundoff * at_least(seen.partials, x.size) +
                                        narrowing_bound(*x.format, *m.format, x.size, magnitudes)));
   return {value, bound, magnitudes};
+}
+
+Estimate estimate_vector(const Method& m, const Values& x, const Values& y) {
+  const FloatingPointEnvironment environment;
+  if (m.promise < Promise::everywhere)
+    throw std::invalid_argument("samesum: no estimate for '" + m.name +
+                                "': its tree differs from run to run; use a method that promises everywhere");
+  const bool is_on_grid = m.accumulator == GridSum::name;
+  if (m.operation == Sum::name && !y.is_given() && !is_on_grid) return recorded(m, x);
+  const Method& host = find_on("cpu", m);
+  const Number value = host(x, y);
+  const double magnitudes = magnitudes_of(x, y);
+  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
+  return {value, m.bound(*x.format, x.size, value, known), magnitudes};
+}
+
+/// The elements of one result of a layout; a copy in `room` if they are not contiguous.
+Values elements_of(const Values& x, const Layout& layout, std::size_t o, std::size_t i,
+                   std::vector<std::byte>& room) {
+  const std::size_t bytes = x.format->bytes, n = layout.length(o);
+  if (n == 0) return {*x.format, x.data, 0};
+  const auto* const first = static_cast<const std::byte*>(x.data) + (layout.first(o) + i) * bytes;
+  if (layout.stride == 1) return {*x.format, first, n};
+  room.resize(n * bytes);
+  for (std::size_t k = 0; k < n; ++k)
+    std::memcpy(room.data() + k * bytes, first + k * layout.stride * bytes, bytes);
+  return {*x.format, room.data(), n};
 }
 
 }  // namespace
@@ -99,19 +127,29 @@ Exact accumulate(Values x, Options options) {
   return cpu::sum_exact(x, options.threads);
 }
 
-Estimate estimate(Values x, Values y, std::string_view name) {
+Estimate estimate(std::string_view name, Values x, Values y) {
+  return estimate_vector(find_for(name, x), x, y);
+}
+
+std::vector<Estimate> estimate(std::string_view name, Values x, Layout layout) {
+  return estimate(name, x, {}, layout);
+}
+std::vector<Estimate> estimate(std::string_view name, Values x, Values y, Layout layout) {
   const Method& m = find_for(name, x);
-  const FloatingPointEnvironment environment;
-  if (m.promise < Promise::everywhere)
-    throw std::invalid_argument("samesum: no estimate for '" + m.name +
-                                "': its tree differs from run to run; use a method that promises everywhere");
-  const bool is_on_grid = m.accumulator == GridSum::name;
-  if (m.operation == Sum::name && !y.is_given() && !is_on_grid) return recorded(m, x);
-  const Method& host = find_on("cpu", m);
-  const Number value = host(x, y);
-  const double magnitudes = magnitudes_of(x, y);
-  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
-  return {value, m.bound(*x.format, x.size, value, known), magnitudes};
+  check_gives_number(m);
+  if (const std::string wrong = validation_error(layout, {}, true); !wrong.empty()) refuse(m, wrong);
+  std::vector<std::uint64_t> room(layout.results());
+  const Call call{
+      .method = &m, .x = x, .y = y, .layout = layout, .out = {m.format, room.data(), room.size()}};
+  if (const std::string wrong = validation_error(call, true); !wrong.empty()) refuse(m, wrong);
+  const Layout l = normalised(layout);
+  std::vector<Estimate> all;
+  std::vector<std::byte> of_x, of_y;
+  for (std::size_t o = 0; o < l.outer; ++o)
+    for (std::size_t i = 0; i < l.inner; ++i)
+      all.push_back(estimate_vector(m, elements_of(x, l, o, i, of_x),
+                                    y.is_given() ? elements_of(y, l, o, i, of_y) : Values{}));
+  return all;
 }
 
 }  // namespace samesum

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "samesum/operation/extremum.hpp"
-#include "samesum/operation/operation.hpp"
+#include "samesum/operation/facts.hpp"
 #include "samesum/operation/reducer.hpp"
+#include "samesum/operation/reduction_bound.hpp"
 
 namespace samesum {
 
@@ -88,25 +89,19 @@ template <class F> struct ExtremumIndexReducer {
   }
 };
 
-/// The four operations. Their names have no order, since every order gives the same bits.
-template <bool smallest, bool index> struct ExtremumOf : OwnState {
-  static constexpr bool has_order = false, returns_index = index;
-  static constexpr std::string_view name =
-      index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
-  static constexpr std::string_view summary =
-      index ? (smallest ? "index of the first smallest element" : "index of the first largest element")
-            : (smallest ? "smallest element" : "largest element");
+/// An extremum, or its index. The names have no order, since every order gives the same bits.
+template <Name name, bool smallest> struct ExtremumOf : FactsOf<name> {
   static constexpr auto bound = bound_of_extremum;
   template <template <class> class, class F> static constexpr auto reducer(ReducerOptions) {
-    if constexpr (index)
+    if constexpr (FactsOf<name>::facts.returns_index)
       return ExtremumIndexReducer<F>{smallest};
     else
       return ExtremumReducer<F>{smallest};
   }
 };
-using Min = ExtremumOf<true, false>;
-using Max = ExtremumOf<false, false>;
-using ArgMin = ExtremumOf<true, true>;
-using ArgMax = ExtremumOf<false, true>;
+using Min = ExtremumOf<"min", true>;
+using Max = ExtremumOf<"max", false>;
+using ArgMin = ExtremumOf<"argmin", true>;
+using ArgMax = ExtremumOf<"argmax", false>;
 
 }  // namespace samesum

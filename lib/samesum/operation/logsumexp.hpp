@@ -1,8 +1,8 @@
 /// The operation logsumexp: log Σe^x.
 #pragma once
 
+#include "samesum/operation/facts.hpp"
 #include "samesum/operation/online_softmax.hpp"
-#include "samesum/operation/operation.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum {
@@ -15,11 +15,8 @@ struct LogSumExpReducer : OwnStateReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
   }
 };
 
-struct LogSumExp : OwnState {
-  static constexpr std::string_view name = "logsumexp";
-  static constexpr std::string_view summary = "logarithm of the sum of exponentials";
+struct LogSumExp : FactsOf<"logsumexp"> {
   static constexpr auto bound = bound_of_logsumexp;
-  template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // exp and log are in fp32
   template <template <class> class, class F> static constexpr LogSumExpReducer reducer(ReducerOptions) {
     return {};
   }

@@ -1,7 +1,7 @@
 /// The operation moments: mean and variance in one pass.
 #pragma once
 
-#include "samesum/operation/operation.hpp"
+#include "samesum/operation/facts.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum {
@@ -118,11 +118,7 @@ template <class F> struct MomentsReducer : OwnStateReducer<Moments<F>, F> {
   }
 };
 
-struct MeanAndVariance : OwnState {
-  static constexpr std::string_view name = "moments";
-  static constexpr std::string_view summary = "mean and variance of the elements";
-  static constexpr bool can_be_exact = true;
-  static constexpr int results = 2;
+struct MeanAndVariance : FactsOf<"moments"> {
   template <template <class> class, class F>
   static constexpr MomentsReducer<F> reducer(ReducerOptions options) {
     return {{}, options.ddof};

@@ -1,7 +1,7 @@
 /// The operation norm: the Euclidean norm √Σx².
 #pragma once
 
-#include "samesum/operation/operation.hpp"
+#include "samesum/operation/facts.hpp"
 #include "samesum/operation/reducer.hpp"
 #include "samesum/operation/scaled_squares.hpp"
 
@@ -47,9 +47,7 @@ template <class F> struct NormReducer : OwnStateReducer<ScaledSquares<F>, F> {
   }
 };
 
-struct Norm : OwnState {
-  static constexpr std::string_view name = "norm";
-  static constexpr std::string_view summary = "Euclidean norm of the elements";
+struct Norm : FactsOf<"norm"> {
   static constexpr auto bound = bound_of_norm;
   template <template <class> class, class F> static constexpr NormReducer<F> reducer(ReducerOptions) {
     return {};

@@ -1,4 +1,5 @@
-/// The list of operations. To add one, write a file beside this one and add its type to `Operations`.
+/// The list of operations. To add one, write a file beside this one, and add its type here and its facts to
+/// facts.hpp.
 #pragma once
 
 #include "samesum/base/type_list.hpp"
@@ -16,19 +17,6 @@ namespace samesum {
 using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
                             MeanAndVariance, Min, Max, ArgMin, ArgMax, CumSum, CumProd, CumMax, CumMin,
                             CumLogSumExp, ScatterAdd, ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
-
-/// Whether an operation is the scan of another one.
-template <class Operation, class Of> constexpr bool is_scan_of() {
-  if constexpr (is_scan<Operation>)
-    return std::is_same_v<typename Operation::Prefix, Of>;
-  else
-    return false;
-}
-template <class Of, class... Listed> constexpr bool has_scan_in(TypeList<Listed...>) {
-  return (is_scan_of<Listed, Of>() || ...);
-}
-/// Whether an operation has a scan.
-template <class Operation> inline constexpr bool has_scan = has_scan_in<Operation>(Operations{});
 
 /// Whether a state of format F accepts elements of format T: its own format, 16-bit formats if F is fp32, and
 /// fp32 if F is fp64.

@@ -1,7 +1,7 @@
 /// The operation prod: a product that does not overflow on the way.
 #pragma once
 
-#include "samesum/operation/operation.hpp"
+#include "samesum/operation/facts.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum {
@@ -74,9 +74,7 @@ template <class F> struct ProductReducer : OwnStateReducer<Product<F>, F> {
   }
 };
 
-struct Prod : OwnState {
-  static constexpr std::string_view name = "prod";
-  static constexpr std::string_view summary = "product of the elements";
+struct Prod : FactsOf<"prod"> {
   static constexpr auto bound = bound_of_product;
   template <template <class> class, class F> static constexpr ProductReducer<F> reducer(ReducerOptions) {
     return {};

@@ -8,38 +8,25 @@
 
 namespace samesum {
 
-/// What all scans share. Result i is the result of the operation `Of` for the first i + 1 elements, or for
-/// the first i if the scan is exclusive (Options::exclusive). It has the bits of that reduction, in the same
+/// The scan of the operation `Of`. Result i is the result of `Of` for the first i + 1 elements, or for the
+/// first i if the scan is exclusive (Options::exclusive). It has the bits of that reduction, in the same
 /// order with the same accumulator, and the same bound; with the accumulator fixed_point, on the grid of the
 /// whole vector, unless one is given.
-template <class Of> struct Scan : Of {
-  using Prefix = Of;  ///< declares a scan
-  static constexpr bool has_result_per_element = true;
+template <Name name, class Of> struct Scan : FactsOf<name> {
+  static_assert(FactsOf<name>::facts.of == Of::name);
+  static constexpr auto bound = Of::bound;
+  template <template <class> class A, class F> static constexpr auto reducer(ReducerOptions options) {
+    return Of::template reducer<A, F>(options);
+  }
 };
-
-struct CumSum : Scan<Sum> {
-  static constexpr std::string_view name = "cumsum";
-  static constexpr std::string_view summary = "sums of the first elements";
-};
-struct CumProd : Scan<Prod> {
-  static constexpr std::string_view name = "cumprod";
-  static constexpr std::string_view summary = "products of the first elements";
-};
-struct CumMax : Scan<Max> {
-  static constexpr std::string_view name = "cummax";
-  static constexpr std::string_view summary = "largest of the first elements";
-};
-struct CumMin : Scan<Min> {
-  static constexpr std::string_view name = "cummin";
-  static constexpr std::string_view summary = "smallest of the first elements";
-};
-struct CumLogSumExp : Scan<LogSumExp> {
-  static constexpr std::string_view name = "cumlogsumexp";
-  static constexpr std::string_view summary = "log of sums of exponentials of the first elements";
-};
+using CumSum = Scan<"cumsum", Sum>;
+using CumProd = Scan<"cumprod", Prod>;
+using CumMax = Scan<"cummax", Max>;
+using CumMin = Scan<"cummin", Min>;
+using CumLogSumExp = Scan<"cumlogsumexp", LogSumExp>;
 
 /// Whether an operation is a scan.
-template <class Operation> inline constexpr bool is_scan = requires { typename Operation::Prefix; };
+template <class Operation> inline constexpr bool is_scan = Operation::facts.is_scan();
 
 /// Sums elements with any accumulator, with the bits of TermReducer.
 template <template <class> class A, class F> struct ElementSum : OwnStateReducer<A<Scalar<F>>, F> {

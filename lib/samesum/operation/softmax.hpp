@@ -18,6 +18,7 @@
 
 #include "samesum/call/promise.hpp"
 #include "samesum/format/formats.hpp"
+#include "samesum/operation/facts.hpp"
 
 namespace samesum {
 
@@ -26,17 +27,11 @@ namespace samesum {
 enum class SoftmaxSum { fp16, bf16, fp32, exact, online };
 
 /// The operation softmax. Each operation has a method for each of the `Denominators`, on every backend.
-struct Softmax {
-  static constexpr std::string_view name = "softmax";
-  static constexpr std::string_view summary = "exponentials of each row, divided by their sum";
-  static constexpr bool log = false, returns_index = false, has_result_per_element = true,
-                        keeps_format = true;
-  static constexpr int inputs = 1, results = 1;
+struct Softmax : FactsOf<"softmax"> {
+  static constexpr bool log = false;
 };
 /// The operation log-softmax.
-struct LogSoftmax : Softmax {
-  static constexpr std::string_view name = "log_softmax";
-  static constexpr std::string_view summary = "logarithms of the softmax of each row";
+struct LogSoftmax : FactsOf<"log_softmax"> {
   static constexpr bool log = true;
 };
 using Softmaxes = TypeList<Softmax, LogSoftmax>;

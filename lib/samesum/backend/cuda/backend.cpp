@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/backend/cuda/kept_workspace.hpp"
+#include "samesum/backend/cuda/merge_states.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
 
@@ -178,7 +179,8 @@ class Cuda : public Backend {
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
     const auto scans_of = []<std::size_t index>() { return scans<index>(); };
     return joined(sums_of,
-                  joined(reductions_of, joined(scans_of, joined(softmax_methods(), methods_by_key()))));
+                  joined(reductions_of, joined(scans_of, joined(joined(softmax_methods(), methods_by_key()),
+                                                                state_merges()))));
   }
 
   Placed place(Values x) const override { return placed(x); }

@@ -4,6 +4,7 @@
 
 #include "samesum/catalogue/describe.hpp"
 #include "samesum/operation/grid_reduction.hpp"
+#include "samesum/operation/partial_form.hpp"
 #include "samesum/operation/reference_reduce.hpp"
 
 namespace samesum::reference {
@@ -166,55 +167,6 @@ template <class T, class F> void scan_on_grid(HostRun& work) {
   });
 }
 
-/// An element rounded to F, and its magnitude before rounding.
-template <class F> struct Given {
-  Scalar<F> value;
-  double magnitude;
-};
-
-/// An accumulator that also sums the magnitudes of its elements and of its partial sums.
-template <class A, class F> struct RecordingState {
-  A state;
-  double magnitudes = 0, partials = 0;
-  bool empty = true;
-  void add(const Given<F>& x) {
-    state.add(x.value);
-    magnitudes += x.magnitude;
-    if (!empty) partials += std::abs(state.result().v);  // adding the first element does not round
-    empty = false;
-  }
-  void merge(const RecordingState& other) {
-    state.merge(other.state);
-    magnitudes += other.magnitudes;
-    partials += other.partials + std::abs(state.result().v);
-  }
-};
-
-template <class T> double magnitude(const void* data, std::size_t i) {
-  return std::abs(convert<double>(static_cast<const T*>(data)[i]));
-}
-
-/// Sums n elements, with the sums that RecordedSum reports. Not inlined, as `run`.
-template <class Order, class A, class F>
-[[gnu::noinline]] RecordedSum record_sum(const void* data, std::size_t n, At<F> element_at,
-                                         double (*magnitude_at)(const void*, std::size_t)) {
-  const auto seen = reference_state<RecordingState<A, F>>(typename Order::Shape{}, n, [=](std::size_t i) {
-    return Given<F>{element_at(data, i), magnitude_at(data, i)};
-  });
-  if (!seen) return {0, 0, 0};
-  return {to_bits(to_format<F>(seen->state.result())), seen->magnitudes, seen->partials};
-}
-
-template <class F, class T> RecordedSum watch_exact(const void* data, std::size_t n) {
-  Exact sum;
-  double magnitudes = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    sum.add(static_cast<const T*>(data)[i]);
-    magnitudes += magnitude<T>(data, i);
-  }
-  return {to_bits(sum.result<F>()), magnitudes, 0};
-}
-
 }  // namespace
 
 template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
@@ -222,7 +174,6 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("reference");
-    if constexpr (!is_scan<Operation>) e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
     Formats::for_each([&]<class T>() {
       constexpr bool is_sum = std::is_same_v<Operation, Sum>;
       if constexpr (is_scan<Operation> && can_read<T, F>)
@@ -241,16 +192,11 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
                                                &static_cast<State*>(call.out.data)->replacing);
           }
         };
-      if constexpr (is_sum)
-        e.code.watch[Formats::index_of<T>()] = [](const void* data, std::size_t n) {
-          return record_sum<Order, A<Scalar<F>>, F>(data, n, element<T, F>, magnitude<T>);
-        };
     });
     all.push_back(e);
   });
   for_each_order_free<Exactly>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, Exactly, F>("reference");
-    if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       if constexpr (is_scan<Operation>)
         e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_exactly<T, F>(work.call); };
@@ -258,13 +204,11 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
         e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
           run_exactly<T>(exact_kind<Operation>, work);
         };
-      if constexpr (std::is_same_v<Operation, Sum>) e.code.watch[Formats::index_of<T>()] = watch_exact<F, T>;
     });
     all.push_back(e);
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, OnGrid, F>("reference");
-    if constexpr (!is_scan<Operation>) e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       if constexpr (is_scan<Operation>)
         e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_on_grid<T, F>(work); };

@@ -53,15 +53,15 @@ std::vector<Chunk> chunks_of_blocks(std::span<const std::uint64_t> sizes, std::s
   return chunks;
 }
 
-class ElementsCall : public Plan::Call {
+class ElementsWork : public Plan::Work {
  public:
   /// `results`: of this rank, if each keeps a block of them; those of all ranks are `sizes`.
-  ElementsCall(const Ranks& ranks, const Method& method, const FormatInfo& input, std::size_t n,
-               std::optional<std::size_t> results, std::span<const std::uint64_t> sizes,
-               std::size_t chunk_bytes, const Options& options)
-      : Plan::Call{ranks, method, input, n, options}, n_{n}, results_{results}, side_{new_stream()} {
-    const std::size_t in_chunk = std::max<std::size_t>(chunk_bytes / input.bytes, 1);
-    chunks_ = results ? chunks_of_blocks(sizes, in_chunk) : chunks_of_all(n, ranks.count(), in_chunk);
+  ElementsWork(const Ranks& ranks, const Call& call, std::optional<std::size_t> results,
+               std::span<const std::uint64_t> sizes, std::size_t chunk_bytes)
+      : Plan::Work{ranks, call}, results_{results}, side_{new_stream()} {
+    const std::size_t in_chunk = std::max<std::size_t>(chunk_bytes / input().bytes, 1);
+    chunks_ =
+        results ? chunks_of_blocks(sizes, in_chunk) : chunks_of_all(call.x.size, ranks.count(), in_chunk);
   }
 
   void allocate() override {
@@ -79,7 +79,7 @@ class ElementsCall : public Plan::Call {
   }
 
  private:
-  Layout layout_of_results() const override { return Layout::axis(1, 1, results_.value_or(n_)); }
+  Layout layout_of_results() const override { return Layout::axis(1, 1, results_.value_or(call().x.size)); }
   bool may_work_in_place() const override { return !results_; }
 
   /// Step s sends the blocks of chunk s to the ranks that reduce them, and the results of chunk s - 2 to all
@@ -157,7 +157,6 @@ class ElementsCall : public Plan::Call {
                         .options = options()})};
   }
 
-  std::size_t n_;
   std::optional<std::size_t> results_;
   std::vector<Chunk> chunks_;
   std::vector<gpu::Memory>
@@ -169,20 +168,20 @@ class ElementsCall : public Plan::Call {
 
 }  // namespace
 
-std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo& input, std::size_t n,
-                                          std::optional<std::size_t> results, ncclComm_t comm,
-                                          const Options& options, std::size_t chunk_bytes,
-                                          const Arguments* arguments) {
+std::unique_ptr<Plan::Work> plan_elements(const Call& call, std::optional<std::size_t> results,
+                                          ncclComm_t comm, std::size_t chunk_bytes, bool has_data) {
   const Ranks ranks{comm};
+  const Method& method = *call.method;
+  const std::size_t n = call.x.size;
   const std::vector<std::uint64_t> sizes = ranks.agree(
       report_of([&] {
         ranks.check_device();
-        std::string wrong =
-            validation_error(method, input, n, Layout::axis(1, ranks.count(), results.value_or(n)), options);
+        std::string wrong = validation_error(call, Layout::axis(1, ranks.count(), results.value_or(n)));
         if (wrong.empty() && chunk_bytes == 0) wrong = "chunk_bytes is 0; it must be 1 or more";
         if (!wrong.empty()) refuse(method, wrong);
         const std::string function{results ? "reduce_scatter" : "all_reduce"};
-        return description(function + " of " + std::to_string(n) + " elements", method, input, options) +
+        return description(function + " of " + std::to_string(n) + " elements", method, *call.x.format,
+                           call.options) +
                ", chunks of " + std::to_string(chunk_bytes) + " bytes";
       }),
       results.value_or(0));
@@ -190,7 +189,7 @@ std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo
   if (results && all != n)  // on all ranks alike
     throw Error{"samesum: " + method.name + ": the blocks of all ranks have room for " + std::to_string(all) +
                 " results; they need " + std::to_string(n)};
-  return agreed_call<ElementsCall>(ranks, arguments, method, input, n, results, sizes, chunk_bytes, options);
+  return agreed_work<ElementsWork>(ranks, call, has_data, results, sizes, chunk_bytes);
 }
 
 }  // namespace samesum::nccl

@@ -49,16 +49,18 @@ void Workspace::run(gpu::Launch launch, cudaStream_t stream) const {
   gpu::check(gpu::enqueue(launch), launch.call.method->name);
 }
 
-std::string validation_error(const Method& m, const FormatInfo& input, std::size_t size, const Layout& layout,
-                             const Options& options) {
+std::string validation_error(const Call& call, const Layout& layout) {
+  const Method& m = *call.method;
+  const std::size_t size = call.x.size;
   if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
   if (m.takes_keys) return "the method takes keys; use one that reduces vectors";
   if (m.has_result_per_element) return "the method returns a number per element; use one that reduces";
   if (m.promise < Promise::everywhere)
     return "its bits differ from run to run; use a method that promises everywhere";
-  if (!is_listed(&input)) return "input is an unknown format; use one of samesum::formats";
+  if (!is_listed(call.x.format)) return "input is an unknown format; use one of samesum::formats";
   if (size >> 39 != 0)
     return "there are " + std::to_string(size) + " elements; fewer than 2^39 are supported";
+  const FormatInfo& input = *call.x.format;
   const Values x{input, no_input, layout.results() * layout.n};
   return samesum::validation_error(
       {.method = &m,
@@ -66,115 +68,114 @@ std::string validation_error(const Method& m, const FormatInfo& input, std::size
        .y = m.inputs == 2 ? x : Values{},
        .layout = layout,
        .out = {m.result_format(input), no_output, layout.results() * static_cast<std::size_t>(m.results)},
-       .options = options},
+       .options = call.options},
       false);
 }
 
-void Plan::Call::check_arguments(const Arguments& arguments) const {
-  const auto& [x, y, out] = arguments;
-  const Method& m = method_;
+void Plan::Work::check_data(const Call& call) const {
+  const auto& [m, x, y, keys, whole, out, options] = call;
   ranks_.check_device();
   for (const auto& [name, all] : {std::pair{"x", &x}, std::pair{"y", &y}}) {
     if (all == &y && !y.is_given()) continue;
-    if (const std::string wrong = samesum::validation_error(name, *all); !wrong.empty()) refuse(m, wrong);
-    if (all->format->index != input_.index || all->size != size_)
-      refuse(m, std::string{name} + " has " + std::to_string(all->size) + " elements of " +
-                    std::string{all->format->name} + "; the plan is for " + std::to_string(size_) + " of " +
-                    std::string{input_.name});
+    if (const std::string wrong = samesum::validation_error(name, *all); !wrong.empty()) refuse(*m, wrong);
+    if (all->format->index != input().index || all->size != call_.x.size)
+      refuse(*m, std::string{name} + " has " + std::to_string(all->size) + " elements of " +
+                     std::string{all->format->name} + "; the plan is for " + std::to_string(call_.x.size) +
+                     " of " + std::string{input().name});
   }
   const Layout layout = layout_of_results();
   // Of the inputs only the number, the format and the place matter here.
-  Values whole_x{input_, x.data, layout.results() * layout.n}, whole_y = y;
+  Values whole_x{input(), x.data, layout.results() * layout.n}, whole_y = y;
   if (y.is_given()) whole_y.size = whole_x.size;
   const bool in_place = may_work_in_place() && out.data == x.data && out.format != nullptr &&
-                        is_listed(out.format) && out.format->index == input_.index && m.results == 1;
+                        is_listed(out.format) && out.format->index == input().index && m->results == 1;
   if (in_place || whole_x.data == nullptr) whole_x.data = no_input;
   if (y.is_given() && y.data == nullptr) whole_y.data = no_input;
   std::string wrong = samesum::validation_error(
-      {.method = &m, .x = whole_x, .y = whole_y, .layout = layout, .out = out}, false);
+      {.method = m, .x = whole_x, .y = whole_y, .layout = layout, .out = out}, false);
   if (wrong.empty() && !in_place) wrong = overlap_error(x, y, out);
-  if (!wrong.empty()) refuse(m, wrong);
+  if (!wrong.empty()) refuse(*m, wrong);
 }
 
-void Plan::Call::enqueue(const Arguments& arguments, cudaStream_t stream) const {
+void Plan::Work::enqueue(const Call& call, cudaStream_t stream) const {
   const FloatingPointEnvironment environment;
-  check_arguments(arguments);
-  const auto& [x, y, out] = arguments;
-  enqueue(static_cast<const std::byte*>(x.data), static_cast<const std::byte*>(y.data),
-          static_cast<std::byte*>(out.data), stream);
-}
-
-Plan::Plan(std::unique_ptr<Call> call) : call_{std::move(call)} {}
-Plan::Plan(Plan&&) noexcept = default;
-Plan& Plan::operator=(Plan&&) noexcept = default;
-Plan::~Plan() = default;
-
-Plan Plan::reduce(const Method& method, const FormatInfo& input, std::size_t size, ncclComm_t comm,
-                  Options options) {
-  const FloatingPointEnvironment environment;
-  return Plan{plan_vector(method, input, size, comm, options)};
-}
-Plan Plan::all_reduce(const Method& method, const FormatInfo& input, std::size_t n, ncclComm_t comm,
-                      Options options, std::size_t chunk_bytes) {
-  const FloatingPointEnvironment environment;
-  return Plan{plan_elements(method, input, n, std::nullopt, comm, options, chunk_bytes)};
-}
-Plan Plan::reduce_scatter(const Method& method, const FormatInfo& input, std::size_t n, std::size_t results,
-                          ncclComm_t comm, Options options, std::size_t chunk_bytes) {
-  const FloatingPointEnvironment environment;
-  return Plan{plan_elements(method, input, n, results, comm, options, chunk_bytes)};
-}
-
-void Plan::enqueue(Values x, Values y, Results out, cudaStream_t stream) {
-  call_->enqueue({x, y, out}, stream);
+  check_data(call);
+  enqueue(static_cast<const std::byte*>(call.x.data), static_cast<const std::byte*>(call.y.data),
+          static_cast<std::byte*>(call.out.data), stream);
 }
 
 namespace {
 
-/// The format of the elements; that of the method if x has an unknown one, which the call then refuses.
-const FormatInfo& format_of(const Method& method, const Values& x) {
-  return is_listed(x.format) ? *x.format : *method.format;
+/// Plans a call by its layout.
+std::unique_ptr<Plan::Work> plan(const Call& call, ncclComm_t comm, std::size_t chunk_bytes, bool has_data) {
+  const FloatingPointEnvironment environment;
+  const Layout& l = call.layout;
+  const bool by_elements = l.outer == 1 && l.n == 1 && l.inner == call.x.size && !is_vector(l);
+  return by_elements ? plan_elements(call, std::nullopt, comm, chunk_bytes, has_data)
+                     : plan_vector(call, comm, has_data);
 }
 
-void run(const Plan::Call& call, const Arguments& arguments, cudaStream_t stream) {
-  call.enqueue(arguments, stream);
+void run(const Plan::Work& work, const Call& call, cudaStream_t stream) {
+  work.enqueue(call, stream);
   gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
-void reduce(const Method& method, const Arguments& arguments, ncclComm_t comm, cudaStream_t stream,
-            const Options& options) {
+/// Element by element; `results` as for plan_elements.
+void run_elements(const Method& method, const Values& x, const Values& y, const Results& out,
+                  std::optional<std::size_t> results, ncclComm_t comm, cudaStream_t stream,
+                  const Options& options) {
   const FloatingPointEnvironment environment;
-  const Values& x = arguments.x;
-  run(*plan_vector(method, format_of(method, x), x.size, comm, options, &arguments), arguments, stream);
-}
-
-/// `results` as for plan_elements.
-void reduce_elements(const Method& method, const Arguments& arguments, std::optional<std::size_t> results,
-                     ncclComm_t comm, cudaStream_t stream, const Options& options) {
-  const FloatingPointEnvironment environment;
-  const Values& x = arguments.x;
-  run(*plan_elements(method, format_of(method, x), x.size, results, comm, options, default_chunk_bytes,
-                     &arguments),
-      arguments, stream);
-}
-
-std::size_t results_in(const Method& method, const Results& out) {
-  return out.size / static_cast<std::size_t>(method.results);
+  const Call call{.method = &method,
+                  .x = x,
+                  .y = y,
+                  .layout = Layout::axis(1, 1, x.size),
+                  .out = out,
+                  .options = options};
+  run(*plan_elements(call, results, comm, default_chunk_bytes, true), call, stream);
 }
 
 }  // namespace
 
-void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
-            Options options) {
-  reduce(method, Arguments{x, y, out}, comm, stream, options);
+Plan::Plan(std::unique_ptr<Work> work) : work_{std::move(work)} {}
+Plan::Plan(const Call& call, ncclComm_t comm, std::size_t chunk_bytes)
+    : Plan{plan(call, comm, chunk_bytes, call.out.data != nullptr)} {}
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+Plan Plan::all_reduce(const Method& method, const FormatInfo& input, std::size_t n, ncclComm_t comm,
+                      Options options, std::size_t chunk_bytes) {
+  const FloatingPointEnvironment environment;
+  const Call call = planned(method, input, n, Layout::axis(1, 1, n), options);
+  return Plan{plan_elements(call, std::nullopt, comm, chunk_bytes, false)};
 }
+Plan Plan::reduce_scatter(const Method& method, const FormatInfo& input, std::size_t n, std::size_t results,
+                          ncclComm_t comm, Options options, std::size_t chunk_bytes) {
+  const FloatingPointEnvironment environment;
+  const Call call = planned(method, input, n, Layout::axis(1, 1, n), options);
+  return Plan{plan_elements(call, results, comm, chunk_bytes, false)};
+}
+
+void Plan::enqueue(cudaStream_t stream) { work_->enqueue(work_->call(), stream); }
+void Plan::enqueue(Values x, Values y, Results out, cudaStream_t stream) {
+  Call call = work_->call();
+  call.x = x;
+  call.y = y;
+  call.out = out;
+  work_->enqueue(call, stream);
+}
+
+void run(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+  run(*plan(call, comm, default_chunk_bytes, true), call, stream);
+}
+
 void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
                 Options options) {
-  reduce_elements(method, {x, y, out}, std::nullopt, comm, stream, options);
+  run_elements(method, x, y, out, std::nullopt, comm, stream, options);
 }
 void reduce_scatter(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
                     cudaStream_t stream, Options options) {
-  reduce_elements(method, {x, y, out}, results_in(method, out), comm, stream, options);
+  run_elements(method, x, y, out, out.size / static_cast<std::size_t>(method.results), comm, stream, options);
 }
 
 }  // namespace samesum::nccl

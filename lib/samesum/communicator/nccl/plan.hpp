@@ -70,79 +70,65 @@ class Messages {
 inline const void* const no_input = reinterpret_cast<const void*>(std::uintptr_t{16});
 inline void* const no_output = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
 
-/// The arguments of a call.
-struct Arguments {
-  const Values &x, &y;
-  const Results& out;
-};
-
-/// The call of a plan.
-class Plan::Call {
+/// A plan: its call, without the data, and the memory that the call needs.
+class Plan::Work {
  public:
-  Call(const Ranks& ranks, const Method& method, const FormatInfo& input, std::size_t size,
-       const Options& options)
-      : ranks_{ranks}, method_{method}, input_{input}, size_{size}, options_{options} {}
-  virtual ~Call() = default;
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  Work(const Ranks& ranks, const Call& call) : ranks_{ranks}, call_{call} {}
+  virtual ~Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
 
   /// Allocates memory for the call. What it has allocated before it throws is freed with this object.
   virtual void allocate() = 0;
-  /// Throws std::invalid_argument if an argument is invalid.
-  void check_arguments(const Arguments& arguments) const;
-  /// Checks the arguments, and enqueues the call.
-  void enqueue(const Arguments& arguments, cudaStream_t stream) const;
+  const Call& call() const { return call_; }
+  /// Throws std::invalid_argument if the data of a call do not fit the plan.
+  void check_data(const Call& call) const;
+  /// Checks the data of a call, and enqueues it.
+  void enqueue(const Call& call, cudaStream_t stream) const;
 
  protected:
   const Ranks& ranks() const { return ranks_; }
-  const Method& method() const { return method_; }
-  std::size_t element_bytes() const { return input_.bytes; }
-  const FormatInfo& input() const { return input_; }
-  const Options& options() const { return options_; }
-  std::size_t inputs() const { return static_cast<std::size_t>(method_.inputs); }
+  const Method& method() const { return *call_.method; }
+  std::size_t element_bytes() const { return input().bytes; }
+  const FormatInfo& input() const { return *call_.x.format; }
+  const Options& options() const { return call_.options; }
+  std::size_t inputs() const { return static_cast<std::size_t>(method().inputs); }
 
   /// A layout with as many results as `out` must have.
-  virtual Layout layout_of_results() const = 0;
+  virtual Layout layout_of_results() const { return call_.layout; }
   /// Whether `out` may be x itself.
   virtual bool may_work_in_place() const { return false; }
   virtual void enqueue(const std::byte* x, const std::byte* y, std::byte* out, cudaStream_t stream) const = 0;
 
  private:
   Ranks ranks_;
-  const Method& method_;
-  const FormatInfo& input_;
-  std::size_t size_;
-  Options options_;
+  Call call_;
 };
 
-/// Returns a message that names the invalid argument of a plan; empty if all are valid.
-std::string validation_error(const Method& method, const FormatInfo& input, std::size_t size,
-                             const Layout& layout, const Options& options);
+/// Returns a message that names the invalid argument of a plan; empty if all are valid. `layout` has the
+/// results that this rank writes.
+std::string validation_error(const Call& call, const Layout& layout);
 
-/// Makes a call, allocates its memory, and checks its arguments if there are some, all of which may fail on
-/// one rank: then all ranks throw Error. Frees memory only after the agreement, since cudaFree waits for the
-/// device, and other ranks of this process may already wait for this one.
-template <class AnyCall, class... Parameters>
-std::unique_ptr<Plan::Call> agreed_call(const Ranks& ranks, const Arguments* arguments,
+/// Makes the work of a plan, allocates its memory, and checks the data of its call if they are known, all of
+/// which may fail on one rank: then all ranks throw Error. Frees memory only after the agreement, since
+/// cudaFree waits for the device, and other ranks of this process may already wait for this one.
+template <class AnyWork, class... Parameters>
+std::unique_ptr<Plan::Work> agreed_work(const Ranks& ranks, const Call& call, bool has_data,
                                         const Parameters&... parameters) {
-  std::unique_ptr<Plan::Call> call;
+  std::unique_ptr<Plan::Work> work;
   ranks.agree(report_of([&] {
-    call = std::make_unique<AnyCall>(ranks, parameters...);
-    call->allocate();
-    if (arguments) call->check_arguments(*arguments);
+    work = std::make_unique<AnyWork>(ranks, call, parameters...);
+    work->allocate();
+    if (has_data) work->check_data(call);
     return std::string_view{"the allocation of memory"};
   }));
-  return call;
+  return work;
 }
 
-/// Plans a call on all ranks. Checks its arguments, too, if they are known.
-std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& input, std::size_t size,
-                                        ncclComm_t comm, const Options& options,
-                                        const Arguments* arguments = nullptr);
+/// Plans a call on one vector over all ranks. Checks its data, too, if they are known.
+std::unique_ptr<Plan::Work> plan_vector(const Call& call, ncclComm_t comm, bool has_data);
 /// Element by element. `results`: of the block of this rank; all of them if it is empty.
-std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo& input, std::size_t n,
-                                          std::optional<std::size_t> results, ncclComm_t comm,
-                                          const Options& options, std::size_t chunk_bytes,
-                                          const Arguments* arguments = nullptr);
+std::unique_ptr<Plan::Work> plan_elements(const Call& call, std::optional<std::size_t> results,
+                                          ncclComm_t comm, std::size_t chunk_bytes, bool has_data);
 
 }  // namespace samesum::nccl

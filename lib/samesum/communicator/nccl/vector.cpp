@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "samesum/backend/cuda/merge_states.hpp"
 #include "samesum/catalogue/state_call.hpp"
-#include "samesum/communicator/nccl/merge.hpp"
 #include "samesum/communicator/nccl/plan.hpp"
 #include "samesum/communicator/nccl/schedule.hpp"
 
 namespace samesum::nccl {
 namespace {
 
-const PartialForm& form_of(const Method& m) { return *Code::of(find_on("reference", m)).partial_form; }
+static_assert(most_tiles <= gpu::most_subtrees);
 
 /// A copy in device memory. Waits for it.
 template <class T> gpu::Memory uploaded(const std::vector<T>& from) {
@@ -22,17 +22,14 @@ template <class T> gpu::Memory uploaded(const std::vector<T>& from) {
   return copy;
 }
 
-class VectorCall : public Plan::Call {
+class VectorWork : public Plan::Work {
  public:
-  VectorCall(const Ranks& ranks, const Method& method, const FormatInfo& input,
-             std::span<const std::uint64_t> sizes, const Options& options)
-      : Plan::Call{ranks, method, input, sizes[ranks.me()], options},
-        form_{form_of(method)},
+  VectorWork(const Ranks& ranks, const Call& call, std::span<const std::uint64_t> sizes)
+      : Plan::Work{ranks, call},
+        form_{*Code::of(method()).partial_form},
         schedule_{schedule_of(sizes, form_.leaf)},
         mine_{schedule_.subtrees[ranks.me()]},
         begin_{schedule_.begins[ranks.me()]},
-        size_{sizes[ranks.me()]},
-        merge_{merge_states_of(method)},
         side_{new_stream()} {
     const auto me = ranks.rank();
     split_count_ = static_cast<std::size_t>(std::ranges::count(schedule_.split, me, &SplitTile::owner));
@@ -60,8 +57,6 @@ class VectorCall : public Plan::Call {
   }
 
  private:
-  Layout layout_of_results() const override { return Layout::vector(size_); }
-
   void enqueue(const std::byte* x, const std::byte* y, std::byte* out, cudaStream_t stream) const override {
     const bool forks = sends_ || side_workspace_;
     if (forks) fork_.order(stream, side_.get());
@@ -86,11 +81,17 @@ class VectorCall : public Plan::Call {
       check(ncclAllGather(state_at(ranks().me(), 0), states_.get(),
                           schedule_.states_per_rank * form_.state_bytes, ncclChar, ranks().comm(), stream),
             "ncclAllGather");
-    gpu::check(
-        merge_({states_.get(), static_cast<const std::int32_t*>(place_.get()),
-                static_cast<const std::uint64_t*>(begins_.get()), static_cast<int>(schedule_.place.size()),
-                schedule_.n, options().ddof, options().grid.value_or(0), out, stream}),
-        method().name);
+    gpu::StatesMerge merge{states_.get(),
+                           static_cast<const std::int32_t*>(place_.get()),
+                           static_cast<const std::uint64_t*>(begins_.get()),
+                           static_cast<int>(schedule_.place.size()),
+                           schedule_.n,
+                           options().ddof,
+                           options().grid.value_or(0),
+                           out,
+                           stream};
+    Code::of(method()).merge_states(merge);
+    gpu::check(merge.error, method().name);
   }
 
   /// Sends the parts of this rank of split tiles, and assembles the tiles that it owns.
@@ -99,31 +100,34 @@ class VectorCall : public Plan::Call {
     const auto at = [&](std::size_t input, const Range& part) {
       return blocks[input] + (part.first - begin_) * element_bytes();
     };
-    const auto each = [&](auto visit) {  // the parts of a pair of ranks in the same order on both of them
-      std::size_t split_at = 0;
-      for (const SplitTile& tile : schedule_.split) {
-        for (const SplitTile::Part& part : tile.parts)
-          for (std::size_t input = 0; input < inputs(); ++input)
-            visit(tile, part, input, split_at + (part.elements.first - tile.elements.first));
-        if (tile.owner == ranks().rank()) split_at += tile.elements.count;
-      }
-    };
+    const auto for_each_part =
+        [&](auto visit) {  // the parts of a pair of ranks in the same order on both of them
+          std::size_t split_at = 0;
+          for (const SplitTile& tile : schedule_.split) {
+            for (const SplitTile::Part& part : tile.parts)
+              for (std::size_t input = 0; input < inputs(); ++input)
+                visit(tile, part, input, split_at + (part.elements.first - tile.elements.first));
+            if (tile.owner == ranks().rank()) split_at += tile.elements.count;
+          }
+        };
     const int me = ranks().rank();
-    each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
-      if (tile.owner == me && part.rank == me)
-        gpu::check(
-            cudaMemcpyAsync(split_at_of(input, place), at(input, part.elements),
-                            part.elements.count * element_bytes(), cudaMemcpyDeviceToDevice, side_.get()),
-            "cudaMemcpyAsync");
-    });
+    for_each_part(
+        [&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
+          if (tile.owner == me && part.rank == me)
+            gpu::check(
+                cudaMemcpyAsync(split_at_of(input, place), at(input, part.elements),
+                                part.elements.count * element_bytes(), cudaMemcpyDeviceToDevice, side_.get()),
+                "cudaMemcpyAsync");
+        });
     Messages messages{ranks().comm(), side_.get()};
-    each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
-      const std::size_t bytes = part.elements.count * element_bytes();
-      if (tile.owner == me && part.rank != me)
-        messages.receive(split_at_of(input, place), bytes, static_cast<std::size_t>(part.rank));
-      if (tile.owner != me && part.rank == me)
-        messages.send(at(input, part.elements), bytes, static_cast<std::size_t>(tile.owner));
-    });
+    for_each_part(
+        [&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
+          const std::size_t bytes = part.elements.count * element_bytes();
+          if (tile.owner == me && part.rank != me)
+            messages.receive(split_at_of(input, place), bytes, static_cast<std::size_t>(part.rank));
+          if (tile.owner != me && part.rank == me)
+            messages.send(at(input, part.elements), bytes, static_cast<std::size_t>(tile.owner));
+        });
     messages.enqueue();
   }
 
@@ -147,8 +151,7 @@ class VectorCall : public Plan::Call {
   const PartialForm& form_;
   Schedule schedule_;
   std::vector<Range> mine_;
-  std::uint64_t begin_, size_;
-  MergeStates merge_;
+  std::uint64_t begin_;
   gpu::Memory place_, begins_, states_;
   std::vector<gpu::Memory> split_;  ///< for each input the split tiles that this rank owns
   std::size_t split_count_ = 0;
@@ -161,26 +164,31 @@ class VectorCall : public Plan::Call {
 
 }  // namespace
 
-std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& input, std::size_t size,
-                                        ncclComm_t comm, const Options& options, const Arguments* arguments) {
+std::unique_ptr<Plan::Work> plan_vector(const Call& call, ncclComm_t comm, bool has_data) {
   const Ranks ranks{comm};
+  const Method& method = *call.method;
   const std::vector<std::uint64_t> sizes = ranks.agree(
       report_of([&] {
         ranks.check_device();
-        std::string wrong = validation_error(method, input, size, Layout::vector(size), options);
+        const bool is_whole = is_vector(call.layout) && call.layout.n == call.x.size;
+        std::string wrong = is_whole
+                                ? validation_error(call, call.layout)
+                                : "the layout is neither Layout::vector(x.size), for one vector over all "
+                                  "ranks, nor Layout::axis(1, 1, x.size), for one result per element";
         if (wrong.empty()) {
-          Partial{method, 0, options.grid};  // throws if the method has none, or needs a grid
-          if (merge_states_of(method) == nullptr)
+          Partial{method, 0, call.options.grid};  // throws if the method has none, or needs a grid
+          const Code& code = Code::of(method);
+          if (!code.merge_states)
             wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
-          else if (form_of(method).leaf == 0 && method.accumulator != Exact::name &&
+          else if (code.partial_form->leaf == 0 && method.accumulator != Exact::name &&
                    ranks.count() > most_tiles)
             wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
         }
         if (!wrong.empty()) refuse(method, wrong);
-        return description("reduce", method, input, options);
+        return description("reduce", method, *call.x.format, call.options);
       }),
-      size);
-  return agreed_call<VectorCall>(ranks, arguments, method, input, sizes, options);
+      call.x.size);
+  return agreed_work<VectorWork>(ranks, call, has_data, sizes);
 }
 
 }  // namespace samesum::nccl

@@ -1,19 +1,15 @@
-/// Kernels that merge the states of all ranks: one block for a tree of tiles, one warp for exact digits.
-#include <map>
-#include <string>
-
+/// Definitions of merge_states.hpp: one block merges a tree of subtrees, one warp adds exact digits.
 #include "samesum/backend/cuda/exact_finish.cuh"
 #include "samesum/backend/cuda/launch.hpp"
+#include "samesum/backend/cuda/merge_states.hpp"
 #include "samesum/catalogue/describe.hpp"
-#include "samesum/communicator/nccl/merge.hpp"
-#include "samesum/communicator/nccl/schedule.hpp"
 
-namespace samesum::nccl {
+namespace samesum::gpu {
 namespace {
 
-constexpr int places_per_thread = 8, threads = static_cast<int>(most_tiles) / places_per_thread;
+constexpr int places_per_thread = 8, threads = static_cast<int>(most_subtrees) / places_per_thread;
 
-/// A reducer whose states ranks exchange.
+/// A reducer whose states are merged.
 template <class Reducer> struct Merging : Reducer {};
 
 /// The states of both reducers, if one may replace the results of the other.
@@ -48,10 +44,10 @@ template <class F> __device__ void move_index(FirstExtremum<F>& state, std::uint
   state.offset = 0;
 }
 
-/// Merges the states of subtrees by stride doubling over all tiles. A tile without a state of its own is part
-/// of a subtree that begins before it: what the tree would merge with it is in that state.
+/// Merges the states by stride doubling. A place without a state is part of a subtree that begins before it:
+/// what the tree would merge with it is in that state.
 template <class Reducer>
-__global__ void __launch_bounds__(threads) merge_tiles(Reducer reducer, Merge merge) {
+__global__ void __launch_bounds__(threads) merge_subtrees(Reducer reducer, StatesMerge merge) {
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[threads * sizeof(State)];
   __shared__ bool has[threads];
@@ -75,7 +71,7 @@ __global__ void __launch_bounds__(threads) merge_tiles(Reducer reducer, Merge me
         if (present >> i & 1)
           reducer.merge(state[i], state[i + stride]);
         else
-          state[i] = state[i + stride];  // of a free order only: rank i has no elements
+          state[i] = state[i + stride];  // only if the order is free: range i has no elements
         present |= 1u << i;
       }
   if (present & 1) shared[t] = state[0];
@@ -92,12 +88,12 @@ __global__ void __launch_bounds__(threads) merge_tiles(Reducer reducer, Merge me
   if (t == 0) reducer.finish(has[0] ? shared[0] : State{}, merge.n, 0, merge.out);
 }
 
-/// Adds the digits of all ranks, each below 2^32 in magnitude. One warp.
-__global__ void merge_digits(gpu::ExactFinish end, Merge merge) {
-  __shared__ gpu::TermDigits digits[2];
+/// Adds the digits of all states, each below 2^32 in magnitude. One warp.
+__global__ void merge_digits(ExactFinish end, StatesMerge merge) {
+  __shared__ TermDigits digits[2];
   unsigned flags = 0;
   const auto* states = static_cast<const ExactDigits*>(merge.states);
-  for (int i = gpu::thread(); i < gpu::TermDigits::count; i += gpu::warp) {
+  for (int i = thread(); i < TermDigits::count; i += warp) {
     std::int64_t terms = 0, squares = 0;
     for (int k = 0; k < merge.count; ++k)
       if (const int place = merge.place[k]; place >= 0) {
@@ -108,27 +104,26 @@ __global__ void merge_digits(gpu::ExactFinish end, Merge merge) {
     digits[0].digit[i] = terms;
     digits[1].digit[i] = squares;
   }
-  flags = __reduce_or_sync(gpu::whole_warp, flags);
-  gpu::finish(end, digits, flags, merge.n, 0);
+  flags = __reduce_or_sync(whole_warp, flags);
+  finish(end, digits, flags, merge.n, 0);
 }
 
-template <class Operation, template <class> class A, class F> cudaError_t merge(const Merge& call) {
+template <class Operation, template <class> class A, class F> void merge(StatesMerge& call) {
   using Reducer = decltype(partial_reducer<Operation, A, F>({}));
   const Merging<Reducer> reducer{partial_reducer<Operation, A, F>({call.ddof, call.grid})};
-  return gpu::launch(merge_tiles<Merging<Reducer>>, 1, threads, call.stream, reducer, call);
+  call.error = launch(merge_subtrees<Merging<Reducer>>, 1, threads, call.stream, reducer, call);
 }
-template <class Operation, class F> cudaError_t merge_on_grid(const Merge& call) {
-  return gpu::launch(merge_tiles<GridMerging<F>>, 1, threads, call.stream,
-                     GridMerging<F>{exact_kind<Operation>.mean, call.grid}, call);
+template <class Operation, class F> void merge_on_grid(StatesMerge& call) {
+  const GridMerging<F> reducer{exact_kind<Operation>.mean, call.grid};
+  call.error = launch(merge_subtrees<GridMerging<F>>, 1, threads, call.stream, reducer, call);
 }
-template <class Operation, class F> cudaError_t merge_exactly(const Merge& call) {
-  return gpu::launch(
-      merge_digits, 1, gpu::warp, call.stream,
-      gpu::ExactFinish{exact_kind<Operation>, Formats::index_of<F>(), whole(call.ddof), call.out}, call);
+template <class Operation, class F> void merge_exactly(StatesMerge& call) {
+  const ExactFinish end{exact_kind<Operation>, Formats::index_of<F>(), whole(call.ddof), call.out};
+  call.error = launch(merge_digits, 1, warp, call.stream, end, call);
 }
 
-/// Whether the states of an order are those of leaves and tiles, or its own.
-template <class Operation, class Order> constexpr bool has_tiles() {
+/// Whether the states of an order are those of leaves and subtrees, or its own.
+template <class Operation, class Order> constexpr bool has_subtrees() {
   if constexpr (!Operation::has_order)
     return true;
   else
@@ -136,17 +131,17 @@ template <class Operation, class Order> constexpr bool has_tiles() {
            !is_scanned<Operation, Order>;
 }
 
-using Table = std::map<std::string, MergeStates, std::less<>>;
+}  // namespace
 
-Table make_table() {
-  Table table;
-  const auto add = [&](const Entry& e, MergeStates function) {
-    const Facts& f = e.facts;
-    table.emplace(full_name(f.operation, f.order, f.accumulator, f.format->name, f.backend), function);
+std::vector<Entry> state_merges() {
+  std::vector<Entry> all;
+  const auto add = [&](Entry e, void (*function)(StatesMerge&)) {
+    e.code.merge_states = function;
+    all.push_back(e);
   };
   Formats::for_each([&]<class F>() {
     for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
-      if constexpr (!is_scan<Operation> && has_tiles<Operation, Order>())
+      if constexpr (!is_scan<Operation> && has_subtrees<Operation, Order>())
         add(describe<Operation, Order, A, F>("cuda"), merge<Operation, A, F>);
     });
     for_each_order_free<Exactly>([&]<class Operation>() {
@@ -158,15 +153,7 @@ Table make_table() {
         add(describe_order_free<Operation, OnGrid, F>("cuda"), merge_on_grid<Operation, F>);
     });
   });
-  return table;
+  return all;
 }
 
-}  // namespace
-
-MergeStates merge_states_of(const Method& method) {
-  static const Table table = make_table();
-  const auto found = table.find(method.name);
-  return found == table.end() ? nullptr : found->second;
-}
-
-}  // namespace samesum::nccl
+}  // namespace samesum::gpu
