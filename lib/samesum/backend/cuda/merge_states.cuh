@@ -1,6 +1,7 @@
 /// Kernels that merge the states of leaves and tiles.
 #pragma once
 
+#include "samesum/backend/cuda/group.cuh"
 #include "samesum/backend/cuda/reduce_rows.cuh"
 
 namespace samesum::gpu {

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 
+#include "samesum/format/formats.hpp"
 #include "samesum/format/pack.hpp"
 
 namespace samesum::gpu {
@@ -15,6 +16,14 @@ namespace samesum::gpu {
 template <class F> struct PairOf;
 template <> struct PairOf<fp16> { using type = __half2; };
 template <> struct PairOf<bf16> { using type = __nv_bfloat162; };
+
+/// Calls visit.operator()<F>() for the format F with that format index.
+template <class Visit> __device__ __forceinline__ void visit_format(std::size_t index, const Visit& visit) {
+  std::size_t i = 0;
+  Formats::for_each([&]<class F>() {
+    if (i++ == index) visit.template operator()<F>();
+  });
+}
 
 /// Converts an element to fp32 or wider, exactly and in one instruction.
 __device__ inline float widen(fp16 x) { return __half2float(__ushort_as_half(x.bits)); }

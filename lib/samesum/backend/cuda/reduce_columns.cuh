@@ -2,7 +2,8 @@
 /// are coalesced.
 #pragma once
 
-#include "samesum/backend/cuda/warp_reduce.cuh"
+#include "samesum/backend/cuda/lanes.cuh"
+#include "samesum/backend/cuda/warp.cuh"
 #include "samesum/call/layout.hpp"
 #include "samesum/operation/reducer.hpp"
 

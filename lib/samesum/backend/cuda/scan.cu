@@ -3,6 +3,7 @@
 #include "samesum/backend/cuda/grid_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/scan.cuh"
 #include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {

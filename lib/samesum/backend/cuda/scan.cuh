@@ -3,30 +3,11 @@
 /// launch shape can change the bits.
 #pragma once
 
-#include <cuda/atomic>
-
-#include "samesum/backend/cuda/reader.cuh"
+#include "samesum/backend/cuda/scan_results.cuh"
+#include "samesum/backend/cuda/scan_rows.cuh"
 #include "samesum/backend/cuda/segments.cuh"
-#include "samesum/backend/cuda/warp.cuh"
-#include "samesum/operation/operations.hpp"
-#include "samesum/order/prefix.hpp"
 
 namespace samesum::gpu {
-
-/// Elements of a scan, in any format.
-struct ScanInput {
-  const void* x;
-  std::size_t format;  ///< its format index
-};
-
-/// Where a scan writes its results.
-struct ScanDestination {
-  void* out;
-  std::size_t row_stride;  ///< results between rows, if there is one for every element
-  bool every;              ///< whether there is a result for every element, or one for all
-  bool exclusive;          ///< whether the result of an element leaves it out
-  bool states;             ///< whether the only result is a state, for a Partial
-};
 
 /// Distribution of tiles over warps and blocks. Warps and tiles of a block are powers of two.
 struct ScanPlan {
@@ -100,383 +81,6 @@ __device__ inline ScanPlace place_of(const Layout& l, const ScanPlan& plan, int 
   if (p.exists) p.n = l.length(p.outer);
   return p;
 }
-
-// --- states that blocks publish ----------------------------------------------------------------------------
-
-/// A state that one block publishes and others wait for. Each word of 32 bits carries its own flag, in the
-/// upper half of 64 bits, so that neither side needs a fence. All bits are 0 before.
-template <class State> struct Published {
-  static constexpr int words = sizeof(State) / 4;
-  using Word = ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>;
-  using Words = std::array<std::uint64_t, words>;
-  std::uint64_t word[words];
-
-  __device__ void put(const State& state) {
-    const auto bits = std::bit_cast<std::array<std::uint32_t, words>>(state);
-    for (int i = 0; i < words; ++i)
-      Word{word[i]}.store(std::uint64_t{1} << 32 | bits[i], ::cuda::memory_order_relaxed);
-  }
-  /// What has been published so far.
-  __device__ Words seen() {
-    Words now;
-    for (int i = 0; i < words; ++i) now[i] = Word{word[i]}.load(::cuda::memory_order_relaxed);
-    return now;
-  }
-  /// Waits for the state; `now` is what has been seen of it.
-  __device__ State wait(Words now) {
-    const auto is_there = [&] {
-      bool all = true;
-      for (int i = 0; i < words; ++i) all = all && now[i] >> 32 != 0;
-      return all;
-    };
-    while (!is_there()) now = seen();
-    std::array<std::uint32_t, words> bits;
-    for (int i = 0; i < words; ++i) bits[i] = static_cast<std::uint32_t>(now[i]);
-    return std::bit_cast<State>(bits);
-  }
-};
-
-// --- merges within a warp ----------------------------------------------------------------------------------
-
-/// Whether a fresh state, merged from the left, changes no bit of another state, and merging it costs less
-/// than a branch.
-template <class State> inline constexpr bool fresh_is_neutral = false;
-template <class V> inline constexpr bool fresh_is_neutral<Plain<V>> = true;
-template <class F> inline constexpr bool fresh_is_neutral<Extremum<F>> = true;
-
-/// The state of thread `from` of each aligned group of `width` threads.
-template <class State> __device__ State shuffled(const State& state, int from, int width = warp) {
-  auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
-  for (unsigned& word : words) word = __shfl_sync(whole_warp, word, from, width);
-  return std::bit_cast<State>(words);
-}
-
-template <class Reducer>
-__device__ typename Reducer::State merged(const Reducer& reducer, typename Reducer::State left,
-                                          const typename Reducer::State& right) {
-  reducer.merge(left, right);
-  return left;
-}
-/// Merges `left` before `state` if it exists; otherwise, if fresh states are neutral, it must be fresh.
-template <class Reducer>
-__device__ void merge_before(const Reducer& reducer, bool exists, const typename Reducer::State& left,
-                             typename Reducer::State& state) {
-  if (fresh_is_neutral<typename Reducer::State> || exists) state = merged(reducer, left, state);
-}
-
-/// One step of a scan by stride doubling: the threads of each right half of 2^(d + 1) units merge the whole
-/// left half before their own units. After five steps thread k has the state of units 0 to k.
-template <class Reducer>
-__device__ void scan_step(const Reducer& reducer, int d, typename Reducer::State& state) {
-  const auto left = shuffled(state, (1 << d) - 1, 2 << d);
-  if (thread() >> d & 1) state = merged(reducer, left, state);
-}
-
-/// Merges the units of threads by stride doubling. Stores the aligned groups of 2^d units, d < log2, in
-/// group[d][first unit of the group], and returns the state of all 2^log2 units. The units of threads beyond
-/// repeat the first ones.
-template <int width, class Reducer>
-__device__ typename Reducer::State make_groups(const Reducer& reducer, typename Reducer::State unit, int log2,
-                                               typename Reducer::State (*group)[width]) {
-  using State = typename Reducer::State;
-#pragma unroll 5
-  for (int d = 0; d < log2; ++d) {
-    if (thread() < width) group[d][thread()] = unit;
-    const State other = shuffle_xor(unit, 1 << d);
-    const bool is_right = thread() >> d & 1;
-    State left = chosen(is_right, other, unit);
-    reducer.merge(left, chosen(is_right, unit, other));
-    unit = left;
-  }
-  return unit;
-}
-
-/// A state that may have no elements yet.
-template <class Reducer> struct ScanCarry {
-  typename Reducer::State state{};
-  bool any = false;
-
-  __device__ void append(const Reducer& reducer, const typename Reducer::State& next) {
-    state = any ? merged(reducer, state, next) : next;
-    any = true;
-  }
-  /// Appends the groups of the first `units` units, the largest first.
-  template <int width, int log2>
-  __device__ void append_groups(const Reducer& reducer, unsigned units,
-                                const typename Reducer::State (*group)[width]) {
-    typename Reducer::State of_bit[log2];  // loaded before they are merged one after another
-#pragma unroll
-    for (int d = 0; d < log2; ++d) of_bit[d] = group[d][(units >> (d + 1) << (d + 1)) % width];
-#pragma unroll
-    for (int d = log2 - 1; d >= 0; --d)
-      if (units >> d & 1) append(reducer, of_bit[d]);
-  }
-};
-
-// --- the rows of a warp ------------------------------------------------------------------------------------
-
-/// Elements of rows of a tile, in the registers of a warp: a thread holds one run of each row.
-template <class F, int rows> class LoadedRows {
- protected:
-  static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
-  static_assert(run == 4 && row == warp * run);
-
- public:
-  static constexpr int elements = rows * row;
-
-  /// Loads up to `count` elements, `stride` apart.
-  template <class T> __device__ void load(const T* x, std::size_t stride, int count) {
-    using Raw = typename Reader<F, T>::Raw;
-    if (stride == 1 && count >= elements && reinterpret_cast<std::uintptr_t>(x) % alignof(Raw) == 0) {
-      const Raw* from = reinterpret_cast<const Raw*>(x) + thread();
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const Raw raw = from[r * warp];
-        for (int j = 0; j < run; ++j) element_[r][j] = raw.rounded(j);
-      }
-      return;
-    }
-    x += static_cast<std::size_t>(thread() * run) * stride;
-    count -= thread() * run;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (r * row >= count) break;
-#pragma unroll
-      for (int j = 0; j < run; ++j)
-        if (r * row + j < count)
-          element_[r][j] = gpu::load<Scalar<F>>(x + static_cast<std::size_t>(j) * stride);
-      x += row * stride;
-    }
-  }
-
- protected:
-  Scalar<F> element_[rows][run];
-};
-
-/// Rows of a tile that are merged in the order of the tree.
-template <class Reducer, int rows> class WarpRows : public LoadedRows<typename Reducer::Format, rows> {
-  using F = typename Reducer::Format;
-  using State = typename Reducer::State;
-  using LoadedRows<F, rows>::run;
-  using LoadedRows<F, rows>::row;
-  using LoadedRows<F, rows>::element_;  ///< or, if keeps_states, the bits of the states after these elements
-  /// Rows between two checks whether more rows exist.
-  static constexpr int chunk = rows <= 4 ? 2 : rows <= 16 ? rows : 16;
-  /// Whether the states of the elements of a run take the places of the elements.
-  static constexpr bool keeps_states = sizeof(State) == sizeof(Scalar<F>);
-
- public:
-  /// Scans the runs of each row. Writes the state of each row to `of_row`.
-  __device__ void scan(const Reducer& reducer, int count, State* of_row) {
-#pragma unroll
-    for (int first = 0; first < rows; first += chunk) {
-      if (first * row >= count) break;
-#pragma unroll
-      for (int r = first; r < first + chunk; ++r) {
-        State state = reducer.start(item(reducer, r, 0));
-        if (keeps_states) keep(r, 0, state);
-#pragma unroll
-        for (int j = 1; j < run; ++j) {
-          reducer.add(state, item(reducer, r, j), static_cast<std::size_t>(j));
-          if (keeps_states) keep(r, j, state);
-        }
-        runs_[r] = state;
-      }
-#pragma unroll
-      for (int d = 0; d < 5; ++d)
-#pragma unroll
-        for (int r = first; r < first + chunk; ++r) scan_step(reducer, d, runs_[r]);
-      if (thread() == warp - 1)
-#pragma unroll
-        for (int r = first; r < first + chunk; ++r) of_row[r] = runs_[r];
-    }
-  }
-
-  /// Calls visit(r, j, state) with the state of all elements of the result up to element j of the thread's
-  /// run in row r, and finish(r) after each row, for the rows from `from` on. `of_rows` are the states of the
-  /// first rows of the tile, `first_row` is the warp's first one. `end` is the state up to the end of the
-  /// tile.
-  template <class Visit, class Finish>
-  __device__ void visit(const Reducer& reducer, int from, int count, int first_row, const State* of_rows,
-                        const ScanCarry<Reducer>& carry, const State& end, Visit visit, Finish finish) const {
-    State before{};
-    if (first_row > 0) before = of_rows[first_row - 1];
-#pragma unroll
-    for (int first = 0; first < rows; first += chunk) {
-      if (first * row >= count) break;
-#pragma unroll
-      for (int r = first; r < first + chunk; ++r) {
-        const State whole = of_rows[first_row + r];
-        if (r >= from) {
-          State left = shuffled(runs_[r], (thread() + warp - 1) % warp), state{};
-          if (fresh_is_neutral<State>) left = chosen(thread() == 0, State{}, left);
-#pragma unroll
-          for (int j = 0; j < run; ++j) {
-            State prefix;
-            if (j == run - 1) {
-              prefix = runs_[r];
-            } else {
-              if (keeps_states)
-                state = kept(r, j);
-              else if (j == 0)
-                state = reducer.start(item(reducer, r, 0));
-              else
-                reducer.add(state, item(reducer, r, j), static_cast<std::size_t>(j));
-              prefix = state;
-              merge_before(reducer, thread() > 0, left, prefix);
-            }
-            merge_before(reducer, first_row + r > 0, before, prefix);
-            if (j == run - 1) prefix = chosen(thread() == warp - 1, whole, prefix);
-            merge_before(reducer, carry.any, carry.state, prefix);
-            if (r == rows - 1 && j == run - 1 && first_row + rows == PrefixTree::rows_of_tile)
-              prefix = chosen(thread() == warp - 1, end, prefix);
-            visit(r, j, prefix);
-          }
-          finish(r);
-        }
-        before = whole;
-      }
-    }
-  }
-
- private:
-  __device__ auto item(const Reducer& reducer, int r, int j) const {
-    return reducer.item(InputElement<F>{element_[r][j], Scalar<F>::zero(), 0, static_cast<std::uint32_t>(j)});
-  }
-  __device__ void keep(int r, int j, const State& state) {
-    if constexpr (keeps_states) element_[r][j] = std::bit_cast<Scalar<F>>(state);
-  }
-  __device__ State kept(int r, int j) const {
-    if constexpr (keeps_states)
-      return std::bit_cast<State>(element_[r][j]);
-    else
-      return State{};
-  }
-
-  State runs_[rows];  ///< of the row's runs up to that of the thread
-};
-
-/// Whether a reducer reads elements of every format.
-template <class Reducer> inline constexpr bool reads_all = false;
-template <template <class> class A, class F> inline constexpr bool reads_all<ElementSum<A, F>> = true;
-/// Whether a reducer reads elements of format T.
-template <class Reducer, class T>
-inline constexpr bool reads = reads_all<Reducer> || can_read<T, typename Reducer::Format>;
-
-/// Calls visit(x) with the elements in their own format.
-template <class Reducer, class Visit> __device__ void with_elements(const ScanInput& in, Visit visit) {
-  std::size_t index = 0;
-  Formats::for_each([&]<class T>() {
-    if constexpr (reads<Reducer, T>)
-      if (index == in.format) visit(static_cast<const T*>(in.x));
-    ++index;
-  });
-}
-
-template <class Reducer>
-__device__ void write_state(const Reducer&, const typename Reducer::State& state, void* out) {
-  *static_cast<typename Reducer::State*>(out) = state;
-}
-/// The state of a sum in the form of PartialForm.
-template <template <class> class A, class F>
-__device__ void write_state(const ElementSum<A, F>&, const A<Scalar<F>>& state, void* out) {
-  *static_cast<TermSum<A, Scalar<F>>*>(out) = {state};
-}
-
-/// Writes the only result of a reduction.
-template <class Reducer>
-__device__ void write_result(const Reducer& reducer, const typename Reducer::State& state, std::size_t n,
-                             std::size_t at, const ScanDestination& out) {
-  if (out.states)
-    write_state(reducer, state, out.out);
-  else
-    reducer.finish(state, n, at, out.out);
-}
-
-// --- the rows of a warp become results ---------------------------------------------------------------------
-
-/// The format of the results: that of the elements, unless the reducer names another one.
-template <class Reducer> struct ResultOf { using type = typename Reducer::Format; };
-template <class Reducer>
-requires requires { typename Reducer::Result; }
-struct ResultOf<Reducer> {
-  using type = typename Reducer::Result;
-};
-
-/// Results of a run.
-template <class F> struct ScanResults {
-  static constexpr std::size_t alignment = 4 * sizeof(F) <= 16 ? 4 * sizeof(F) : 16;
-  static constexpr int words = 4 * sizeof(F) / 4;
-  struct alignas(alignment) Run {
-    F result[4];
-  };
-  Run run;
-
-  /// Stores all four, past the caches: they are not read again soon.
-  __device__ void store(Run* to) const {
-    const auto word = std::bit_cast<std::array<std::uint32_t, words>>(run);
-    if constexpr (words == 2)
-      __stcs(reinterpret_cast<uint2*>(to), make_uint2(word[0], word[1]));
-    else
-#pragma unroll
-      for (int i = 0; i < words; i += 4)
-        __stcs(reinterpret_cast<uint4*>(to) + i / 4,
-               make_uint4(word[i], word[i + 1], word[i + 2], word[i + 3]));
-  }
-  /// Moves the results by one place: the first place receives the last result of the thread before, thread 0
-  /// that of the last thread in the call before, `last`, which is updated.
-  __device__ void move(F& last) {
-    const F own = run.result[3];
-    const F given = thread() == warp - 1 ? last : own;
-    last = own;
-    for (int j = 3; j > 0; --j) run.result[j] = run.result[j - 1];
-    if constexpr (sizeof(F) == 8)
-      run.result[0] = from_bits<F>(__shfl_sync(whole_warp, to_bits(given), (thread() + warp - 1) % warp));
-    else
-      run.result[0] = from_bits<F>(static_cast<BitsOf<F>>(
-          __shfl_sync(whole_warp, std::uint32_t{to_bits(given)}, (thread() + warp - 1) % warp)));
-  }
-};
-
-/// Writes the results of a warp, row by row.
-template <class F> class RowWriter {
-  static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
-  using Run = typename ScanResults<F>::Run;
-
- public:
-  /// @param to       the first result of the warp; they are `stride` apart
-  /// @param count    number of results
-  /// @param shifted  whether each result takes the place of the next one; then `first` takes the first place
-  __device__ RowWriter(F* to, std::size_t stride, int count, bool shifted, F first)
-      : to_{to + static_cast<std::size_t>(thread() * run) * stride},
-        stride_{stride},
-        count_{count},
-        is_shifted_{shifted},
-        is_aligned_{stride == 1 && reinterpret_cast<std::uintptr_t>(to) % ScanResults<F>::alignment == 0},
-        last_{first} {}
-
-  __device__ F* row_of_results() { return results_.run.result; }
-  __device__ void set(int j, F result) { results_.run.result[j] = result; }
-  __device__ void write(int r) {
-    if (is_shifted_) results_.move(last_);
-    if (is_aligned_ && (r + 1) * row <= count_) {
-      results_.store(reinterpret_cast<Run*>(to_ + r * row));
-      return;
-    }
-#pragma unroll
-    for (int j = 0; j < run; ++j)
-      if (r * row + thread() * run + j < count_)
-        to_[static_cast<std::size_t>(r * row + j) * stride_] = results_.run.result[j];
-  }
-
- private:
-  F* to_;
-  std::size_t stride_;
-  int count_;
-  bool is_shifted_, is_aligned_;
-  F last_;
-  ScanResults<F> results_;
-};
 
 /// Memory of a block that scans.
 template <class State> struct ScanShared {
@@ -555,6 +159,65 @@ template <class Reducer> __device__ void merge_rows(const Reducer& reducer, type
   __syncwarp();  // all states are written
 }
 
+/// The published units of a result, as block `p` of the result sees them. Unit u of level 0 is the state of
+/// block u; that of level d + 1 merges 32 units of level d.
+template <class State> struct PublishedUnits {
+  const ScanPlace& p;
+  const ScanPlan& plan;
+  Published<State>* published;
+
+  /// Index of a block's unit among the 32 units of the next level.
+  __device__ static unsigned digit(std::size_t block, int level) {
+    return static_cast<unsigned>(block >> (5 * level)) % warp;
+  }
+  __device__ bool has_level(int level) const {
+    return level == 0 || (level < ScanPlan::levels && p.blocks >> (5 * level) != 0);
+  }
+  __device__ Published<State>* at(int level, std::size_t unit) const {
+    return published + plan.level[level] + (p.first_block >> (5 * level)) + unit;
+  }
+  /// The unit that a thread reads, and whether it precedes the block.
+  __device__ Published<State>* of_thread(int level) const {
+    return at(level, (p.block >> (5 * level) & ~std::size_t{warp - 1}) + static_cast<std::size_t>(thread()));
+  }
+  __device__ bool is_needed(int level) const {
+    return has_level(level) && static_cast<unsigned>(thread()) < digit(p.block, level);
+  }
+};
+
+/// Merges the units before a block at each level, and publishes each unit that the block completes. `unit` is
+/// the state of the block, `is_complete` whether the block publishes it.
+template <class Reducer, class State>
+__device__ __forceinline__ void merge_levels(const Reducer& reducer, const PublishedUnits<State>& units,
+                                             State unit, bool is_complete, ScanShared<State>& s) {
+  using Words = typename Published<State>::Words;
+  // Small states of three levels are polled at once, before the first one is waited for.
+  constexpr int ahead = Published<State>::words == 1 ? 3 : 1;
+  Words early[ahead];
+#pragma unroll
+  for (int level = 0; level < ahead; ++level) {
+    early[level] = Words{};
+    if (units.is_needed(level)) early[level] = units.of_thread(level)->seen();
+  }
+  const ScanPlace& p = units.p;
+#pragma unroll 1
+  for (int level = 0; units.has_level(level); ++level) {  // `is_complete`: the block completes its unit
+    State mine = unit;
+    if (units.is_needed(level)) {
+      Words seen{};
+#pragma unroll
+      for (int i = 0; i < ahead; ++i)
+        if (i == level) seen = early[i];
+      mine = units.of_thread(level)->wait(seen);
+    }
+    __syncwarp();
+    unit = make_groups(reducer, mine, 5, s.groups[level]);
+    is_complete = is_complete && units.digit(p.block, level) == warp - 1;
+    if (is_complete && thread() == 0) units.at(level + 1, p.block >> (5 * (level + 1)))->put(unit);
+  }
+  __syncwarp();  // all groups are written
+}
+
 /// Finds the states before each tile of a block, from the states of its tiles and those that the blocks
 /// before publish. One warp calls it. If `only_last`, only the last block of a result needs them; the others
 /// publish.
@@ -563,72 +226,28 @@ template <class Reducer> __device__ void merge_rows(const Reducer& reducer, type
 /// the last one of each 32 such groups, that of these; and so on. Blocks wait only for blocks of lower
 /// index. So freedom from deadlock rests on the assumption of exact sums (add_to_grid_digits): a GPU starts
 /// the blocks of a grid in the order of their indices.
-template <class Reducer>
+template <class Reducer, class State = typename Reducer::State>
 __device__ void look_back(const Reducer& reducer, const ScanPlace& p, const ScanPlan& plan,
-                          Published<typename Reducer::State>* published, bool only_last,
-                          ScanShared<typename Reducer::State>& s) {
-  using State = typename Reducer::State;
-  using Shared = ScanShared<State>;
-  using Words = typename Published<State>::Words;
+                          Published<State>* published, bool only_last, ScanShared<State>& s) {
+  const PublishedUnits<State> units{p, plan, published};
   const int tiles = 1 << plan.log2_tiles;
-  State unit = make_groups(reducer, s.rows[thread() & (tiles - 1)][warp - 1], plan.log2_tiles, s.tile_groups);
+  const State unit =
+      make_groups(reducer, s.rows[thread() & (tiles - 1)][warp - 1], plan.log2_tiles, s.tile_groups);
   const bool is_last = p.block + 1 == p.blocks;
-  const auto digit = [](std::size_t block, int level) {
-    return static_cast<unsigned>(block >> (5 * level)) % warp;
-  };
-  const auto has_level = [&](int level) {
-    return level == 0 || (level < ScanPlan::levels && p.blocks >> (5 * level) != 0);
-  };
-  /// Unit `unit` of the result at a level.
-  const auto state_at = [&](int level, std::size_t unit) {
-    return published + plan.level[level] + (p.first_block >> (5 * level)) + unit;
-  };
-  if (!is_last && thread() == 0) state_at(0, p.block)->put(unit);
-  if (only_last && !is_last && digit(p.block, 0) != warp - 1) return;
-  // Small states of three levels are polled at once, before the first one is waited for.
-  constexpr int ahead = Published<State>::words == 1 ? 3 : 1;
-  const auto of_thread = [&](int level) {
-    return state_at(level,
-                    (p.block >> (5 * level) & ~std::size_t{warp - 1}) + static_cast<std::size_t>(thread()));
-  };
-  const auto is_needed = [&](int level) {
-    return has_level(level) && static_cast<unsigned>(thread()) < digit(p.block, level);
-  };
-  Words early[ahead];
-#pragma unroll
-  for (int level = 0; level < ahead; ++level) {
-    early[level] = Words{};
-    if (is_needed(level)) early[level] = of_thread(level)->seen();
-  }
-  bool is_complete = !is_last;  // whether the block completes the unit of the level
+  if (!is_last && thread() == 0) units.at(0, p.block)->put(unit);
+  if (only_last && !is_last && units.digit(p.block, 0) != warp - 1) return;
+  merge_levels(reducer, units, unit, !is_last, s);
+  if (thread() > tiles) return;
+  const std::size_t block = p.block + static_cast<std::size_t>(thread() >> plan.log2_tiles);
+  ScanCarry<Reducer> carry;
+  int level = 0;
+  while (units.has_level(level + 1)) ++level;
 #pragma unroll 1
-  for (int level = 0; has_level(level); ++level) {
-    State mine = unit;
-    if (is_needed(level)) {
-      Words seen{};
-#pragma unroll
-      for (int i = 0; i < ahead; ++i)
-        if (i == level) seen = early[i];
-      mine = of_thread(level)->wait(seen);
-    }
-    __syncwarp();
-    unit = make_groups(reducer, mine, 5, s.groups[level]);
-    is_complete = is_complete && digit(p.block, level) == warp - 1;
-    if (is_complete && thread() == 0) state_at(level + 1, p.block >> (5 * (level + 1)))->put(unit);
-  }
-  __syncwarp();  // all groups are written
-  if (thread() <= tiles) {
-    const std::size_t block = p.block + static_cast<std::size_t>(thread() >> plan.log2_tiles);
-    ScanCarry<Reducer> carry;
-    int level = 0;
-    while (has_level(level + 1)) ++level;
-#pragma unroll 1
-    for (; level >= 0; --level)
-      carry.template append_groups<warp, 5>(reducer, digit(block, level), s.groups[level]);
-    carry.template append_groups<Shared::most_tiles, 3>(
-        reducer, static_cast<unsigned>(thread() & (tiles - 1)), s.tile_groups);
-    s.carry[thread()] = carry.state;
-  }
+  for (; level >= 0; --level)
+    carry.template append_groups<warp, 5>(reducer, units.digit(block, level), s.groups[level]);
+  carry.template append_groups<ScanShared<State>::most_tiles, 3>(
+      reducer, static_cast<unsigned>(thread() & (tiles - 1)), s.tile_groups);
+  s.carry[thread()] = carry.state;
 }
 
 /// Scans the tiles of a block; a warp holds `rows` rows of a tile.
@@ -677,17 +296,6 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
              end, out);
 }
 
-/// Rows per warp of the two forms of the kernel. With few, more warps share a tile: the latency is low. With
-/// many, a warp holds up to a whole tile, and a multiprocessor has most bytes in flight.
-inline constexpr int few_rows = 4;
-template <class Reducer> constexpr int many_rows() {
-  using Element = Scalar<typename Reducer::Format>;
-  constexpr std::size_t element = sizeof(Element) / 4, state = sizeof(typename Reducer::State) / 4,
-                        of_row = PrefixTree::run * element + (state <= element ? 0 : state);
-  int rows = PrefixTree::rows_of_tile;
-  while (static_cast<std::size_t>(rows) * of_row > 128) rows /= 2;
-  return rows;
-}
 /// Warps per block.
 template <int rows> inline constexpr int scan_warps = rows == few_rows ? 8 : 4;
 

@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/softmax.cuh"
+#include "samesum/backend/cuda/softmax_wide.cuh"
 #include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {

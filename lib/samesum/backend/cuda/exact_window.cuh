@@ -1,0 +1,214 @@
+/// The integers of exact scans: a window of exponents that suits the elements, elements as whole numbers of
+/// its units, and sums of them, rounded once.
+#pragma once
+
+#include "samesum/accumulator/digits.hpp"
+#include "samesum/backend/cuda/warp.cuh"
+
+namespace samesum::gpu {
+
+/// What some elements of a call have in common. All bytes 0 is the window of no elements.
+struct ExactWindow {
+  static constexpr int bias = 2048;
+  /// Magnitudes are below 2^(top - bias), and whole numbers of units of 2^(bias - below). 0 for zeros.
+  unsigned top, below;
+  /// Whether integers cannot give the results: if an element is infinite or NaN, or if the first element of a
+  /// result is -0, since integers have no -0.
+  unsigned missed;
+  unsigned exceeded;  ///< whether a scan in this window met an element that does not fit it
+};
+
+/// Common elements are whole numbers of units of 2^(unit + common_shift), and less than 2^common_bits units.
+constexpr int common_shift = 32, common_bits = 49;
+
+/// One call. If it is long, it tries the window of a sample first; that of all elements is found only if an
+/// element exceeds it.
+struct ExactScan {
+  struct Windows {
+    ExactWindow sample, all;
+  };
+  Windows* windows;
+  bool samples;
+  int log2_length;  ///< of the results, rounded up
+  int least_unit;   ///< a lower bound of unit(), low enough for all numbers
+
+  /// Sums are integers in units of 2^unit, of at most 126 bits.
+  __device__ int unit(bool sampled) const {
+    constexpr int headroom = 3;  // binades that a common element may exceed the largest of the sample
+    const ExactWindow& w = sampled ? windows->sample : windows->all;
+    const int top = static_cast<int>(w.top) - ExactWindow::bias - common_bits - common_shift,
+              lowest = ExactWindow::bias - static_cast<int>(w.below);
+    return max(sampled ? top + headroom : min(top, lowest), least_unit);
+  }
+  /// Whether the window of the sample has given the results.
+  __device__ bool sample_fits() const {
+    return samples && windows->sample.missed == 0 && windows->sample.exceeded == 0;
+  }
+  /// Whether the window of all elements gives the results.
+  __device__ bool all_fit() const {
+    return windows->all.missed == 0 &&
+           static_cast<int>(windows->all.top) - ExactWindow::bias - unit(false) + log2_length <= 126;
+  }
+};
+
+/// A sum as a whole number of units.
+struct WindowSum {
+  __int128 units = 0;
+};
+/// A sum of common elements, in units of 2^common_shift units.
+struct CommonSum {
+  std::int64_t units = 0;
+  __device__ WindowSum widened() const { return {static_cast<__int128>(units) << common_shift}; }
+};
+__device__ inline WindowSum operator+(WindowSum a, WindowSum b) { return {a.units + b.units}; }
+__device__ inline CommonSum operator+(CommonSum a, CommonSum b) { return {a.units + b.units}; }
+
+/// A sum in two parts, as long as only common elements are added: units of 2^common_shift units, and what is
+/// below them. If `Units` has 128 bits, a rounded result needs no more than units >> shift, and whether
+/// anything is lost.
+template <class Units> struct SplitSum {
+  Units units;
+  std::uint32_t below;
+  int shift;
+
+  __device__ WindowSum widened() const { return {(static_cast<__int128>(units) << common_shift) + below}; }
+};
+template <class Units> __device__ SplitSum<Units> operator+(SplitSum<Units> a, CommonSum b) {
+  return {a.units + b.units, a.below, a.shift};
+}
+
+/// 2^exponent, a normal number.
+template <class C> __device__ CarrierOf<C> power_of_two(int exponent) {
+  constexpr int fraction_bits = Format<C>::precision - 1;
+  return from_bits<C>(BitsOf<C>(exponent + Format<C>::max_exponent) << fraction_bits);
+}
+
+/// integer · 2^exponent, rounded once to F. The number is a sum of numbers of format C.
+template <class F, class C> __device__ F rounded_integer(std::int64_t integer, int exponent) {
+  // A format that holds all of C rounds no subnormal number, so the scaling is exact unless the result
+  // overflows. It takes two steps to stay within the exponents of F.
+  if constexpr (std::is_same_v<F, fp32> && std::is_same_v<C, fp32>)
+    return __ll2float_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
+  if constexpr (std::is_same_v<F, fp64>)
+    return __ll2double_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
+  if (integer == 0) return from_bits<F>(BitsOf<F>{0});
+  const auto magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
+  return from_bits<F>(round_to_bits<F>(integer < 0, magnitude, exponent));
+}
+/// units · 2^unit, rounded once to F.
+template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
+  const bool negative = units < 0;
+  const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
+  const auto high = static_cast<std::uint64_t>(magnitude >> 62);
+  auto leading = static_cast<std::int64_t>(magnitude & ((std::uint64_t{1} << 62) - 1));
+  int shift = 0;
+  if (high != 0) {  // the leading 62 bits; the last one is sticky
+    shift = 64 - leading_zeros(high);
+    leading = static_cast<std::int64_t>(magnitude >> shift);
+    if ((static_cast<unsigned __int128>(leading) << shift) != magnitude) leading |= 1;
+  }
+  return rounded_integer<F, C>(negative ? -leading : leading, unit + shift);
+}
+
+/// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.
+template <class C>
+__device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits, unsigned* exceeded) {
+  const Decomposed d = decompose<C>(to_bits(x));
+  if (d.significand == 0) return 0;
+  const int shift = d.exponent - unit, below = min(max(-shift, 0), 63);
+  const bool is_finite = abs(x) < CarrierOf<C>(INFINITY),
+             fits = shift + 64 - leading_zeros(d.significand) <= bits,
+             is_whole = (d.significand >> below) << below == d.significand;
+  if (!is_finite || !fits || !is_whole) {
+    *exceeded = 1;
+    return 0;
+  }
+  const auto magnitude = static_cast<__int128>(d.significand >> below) << max(shift, 0);
+  return d.negative ? -magnitude : magnitude;
+}
+
+/// The lower bound of units for elements that format C holds: 2^(unit + common_shift - 1) must be normal in
+/// it.
+template <class C>
+inline constexpr int least_unit =
+    (sizeof(C) < 8 ? 2 - Format<C>::max_exponent : Format<C>::min_quantum) - common_shift;
+
+/// The integers of a call whose elements format C holds.
+template <class C> class WindowUnits {
+ public:
+  /// In the window of the sample, or of all elements.
+  __device__ WindowUnits(const ExactScan& call, bool sampled) : call_{call}, unit_{call.unit(sampled)} {
+    if constexpr (sizeof(C) < 8) {
+      using Info = Format<C>;
+      constexpr int fraction_bits = Info::precision - 1;
+      const int common = unit_ + common_shift, first = common - Info::min_quantum + 1,  // fields of exponents
+          last = min(first + common_bits - Info::precision, 2 * Info::max_exponent);
+      scale_ = power_of_two<C>(-common);
+      lowest_ = static_cast<BitsOf<C>>(first) << fraction_bits;
+      span_ = static_cast<BitsOf<C>>(last + 1 - first) << fraction_bits;
+      // Otherwise the compiler computes them again for each element, to save registers.
+      asm volatile("" : "+f"(scale_), "+r"(lowest_), "+r"(span_));
+    }
+  }
+  __device__ int unit() const { return unit_; }
+  __device__ bool is_common(CarrierOf<C> x) const {
+    const auto magnitude = static_cast<BitsOf<C>>(to_bits(x) & ~Format<C>::sign_bit);
+    return (sizeof(C) < 8) & ((magnitude - lowest_ < span_) | (magnitude == 0));  // without branches
+  }
+  __device__ CommonSum common(CarrierOf<C> x) const {
+    if constexpr (sizeof(C) < 8)
+      return {__float2ll_rn(x * scale_)};
+    else
+      return {};
+  }
+  /// Any element. Reports one outside of the window, and returns 0 for it.
+  __device__ WindowSum exactly(CarrierOf<C> x) const {
+    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &call_.windows->sample.exceeded)};
+  }
+
+ private:
+  const ExactScan& call_;
+  int unit_;
+  CarrierOf<C> scale_ = 0;           // 2^-(unit + common_shift)
+  BitsOf<C> lowest_ = 0, span_ = 0;  // magnitudes of common elements except 0, as bits, are in this range
+};
+
+/// Rounds sums once to F.
+template <class F, class C> class SumRounder {
+ public:
+  /// For sums with the same `shift`, unless they are of the type WindowSum.
+  __device__ SumRounder(const WindowUnits<C>& units, int shift)
+      : unit_{units.unit()}, exponent_{unit_ + common_shift + shift - 1} {
+    if constexpr (is_scaled) scale_ = power_of_two<F>(exponent_);
+  }
+  __device__ F operator()(const WindowSum& sum) const { return rounded_sum<F, C>(sum.units, unit_); }
+  template <class Units> __device__ F operator()(const SplitSum<Units>& sum) const {
+    std::int64_t kept;
+    bool lost = sum.below != 0;
+    if constexpr (sizeof(Units) == 8) {
+      kept = sum.units;
+    } else {  // 0 < shift < 64
+      const auto low = static_cast<std::uint64_t>(sum.units),
+                 high = static_cast<std::uint64_t>(sum.units >> 64);
+      kept = static_cast<std::int64_t>(low >> sum.shift | high << (64 - sum.shift));
+      lost = lost | (low << (64 - sum.shift) != 0);
+    }
+    const std::int64_t sticky = 2 * kept + lost;
+    // With two bits more than the format, the last bit decides as all lost ones do.
+    constexpr std::int64_t least = std::int64_t{1} << (Format<F>::precision + 2);
+    if (lost && sticky < least && sticky > -least) return (*this)(sum.widened());
+    if constexpr (!is_scaled)
+      return rounded_integer<F, C>(sticky, exponent_);
+    else if constexpr (std::is_same_v<F, fp32>)
+      return __ll2float_rn(sticky) * scale_;  // exact, or infinite: the unit of `sticky` is a normal number
+    else
+      return __ll2double_rn(sticky) * scale_;
+  }
+
+ private:
+  static constexpr bool is_scaled = sizeof(C) == 4 && sizeof(F) >= 4;
+  int unit_, exponent_;
+  F scale_{};
+};
+
+}  // namespace samesum::gpu

@@ -1,0 +1,183 @@
+/// The rows of a tile that a warp holds in registers during a scan: loads, merges, and the states of all
+/// prefixes.
+#pragma once
+
+#include "samesum/backend/cuda/reader.cuh"
+#include "samesum/backend/cuda/scan_states.cuh"
+#include "samesum/order/prefix.hpp"
+
+namespace samesum::gpu {
+
+/// Elements of a scan, in any format.
+struct ScanInput {
+  const void* x;
+  std::size_t format;  ///< its format index
+};
+
+/// Rows per warp of the two forms of the kernel. With few, more warps share a tile: the latency is low. With
+/// many, a warp holds up to a whole tile, and a multiprocessor has most bytes in flight.
+inline constexpr int few_rows = 4;
+template <class Reducer> constexpr int many_rows() {
+  using Element = Scalar<typename Reducer::Format>;
+  constexpr std::size_t element = sizeof(Element) / 4, state = sizeof(typename Reducer::State) / 4,
+                        of_row = PrefixTree::run * element + (state <= element ? 0 : state);
+  int rows = PrefixTree::rows_of_tile;
+  while (static_cast<std::size_t>(rows) * of_row > 128) rows /= 2;
+  return rows;
+}
+/// Elements of rows of a tile, in the registers of a warp: a thread holds one run of each row.
+template <class F, int rows> class LoadedRows {
+ protected:
+  static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
+  static_assert(run == 4 && row == warp * run);
+
+ public:
+  static constexpr int elements = rows * row;
+
+  /// Loads up to `count` elements, `stride` apart.
+  template <class T> __device__ void load(const T* x, std::size_t stride, int count) {
+    using Raw = typename Reader<F, T>::Raw;
+    if (stride == 1 && count >= elements && reinterpret_cast<std::uintptr_t>(x) % alignof(Raw) == 0) {
+      const Raw* from = reinterpret_cast<const Raw*>(x) + thread();
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const Raw raw = from[r * warp];
+        for (int j = 0; j < run; ++j) element_[r][j] = raw.rounded(j);
+      }
+      return;
+    }
+    x += static_cast<std::size_t>(thread() * run) * stride;
+    count -= thread() * run;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (r * row >= count) break;
+#pragma unroll
+      for (int j = 0; j < run; ++j)
+        if (r * row + j < count)
+          element_[r][j] = gpu::load<Scalar<F>>(x + static_cast<std::size_t>(j) * stride);
+      x += row * stride;
+    }
+  }
+
+ protected:
+  Scalar<F> element_[rows][run];
+};
+
+/// Rows of a tile that are merged in the order of the tree.
+template <class Reducer, int rows> class WarpRows : public LoadedRows<typename Reducer::Format, rows> {
+  using F = typename Reducer::Format;
+  using State = typename Reducer::State;
+  using LoadedRows<F, rows>::run;
+  using LoadedRows<F, rows>::row;
+  using LoadedRows<F, rows>::element_;  ///< or, if keeps_states, the bits of the states after these elements
+  /// Rows between two checks whether more rows exist.
+  static constexpr int chunk = rows <= 4 ? 2 : rows <= 16 ? rows : 16;
+  /// Whether the states of the elements of a run take the places of the elements.
+  static constexpr bool keeps_states = sizeof(State) == sizeof(Scalar<F>);
+
+ public:
+  /// Scans the runs of each row. Writes the state of each row to `of_row`.
+  __device__ void scan(const Reducer& reducer, int count, State* of_row) {
+#pragma unroll
+    for (int first = 0; first < rows; first += chunk) {
+      if (first * row >= count) break;
+#pragma unroll
+      for (int r = first; r < first + chunk; ++r) {
+        State state = reducer.start(item(reducer, r, 0));
+        if (keeps_states) keep(r, 0, state);
+#pragma unroll
+        for (int j = 1; j < run; ++j) {
+          reducer.add(state, item(reducer, r, j), static_cast<std::size_t>(j));
+          if (keeps_states) keep(r, j, state);
+        }
+        runs_[r] = state;
+      }
+#pragma unroll
+      for (int d = 0; d < 5; ++d)
+#pragma unroll
+        for (int r = first; r < first + chunk; ++r) scan_step(reducer, d, runs_[r]);
+      if (thread() == warp - 1)
+#pragma unroll
+        for (int r = first; r < first + chunk; ++r) of_row[r] = runs_[r];
+    }
+  }
+
+  /// Calls visit(r, j, state) with the state of all elements of the result up to element j of the thread's
+  /// run in row r, and finish(r) after each row, for the rows from `from` on. `of_rows` are the states of the
+  /// first rows of the tile, `first_row` is the warp's first one. `end` is the state up to the end of the
+  /// tile.
+  template <class Visit, class Finish>
+  __device__ void visit(const Reducer& reducer, int from, int count, int first_row, const State* of_rows,
+                        const ScanCarry<Reducer>& carry, const State& end, Visit visit, Finish finish) const {
+    State before{};
+    if (first_row > 0) before = of_rows[first_row - 1];
+#pragma unroll
+    for (int first = 0; first < rows; first += chunk) {
+      if (first * row >= count) break;
+#pragma unroll
+      for (int r = first; r < first + chunk; ++r) {
+        const State whole = of_rows[first_row + r];
+        if (r >= from) {
+          State left = shuffled(runs_[r], (thread() + warp - 1) % warp), state{};
+          if (fresh_is_neutral<State>) left = chosen(thread() == 0, State{}, left);
+#pragma unroll
+          for (int j = 0; j < run; ++j) {
+            State prefix;
+            if (j == run - 1) {
+              prefix = runs_[r];
+            } else {
+              if (keeps_states)
+                state = kept(r, j);
+              else if (j == 0)
+                state = reducer.start(item(reducer, r, 0));
+              else
+                reducer.add(state, item(reducer, r, j), static_cast<std::size_t>(j));
+              prefix = state;
+              merge_before(reducer, thread() > 0, left, prefix);
+            }
+            merge_before(reducer, first_row + r > 0, before, prefix);
+            if (j == run - 1) prefix = chosen(thread() == warp - 1, whole, prefix);
+            merge_before(reducer, carry.any, carry.state, prefix);
+            if (r == rows - 1 && j == run - 1 && first_row + rows == PrefixTree::rows_of_tile)
+              prefix = chosen(thread() == warp - 1, end, prefix);
+            visit(r, j, prefix);
+          }
+          finish(r);
+        }
+        before = whole;
+      }
+    }
+  }
+
+ private:
+  __device__ auto item(const Reducer& reducer, int r, int j) const {
+    return reducer.item(InputElement<F>{element_[r][j], Scalar<F>::zero(), 0, static_cast<std::uint32_t>(j)});
+  }
+  __device__ void keep(int r, int j, const State& state) {
+    if constexpr (keeps_states) element_[r][j] = std::bit_cast<Scalar<F>>(state);
+  }
+  __device__ State kept(int r, int j) const {
+    if constexpr (keeps_states)
+      return std::bit_cast<State>(element_[r][j]);
+    else
+      return State{};
+  }
+
+  State runs_[rows];  ///< of the row's runs up to that of the thread
+};
+
+/// Whether a reducer reads elements of every format.
+template <class Reducer> inline constexpr bool reads_all = false;
+template <template <class> class A, class F> inline constexpr bool reads_all<ElementSum<A, F>> = true;
+/// Whether a reducer reads elements of format T.
+template <class Reducer, class T>
+inline constexpr bool reads = reads_all<Reducer> || can_read<T, typename Reducer::Format>;
+
+/// Calls visit(x) with the elements in their own format.
+template <class Reducer, class Visit> __device__ void with_elements(const ScanInput& in, Visit visit) {
+  visit_format(in.format, [&]<class T>() {
+    if constexpr (reads<Reducer, T>) visit(static_cast<const T*>(in.x));
+  });
+}
+
+}  // namespace samesum::gpu

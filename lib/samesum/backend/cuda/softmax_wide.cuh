@@ -1,0 +1,209 @@
+/// Softmax of rows of any width on a GPU: a block reads a row three times, or twice in the online form. The
+/// only kernel with exact and online denominators.
+#pragma once
+
+#include "samesum/accumulator/digits.hpp"
+#include "samesum/backend/cuda/softmax_parts.cuh"
+#include "samesum/operation/online_softmax.hpp"
+
+namespace samesum::gpu::softmaxes {
+
+/// An exact sum of numbers in [0, 1], in units of 2^-149. Fewer than 2^39 numbers sum to less than 2^188
+/// units.
+struct ExactTotal {
+  static constexpr int digits = 6, nan = digits, words = digits + 1;
+  /// Digits of 32 bits, with room for carries that wait; then the number of NaNs.
+  std::uint64_t word[words] = {};
+
+  __device__ void merge(const ExactTotal& other) {
+    for (int i = 0; i < words; ++i) word[i] += other.word[i];
+  }
+
+  /// The sum, rounded once, to nearest, ties to even.
+  __device__ float rounded() const {
+    std::uint64_t digit[digits], carry = 0;
+    for (int i = 0; i < digits; ++i) {
+      carry += word[i];
+      digit[i] = carry & 0xffffffffu;
+      carry >>= 32;
+    }
+    if (word[nan] != 0) return from_bits<fp32>(Format<fp32>::canonical_nan);
+    std::uint64_t first = 0, second = 0, third = 0;
+    bool more = false;
+    int top = -1;
+    for (int i = digits - 1; i >= 0; --i) {
+      if (top < 0 && digit[i] != 0) top = i;
+      if (i == top) first = digit[i];
+      if (i == top - 1) second = digit[i];
+      if (i == top - 2) third = digit[i];
+      more = more || (i < top - 2 && digit[i] != 0);
+    }
+    if (top < 0) return 0;
+    return from_bits<fp32>(round_leading<fp32>(false, first, second, third, more, 32 * top - 149));
+  }
+};
+
+/// The sum of up to 256 numbers in one thread, before carries.
+struct ExactWindows {
+  std::uint64_t window[4] = {};  ///< window[i] counts units of 2^(32 i - 149)
+  unsigned nans = 0;
+
+  __device__ void add(float e) {
+    const unsigned bits = __float_as_uint(e), field = bits >> 23, shift = max(field, 1u) - 1;
+    const std::uint64_t significand = (bits & 0x7fffffu) | (field != 0 ? 0x800000u : 0u);
+    nans += !(e == e);
+    for (unsigned i = 0; i < 4; ++i) window[i] += shift >> 5 == i ? significand << (shift & 31) : 0;
+  }
+  __device__ void move_to(ExactTotal& total) {
+    for (int i = 0; i < 4; ++i) {
+      total.word[i] += window[i] & 0xffffffffu;
+      total.word[i + 1] += window[i] >> 32;
+      window[i] = 0;
+    }
+    total.word[ExactTotal::nan] += nans;
+    nans = 0;
+  }
+};
+
+inline constexpr int wide_threads = 512, chunk_leaves = warp * warp;
+
+/// Reads one leaf with one warp, 4 neighbouring lanes per thread, and calls add(lane, x). The row has n
+/// columns from x on.
+template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n, bool aligned, Add add) {
+  constexpr int batch = 4;
+  const int in_leaf = n < leaf ? static_cast<int>(n) : leaf, column = 4 * thread();
+#pragma unroll 1
+  for (int r = 0; r * lanes < in_leaf; r += batch) {
+    float v[batch][4];
+    const T* at = x + r * lanes + column;
+    const int left = in_leaf - r * lanes - column;
+    if (aligned)
+      for (int i = 0; i < batch; ++i) load_run<true, 4>(at + i * lanes, left - i * lanes, v[i]);
+    else
+      for (int i = 0; i < batch; ++i) load_run<false, 4>(at + i * lanes, left - i * lanes, v[i]);
+    for (int i = 0; i < batch; ++i)
+      for (int l = 0; l < 4; ++l) add(l, v[i][l]);
+  }
+}
+
+/// The state of a row in the order `tree`, in each thread of the block. add(state, x) adds x to the state of
+/// a lane.
+template <class State, class T, class Add>
+__device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
+  // Raw bytes, since variables in shared memory cannot have constructors.
+  alignas(State) __shared__ std::byte memory[(chunk_leaves + warp) * sizeof(State)];
+  State *of_leaf = reinterpret_cast<State*>(memory), *of_group = of_leaf + chunk_leaves;
+  // waiting[i] is the state of the preceding 2^i chunks if bit i of the number of chunks is set.
+  State waiting[32], all;
+  const std::size_t leaves = Order::leaves(p.columns), chunks = (leaves - 1) / chunk_leaves + 1;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const int here = static_cast<int>(min(leaves - chunk * chunk_leaves, std::size_t{chunk_leaves}));
+    for (int k = warp_index(); k < here; k += warps()) {
+      const std::size_t first = (chunk * chunk_leaves + k) * leaf;
+      State lane[4];
+      for_leaf(x + first, p.columns - first, p.aligned, [&](int l, float element) { add(lane[l], element); });
+      const State state = halve<warp>(lane);
+      if (thread() == 0) of_leaf[k] = state;
+    }
+    __syncthreads();  // all warps have written the states of their leaves
+    for (int g = warp_index(); g < warp; g += warps()) {
+      const int k = g * warp + thread();
+      State state;
+      if (k < here) state = of_leaf[k];
+      merge_all(state, warp);
+      if (thread() == 0) of_group[g] = state;
+    }
+    __syncthreads();  // all warps have written the states of their groups
+    all = of_group[thread()];
+    merge_all(all, warp);
+    int level = 0;
+    for (; chunk >> level & 1; ++level) all.merge(waiting[level]);
+    waiting[level] = all;
+    __syncthreads();  // all threads have read the groups before the next chunk overwrites them
+  }
+  int level = 0;
+  while (!(chunks >> level & 1)) ++level;
+  all = waiting[level];
+  while (chunks >> ++level)
+    if (chunks >> level & 1) all.merge(waiting[level]);
+  return all;
+}
+
+template <class T> __device__ float largest_of_row(const T* x, const SoftmaxRows<T>& p) {
+  __shared__ float of_warp[warp];
+  float largest = absent;
+  for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps())
+    for_leaf(x + k * leaf, p.columns - k * leaf, p.aligned,
+             [&](int, float element) { largest = fmaxf(largest, element); });
+  largest = largest_of(largest, warp);
+  if (thread() == 0) of_warp[warp_index()] = largest;
+  __syncthreads();  // all warps have written their largest elements
+  largest = largest_of(thread() < warps() ? of_warp[thread()] : absent, warp);
+  __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
+  return largest;
+}
+
+template <class T> __device__ float exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, float largest) {
+  alignas(ExactTotal) __shared__ std::byte memory[wide_threads / warp * sizeof(ExactTotal)];
+  auto* of_warp = reinterpret_cast<ExactTotal*>(memory);
+  ExactTotal total;
+  ExactWindows windows;
+  for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps()) {
+    for_leaf(x + k * leaf, p.columns - k * leaf, p.aligned,
+             [&](int, float element) { windows.add(exp_of(element - largest)); });
+    windows.move_to(total);
+  }
+  for (int delta = 1; delta < warp; delta *= 2) merge_across(total, delta);
+  if (thread() == 0) of_warp[warp_index()] = total;
+  __syncthreads();  // all warps have written their totals
+  total = of_warp[0];
+  for (int w = 1; w < warps(); ++w) total.merge(of_warp[w]);
+  __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
+  return total.rounded();
+}
+
+template <class T, bool online>
+__global__ void __launch_bounds__(wide_threads, 2) softmax_wide(SoftmaxRows<T> p) {
+  for (std::size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    const T* x = p.x + row * p.x_stride;
+    T* y = p.y + row * p.y_stride;
+    float largest, sum;
+    if constexpr (online) {
+      const auto state = tree_of<OnlineSoftmax<One>>(
+          x, p, [](OnlineSoftmax<One>& lane, float element) { lane.add(One{element}); });
+      largest = state.largest.v;
+      sum = state.denominator().v;
+    } else {
+      largest = largest_of_row(x, p);
+      const auto plain = [&]<class F>() {
+        return tree_of<Plain<Scalar<F>>>(x, p,
+                                         [&](Plain<Scalar<F>>& lane, float element) {
+                                           lane.add(Scalar<F>::of(exp_of(element - largest)));
+                                         })
+            .result()
+            .v;
+      };
+      sum = p.accumulator == SoftmaxSum::exact ? exact_sum_of_row(x, p, largest)
+                                               : by_accumulator(p.accumulator, plain);
+    }
+    const Finish finish{p.log, sum};
+    by_alignment(p.aligned, [&]<bool aligned>() {
+      for (std::size_t c = std::size_t{threadIdx.x} * 4; c < p.columns; c += std::size_t{blockDim.x} * 4) {
+        float v[4];
+        const auto left = static_cast<std::ptrdiff_t>(p.columns - c);
+        load_run<aligned, 4>(x + c, left, v);
+        for (float& element : v) {
+          const float d = element - largest;
+          element = p.log ? d : exp_of(d);
+        }
+        if (finish.is_nan)
+          Finish::write_nan<aligned, 4>(y + c, left);
+        else
+          finish.template write<aligned, 4>(y + c, left, v);
+      }
+    });
+    __syncthreads();  // all threads are done with this row and with shared memory
+  }
+}
+
+}  // namespace samesum::gpu::softmaxes
