@@ -97,9 +97,7 @@ template <class Visit> __device__ void for_each_in_range(const KeyedElements& al
 /// Loads an element of the format with that index, rounded to F.
 template <class F> __device__ Scalar<F> load_as(std::size_t input, const void* x, std::uint64_t i) {
   Scalar<F> loaded{};
-  std::size_t f = 0;
-  Formats::for_each([&]<class T>() {
-    if (f++ != input) return;
+  visit_format(input, [&]<class T>() {
     if constexpr (can_read<T, F> || sizeof(F) == 8)
       loaded = Scalar<F>::of(widen(static_cast<const T*>(x)[i]));
   });

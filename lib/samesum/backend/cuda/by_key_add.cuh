@@ -8,8 +8,9 @@ namespace samesum::gpu {
 // Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
-constexpr int key_threads = 1024, each = 8;  // elements that a thread loads at once
-constexpr std::uint32_t tile = key_threads * each;
+constexpr int key_threads = 1024,
+              key_elements = 8;  ///< elements that a thread loads at once
+constexpr std::uint32_t key_tile_length = key_threads * key_elements;
 
 /// Finds the largest finite element among those at multiples of `step`.
 template <class T>
@@ -18,16 +19,16 @@ __global__ void __launch_bounds__(key_threads)
   constexpr int fraction_bits = Format<T>::precision - 1;
   BitsOf<T> most = 0;
   const std::uint64_t count = (elements + step - 1) / step;
-  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_threads * each; first < count;
-       first += std::uint64_t{gridDim.x} * key_threads * each) {
-    BitsOf<T> bits[each];
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_threads * key_elements; first < count;
+       first += std::uint64_t{gridDim.x} * key_threads * key_elements) {
+    BitsOf<T> bits[key_elements];
 #pragma unroll
-    for (int j = 0; j < each; ++j) {
+    for (int j = 0; j < key_elements; ++j) {
       const std::uint64_t i = first + j * key_threads + threadIdx.x;
       bits[j] = i < count ? x[i * step] : BitsOf<T>{0};
     }
 #pragma unroll
-    for (int j = 0; j < each; ++j) {
+    for (int j = 0; j < key_elements; ++j) {
       const auto magnitude = static_cast<BitsOf<T>>(bits[j] & ~Format<T>::sign_bit);
       if (magnitude < Format<T>::infinity) most = max(most, magnitude);
     }
@@ -93,15 +94,16 @@ struct RangeOfBlock {
   __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
       : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies,
               shared_words + (threadIdx.x & (plan.copies - 1))},
-        begin{blockIdx.x / plan.ranges * std::uint64_t{tile}},
-        step{gridDim.x / plan.ranges * std::uint64_t{tile}} {
+        begin{blockIdx.x / plan.ranges * std::uint64_t{key_tile_length}},
+        step{gridDim.x / plan.ranges * std::uint64_t{key_tile_length}} {
     cells.results = static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
   }
 
   /// Calls visit(e, place) for the elements of this range.
   template <class Visit> __device__ void for_each(const KeyedElements& all, Visit visit) const {
     for (std::uint64_t base = begin; base < all.elements; base += step)
-      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, all.elements); e += key_threads) {
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, all.elements);
+           e += key_threads) {
         with_result(all, e, [&](std::uint64_t result) {
           if (result - cells.first < cells.results)
             visit(e, static_cast<std::uint32_t>(result - cells.first));
@@ -116,7 +118,7 @@ template <class T, int words> class SharedSums {
   using Bits = BitsOf<T>;
 
   __device__ SharedSums(const Window& w, const KeyedElements& all, const CellsOfBlock& cells)
-      : cells_{cells}, elements_{make(w, all)} {}
+      : cells_{cells}, elements_{w, all} {}
 
   __device__ void add(Bits x, std::uint32_t place) const {
     Units units;
@@ -128,8 +130,8 @@ template <class T, int words> class SharedSums {
   /// skipped. again(j, add) calls add(key, bits) with element j, loaded once more: an index that is known at
   /// run time cannot address registers. bad(j) is called for element j if its key is at least `bins`.
   template <class Key, class Again, class Bad>
-  __device__ __forceinline__ void add_loaded(const Key (&key)[each], const Bits (&bits)[each], Key origin,
-                                             Key bins, Again again, Bad bad) const {
+  __device__ __forceinline__ void add_loaded(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
+                                             Key origin, Key bins, Again again, Bad bad) const {
     const auto add_one = [&](Key k, Bits x, int j) {
       const auto place = static_cast<Offset<Key>>(k - origin);  // a negative key becomes large
       if (place < cells_.results)
@@ -140,10 +142,10 @@ template <class T, int words> class SharedSums {
     bool alike = true;
     if constexpr (is_fast) {
       const std::uint32_t stride = cells_.stride();
-      CellAndNumber to[each];
+      CellAndNumber to[key_elements];
       unsigned uncommon = 0;
 #pragma unroll
-      for (int j = 0; j < each; ++j) {
+      for (int j = 0; j < key_elements; ++j) {
         const auto place = static_cast<Offset<Key>>(key[j] - origin);
         if (place < cells_.results && elements_.is_common(bits[j]))
           to[j].set(elements_.converted(bits[j]),
@@ -163,7 +165,7 @@ template <class T, int words> class SharedSums {
     }
     if (alike)
 #pragma unroll
-      for (int j = 0; j < each; ++j) add_one(key[j], bits[j], j);
+      for (int j = 0; j < key_elements; ++j) add_one(key[j], bits[j], j);
   }
 
   /// Adds tiles of elements, `step` apart. Element e has the cell key_of(e) - origin; keys of cells of other
@@ -172,21 +174,21 @@ template <class T, int words> class SharedSums {
   __device__ __forceinline__ void add_tiles(KeyOf key_of, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
     const SharedSums own = *this;  // in registers
-    for (; base + tile <= end; base += step) {
+    for (; base + key_tile_length <= end; base += step) {
       const auto at = [&](int j) { return base + threadIdx.x + static_cast<unsigned>(j) * key_threads; };
       const Bits* const own_x = x + base + threadIdx.x;
-      Key key[each];
-      Bits bits[each];
+      Key key[key_elements];
+      Bits bits[key_elements];
 #pragma unroll
-      for (int j = 0; j < each; ++j) key[j] = key_of(at(j));
+      for (int j = 0; j < key_elements; ++j) key[j] = key_of(at(j));
 #pragma unroll
-      for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
+      for (int j = 0; j < key_elements; ++j) bits[j] = own_x[j * key_threads];
       own.add_loaded(
           key, bits, origin, bins, [&](int j, auto add) { add(key_of(at(j)), x[at(j)]); },
           [&](int j) { bad(at(j)); });
     }
     for (; base < end; base += step)
-      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads) {
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, end); e += key_threads) {
         const Key key = key_of(e);
         const auto place = static_cast<Offset<Key>>(key - origin);
         if (place < cells_.results)
@@ -199,17 +201,10 @@ template <class T, int words> class SharedSums {
  private:
   static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
   static constexpr bool is_fast = words < 4;
-  using Elements = std::conditional_t<is_fast, FastGridded<T>, Gridded<T>>;
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
 
-  __device__ static Elements make(const Window& w, const KeyedElements& all) {
-    if constexpr (is_fast)
-      return {w, all, words == 3 ? 32 : 0};
-    else
-      return {w, all};
-  }
   CellsOfBlock cells_;
-  Elements elements_;
+  GriddedFor<T, words> elements_;
 };
 
 /// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.

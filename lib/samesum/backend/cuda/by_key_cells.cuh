@@ -105,15 +105,18 @@ template <class T> class Gridded {
   int grid_, highest_;  ///< an element whose exponent field is above `highest_` does not fit
 };
 
+/// Bits of a cell of so many words below the units of common elements.
+template <int words> constexpr int skipped_bits = words == 3 ? 32 : 0;
+
 /// Elements of up to 32 bits, most of which one instruction converts to a number of 64 bits.
 ///
 /// That number counts units of 2^(grid + skipped). Elements are rounded to them; in an exact sum only those
 /// are common that are whole numbers of such units.
-template <class T> class FastGridded : public Gridded<T> {
+template <class T, int skipped> class FastGridded : public Gridded<T> {
  public:
   using typename Gridded<T>::Bits;
 
-  __device__ FastGridded(const Window& w, const KeyedElements& all, int skipped) : Gridded<T>{w, all} {
+  __device__ FastGridded(const Window& w, const KeyedElements& all) : Gridded<T>{w, all} {
     constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
     const int unit = min(this->grid_ + skipped, coarsest);
     // In two steps, since 2^-unit may be beyond the largest number.
@@ -140,6 +143,10 @@ template <class T> class FastGridded : public Gridded<T> {
   float first_, second_;
   std::uint32_t lowest_, span_;
 };
+
+/// Elements for cells of so many words.
+template <class T, int words>
+using GriddedFor = std::conditional_t<(words < 4), FastGridded<T, skipped_bits<words>>, Gridded<T>>;
 
 /// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end
 /// after the first or the second word.

@@ -1,5 +1,9 @@
-/// Rounds the totals of sums and counts by key.
+/// Rounds the totals of sums and counts by key; a second look at the elements decides the results that the
+/// totals do not determine. SumByKey enqueues both after all elements are added; by_key_rows.cuh rounds with
+/// the same functions.
 #pragma once
+
+#include <cooperative_groups.h>
 
 #include "samesum/backend/cuda/by_key_cells.cuh"
 
@@ -70,6 +74,167 @@ __global__ void __launch_bounds__(256) finish_counts(KeyedElements all, KeyResul
   if (i >= all.results()) return;
   auto* const out = static_cast<std::uint64_t*>(r.out) + i;
   *out = r.totals[i] + (r.combines ? *out : 0);
+}
+
+// --- the second look ---------------------------------------------------------------------------------------
+
+using NarrowDigits = DigitsFrom<-160, 11>;  // hold elements and results of up to fp32; Digits, of up to fp64
+
+/// Terms that digits of 64 bits can add, each less than 2^32 in a digit, before carries are propagated.
+constexpr std::uint64_t terms_of_digit = std::uint64_t{1} << 30;
+
+/// What the second look needs besides.
+struct SecondLook {
+  std::size_t input, format;  ///< format indices of elements and results
+  std::int64_t* digits;
+  std::uint64_t results;  ///< number of results that have room in `digits`
+  std::uint64_t terms;    ///< most terms of a result
+  int word_bits;          ///< usable bits of the word of a sum that is not exact
+  bool has_flags;         ///< whether the flags of the results are known
+};
+
+/// The steps of second_look for one element or one result.
+template <class AnyDigits> struct SecondLooker {
+  const KeyedElements& all;
+  const Window& w;
+  const KeyResults& r;
+  const SecondLook& look;
+  bool again;  ///< whether all sums are computed again, because an element missed the window
+  int digits;  ///< digits of a result
+
+  /// Whether a result with these flags is decided here.
+  __device__ bool is_open(unsigned flags) const { return again || (flags & is_ambiguous); }
+
+  /// Records the flags of element e of result i.
+  __device__ __forceinline__ void note(std::uint64_t e, std::uint64_t i) const {
+    if (!is_open(flags_of(all.flags, i))) return;
+    const double x = load_as<fp64>(look.input, all.x, e).v;
+    const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
+    flag(all.flags, i,
+         Exact::seen_any | grid_flags(x) |
+             (minus_zero ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero}));
+  }
+
+  /// Adds element e of result i to the digits of the result.
+  __device__ __forceinline__ void add(std::uint64_t e, std::uint64_t i, std::int64_t* digit) const {
+    const double x = load_as<fp64>(look.input, all.x, e).v;
+    if (!(abs(x) < INFINITY)) return;
+    const auto add = [&](int j, std::int64_t part) { atomic_add(digit[j], part); };
+    if (w.exact) {
+      Decomposed d = decompose<fp64>(to_bits(x));
+      if (d.significand == 0) return;
+      // A number of a narrow format has zeros below the lowest digit when it is read as a double.
+      const int zeros = __ffsll(static_cast<long long>(d.significand)) - 1;
+      add_to_digits(d.negative, d.significand >> zeros, d.exponent + zeros, AnyDigits::lowest_exponent, add);
+      return;
+    }
+    const GridTerm term = to_grid(x, w.grid);
+    if (term.bits > most_term_bits(look.terms)) {
+      r.report_overflow();
+      flag(all.flags, i, Exact::seen_nan);
+    }
+    const Int128::Wide magnitude = term.units.magnitude();
+    for (int j = 0; j < 4; ++j) {
+      const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
+      if (part != 0) add(j, term.units.is_negative() ? -part : part);
+    }
+  }
+
+  /// Writes result i, from its digits if all sums are computed again.
+  __device__ __forceinline__ void write(std::uint64_t i, std::int64_t* digit) const {
+    visit_format(look.format, [&]<class F>() {
+      auto& out = static_cast<BitsOf<F>*>(r.out)[i];
+      const unsigned own = flags_of(all.flags, i);
+      if (!is_open(own)) return;
+      if (!(own & Exact::seen_any)) {
+        if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
+        return;
+      }
+      const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
+      const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
+      const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
+      const auto zero = [&] {
+        return w.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
+      };
+      if (flags & Exact::special_flags) {
+        out = special_bits<F>(flags);
+      } else if (!again) {
+        out = zero();
+      } else if (w.exact) {
+        const BitsOf<F> bits = exact_bits<F>(digit, held, divisor);
+        out = bits == 0 ? zero() : bits;
+      } else {
+        out = grid_bits<F>(digit, held, divisor);
+      }
+    });
+  }
+
+ private:
+  template <class F>
+  __device__ __forceinline__ BitsOf<F> exact_bits(std::int64_t* digit, BitsOf<F> held,
+                                                  std::uint64_t divisor) const {
+    if (r.combines) {
+      const Decomposed d = decompose<F>(held);
+      add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
+                    [&](int j, std::int64_t part) { digit[j] += part; });
+    }
+    return round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
+  }
+  template <class F>
+  __device__ __forceinline__ BitsOf<F> grid_bits(const std::int64_t* digit, BitsOf<F> held,
+                                                 std::uint64_t divisor) const {
+    Int128 units;
+    for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
+    if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
+      r.report_overflow();
+      return Format<F>::canonical_nan;
+    }
+    return r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
+           : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
+                                 : round_units<F>(units, w.grid);
+  }
+};
+
+/// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
+/// the digits of as many results as there is room for are summed at a time. Slow, and rarely needed.
+template <class AnyDigits>
+__global__ void __launch_bounds__(512)
+    second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
+  const SecondLooker<AnyDigits> looker{
+      all, w, r, look, all.events->missed != 0, w.exact ? AnyDigits::count : 4};
+  if (!looker.again && all.events->ambiguous == 0) return;
+  const auto grid = cooperative_groups::this_grid();
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  const int digits = looker.digits;
+  if (!look.has_flags) {
+    for (std::uint64_t i = index_in_grid(); i < (all.results() + 3) / 4; i += step) all.flags[i] = 0;
+    grid.sync();
+  }
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) { looker.note(e, i); });
+  grid.sync();
+  if (!looker.again) {
+    for (std::uint64_t i = index_in_grid(); i < all.results(); i += step) looker.write(i, nullptr);
+    return;
+  }
+  for (std::uint64_t first = 0; first < all.results(); first += look.results) {
+    const std::uint64_t count = min(look.results, all.results() - first);
+    for (std::uint64_t i = index_in_grid(); i < count * digits; i += step) look.digits[i] = 0;
+    grid.sync();
+    for (std::uint64_t begin = 0; begin < all.elements; begin += terms_of_digit) {
+      for_each_in_range(all, begin, min(begin + terms_of_digit, all.elements),
+                        [&](std::uint64_t e, std::uint64_t i) {
+                          if (i - first < count) looker.add(e, i, look.digits + (i - first) * digits);
+                        });
+      grid.sync();
+      if (begin + terms_of_digit >= all.elements) break;
+      for (std::uint64_t i = index_in_grid(); i < count; i += step)
+        propagate_carries(look.digits + i * digits, digits);
+      grid.sync();
+    }
+    for (std::uint64_t i = index_in_grid(); i < count; i += step)
+      looker.write(first + i, look.digits + i * digits);
+    grid.sync();
+  }
 }
 
 }  // namespace

@@ -11,12 +11,13 @@ namespace {
 constexpr std::uint32_t most_partitions = 4096;
 /// How tiles are sorted. Long tiles have longer runs; two blocks with short tiles hide each other's latency.
 struct ShortTiles {
-  static constexpr std::uint32_t threads = 512, each = 16, blocks = 2;  ///< at once on a multiprocessor
+  static constexpr std::uint32_t threads = 512, elements_of_thread = 16;
+  static constexpr std::uint32_t blocks = 2;  ///< blocks at once on a multiprocessor
 };
 struct LongTiles {
-  static constexpr std::uint32_t threads = 1024, each = 32, blocks = 1;
+  static constexpr std::uint32_t threads = 1024, elements_of_thread = 32, blocks = 1;
 };
-template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads* Tiles::each;
+template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads* Tiles::elements_of_thread;
 constexpr std::uint32_t most_partitions_with_short_tiles = 256;
 
 /// The elements of a partition.
@@ -30,16 +31,15 @@ struct PartitionSize {
 /// Tiles of elements, each sorted by partition. The order within a run is that of arrival, which integers do
 /// not depend on.
 template <class T> struct Partitions {
-  int log2_results;      ///< of a partition
-  std::uint32_t count;   ///< of partitions
+  int log2_results;      ///< log2 of the results per partition
+  std::uint32_t count;   ///< number of partitions
   std::uint32_t copies;  ///< counters of a partition in shared memory, a power of two
-  std::uint32_t tiles;
-  std::uint32_t tile;  ///< elements of a tile
-  std::uint16_t*
-      begin;  ///< of run p in tile t: begin[t (count + 1) + p]; begin[t (count + 1) + count] is the end
-  std::uint16_t* place;  ///< of each element, within its partition
+  std::uint32_t tiles, tile_length;
+  std::uint16_t* begin;  ///< run p of tile t begins at begin[t (count + 1) + p] in the tile; the last run
+                         ///< ends at begin[t (count + 1) + count]
+  std::uint16_t* place;  ///< place of each element within its partition
   BitsOf<T>* x;
-  PartitionSize* size;  ///< of each partition, and the end of all shares; 0 at first
+  PartitionSize* size;  ///< size of each partition, and the end of all shares; 0 at first
 
   __device__ const std::uint16_t* begin_of(std::uint64_t tile, std::uint32_t p) const {
     return begin + tile * (count + 1) + p;
@@ -80,11 +80,76 @@ template <int threads> __device__ std::uint32_t sum_before(std::uint32_t count, 
   return __shfl_sync(whole_warp, up_to, warp - 1);
 }
 
+constexpr std::uint32_t sort_batch = 8;     ///< elements that a thread loads at once
+constexpr std::uint32_t left_out = 0xffff;  ///< rank of an element that is left out
+template <class Tiles> using Ranks = std::uint32_t[Tiles::elements_of_thread / 2];
+
+/// Loads items j0 and following of a thread, whose item 0 has index `first`; the last item of the call where
+/// there are fewer.
+template <class Tiles, class Item>
+__device__ __forceinline__ void load_batch(const Item* from, std::uint64_t first, std::uint32_t j0,
+                                           std::uint64_t elements, Item (&item)[sort_batch]) {
+#pragma unroll
+  for (std::uint32_t j = 0; j < sort_batch; ++j)
+    item[j] = from[min(first + (j0 + j) * Tiles::threads, elements - 1)];
+}
+
+/// Counts the elements of each partition, and ranks them in the order of arrival: two ranks per word.
+template <class Tiles, class Key, class CounterOf>
+__device__ __forceinline__ void rank_elements(const KeyedElements& all, const Key* keys, std::uint64_t first,
+                                              CounterOf counter_of, Ranks<Tiles>& rank) {
+#pragma unroll
+  for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
+    Key key[sort_batch];
+    load_batch<Tiles>(keys, first, j0, all.elements, key);
+#pragma unroll
+    for (std::uint32_t j = 0; j < sort_batch; ++j) {
+      std::uint32_t own = left_out;
+      if (first + (j0 + j) * Tiles::threads < all.elements) {
+        if (key[j] < all.bins)
+          own = atomicAdd(counter_of(key[j]), 1u);
+        else
+          report_bad_key(all.events, first + (j0 + j) * Tiles::threads);
+      }
+      std::uint32_t& both = rank[(j0 + j) / 2];
+      both = j % 2 == 0 ? own : both | own << 16;
+    }
+  }
+}
+
+/// Calls visit(key, bits, rank) for the elements that are not left out. The keys are loaded again, since
+/// registers are scarce.
+template <class Tiles, class Key, class Bits, class Visit>
+__device__ __forceinline__ void for_each_ranked(const KeyedElements& all, const Key* keys, const Bits* x,
+                                                std::uint64_t first, const Ranks<Tiles>& rank, Visit visit) {
+#pragma unroll
+  for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
+    Key key[sort_batch];
+    Bits bits[sort_batch];
+    load_batch<Tiles>(keys, first, j0, all.elements, key);
+    load_batch<Tiles>(x, first, j0, all.elements, bits);
+#pragma unroll
+    for (std::uint32_t j = 0; j < sort_batch; ++j) {
+      const std::uint32_t own = rank[(j0 + j) / 2] >> 16 * (j % 2) & 0xffff;
+      if (own != left_out) visit(key[j], bits[j], own);
+    }
+  }
+}
+
+/// Copies a sorted tile to global memory.
+template <class Tiles, class Item> __device__ __forceinline__ void write_tile(Item* out, const Item* in) {
+  constexpr std::uint32_t of_vector = sizeof(uint4) / sizeof(Item);
+#pragma unroll
+  for (std::uint32_t i = 0; i < Tiles::elements_of_thread / of_vector; ++i)
+    reinterpret_cast<uint4*>(out)[i * Tiles::threads + threadIdx.x] =
+        reinterpret_cast<const uint4*>(in)[i * Tiles::threads + threadIdx.x];
+}
+
 /// Sorts each tile by partition. Elements with bad keys are left out.
 template <class T, class Tiles>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     sort_tiles(KeyedElements all, Partitions<T> to) {
-  constexpr std::uint32_t threads = Tiles::threads, length = length_of<Tiles>, none = 0xffff, batch = 8;
+  constexpr std::uint32_t threads = Tiles::threads, length = length_of<Tiles>;
   auto* const value = reinterpret_cast<BitsOf<T>*>(shared_words);
   auto* const place = reinterpret_cast<std::uint16_t*>(value + length);
   auto* const counter = reinterpret_cast<std::uint32_t*>(place + length);
@@ -97,61 +162,23 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     };
     for (std::uint64_t t = blockIdx.x; t < to.tiles; t += gridDim.x) {
       const std::uint64_t first = t * length + threadIdx.x;
-      const auto index = [&](std::uint32_t j) { return min(first + j * threads, all.elements - 1); };
       for (std::uint32_t i = threadIdx.x; i < counters; i += threads) counter[i] = 0;
-      __syncthreads();                      // all counters are 0, and the previous tile has been written
-      std::uint32_t rank[Tiles::each / 2];  // in the run, of two elements a word; `none` if left out
-#pragma unroll
-      for (std::uint32_t j0 = 0; j0 < Tiles::each; j0 += batch) {
-        Key key[batch];
-#pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j) key[j] = keys[index(j0 + j)];
-#pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j) {
-          std::uint32_t own = none;
-          if (first + (j0 + j) * threads < all.elements) {
-            if (key[j] < all.bins)
-              own = atomicAdd(counter_of(key[j]), 1u);
-            else
-              report_bad_key(all.events, first + (j0 + j) * threads);
-          }
-          std::uint32_t& both = rank[(j0 + j) / 2];
-          both = j % 2 == 0 ? own : both | own << 16;
-        }
-      }
+      __syncthreads();  // all counters are 0, and the previous tile has been written
+      Ranks<Tiles> rank;
+      rank_elements<Tiles>(all, keys, first, counter_of, rank);
       __syncthreads();  // all elements are counted
       const std::uint32_t sorted = sum_before<threads>(counters, counter);
       for (std::uint32_t p = threadIdx.x; p <= to.count; p += threads)
         to.begin[t * (to.count + 1) + p] =
             static_cast<std::uint16_t>(p < to.count ? counter[p * to.copies] : sorted);
-#pragma unroll
-      for (std::uint32_t j0 = 0; j0 < Tiles::each; j0 += batch) {
-        Key key[batch];
-        BitsOf<T> bits[batch];
-#pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j)
-          key[j] = keys[index(j0 + j)];  // again: registers are scarce
-#pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j) bits[j] = x[index(j0 + j)];
-#pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j) {
-          const std::uint32_t own = rank[(j0 + j) / 2] >> 16 * (j % 2) & 0xffff;
-          if (own == none) continue;
-          const std::uint32_t at = *counter_of(key[j]) + own;
-          value[at] = bits[j];
-          place[at] = static_cast<std::uint16_t>(key[j] & ((Key{1} << to.log2_results) - 1));
-        }
-      }
+      for_each_ranked<Tiles>(all, keys, x, first, rank, [&](Key key, BitsOf<T> bits, std::uint32_t own) {
+        const std::uint32_t at = *counter_of(key) + own;
+        value[at] = bits;
+        place[at] = static_cast<std::uint16_t>(key & ((Key{1} << to.log2_results) - 1));
+      });
       __syncthreads();  // the tile is sorted
-      const auto write = [&](auto* out, const auto* in) {
-        constexpr std::uint32_t each_vector = sizeof(uint4) / sizeof(*in);
-#pragma unroll
-        for (std::uint32_t i = 0; i < Tiles::each / each_vector; ++i)
-          reinterpret_cast<uint4*>(out + t * length)[i * threads + threadIdx.x] =
-              reinterpret_cast<const uint4*>(in)[i * threads + threadIdx.x];
-      };
-      write(to.x, value);
-      write(to.place, place);
+      write_tile<Tiles>(to.x + t * length, value);
+      write_tile<Tiles>(to.place + t * length, place);
     }
   });
 }
@@ -204,12 +231,12 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
   constexpr std::uint32_t warps = key_threads / warp;
   constexpr std::uint16_t none = 0x8000, bins = 0xffff;
   struct alignas(16) Places {
-    std::uint16_t of[each];
+    std::uint16_t of[key_elements];
   };
   struct alignas(16) Elements {
-    BitsOf<T> of[each];
+    BitsOf<T> of[key_elements];
   };
-  const SharedSums<T, words> own = sums;  // in registers
+  const SharedSums<T, words> own = sums;  // a copy in registers
   const std::uint32_t runs = min((end - begin + warps - 1) / warps, std::uint32_t{warp}), lane = thread();
   for (std::uint32_t t = begin + warp_index() * runs; t < end; t += warps * runs) {
     std::uint32_t first = 0, last = 0;
@@ -218,9 +245,10 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
       first = at[0];
       last = at[1];
     }
-    const std::uint32_t chunks = first < last ? (last - 1) / each - first / each + 1 : 0,
+    const std::uint32_t chunks = first < last ? (last - 1) / key_elements - first / key_elements + 1 : 0,
                         until = sum_up_to(chunks), all = __shfl_sync(whole_warp, until, warp - 1),
-                        shift = lane * (from.tile / each) + first / each - (until - chunks),
+                        shift = lane * (from.tile_length / key_elements) + first / key_elements -
+                                (until - chunks),
                         range = last << 16 | first;
     for (std::uint32_t i = lane; i - lane < all; i += warp) {
       std::uint32_t run = __popc(__ballot_sync(whole_warp, until <= i - lane));
@@ -231,21 +259,21 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
       }
       const std::uint32_t chunk = i + __shfl_sync(whole_warp, shift, run),
                           in_run = __shfl_sync(whole_warp, range, run),
-                          at = chunk * each - run * from.tile;  // in the tile
-      const std::uint64_t base = std::uint64_t{t} * from.tile + std::uint64_t{chunk} * each;
-      std::uint16_t place[each];
-      BitsOf<T> bits[each];
+                          at = chunk * key_elements - run * from.tile_length;  // place in the tile
+      const std::uint64_t base = std::uint64_t{t} * from.tile_length + std::uint64_t{chunk} * key_elements;
+      std::uint16_t place[key_elements];
+      BitsOf<T> bits[key_elements];
       if (i < all) {
         const auto places = *reinterpret_cast<const Places*>(from.place + base);
         const auto elements = *reinterpret_cast<const Elements*>(from.x + base);
 #pragma unroll
-        for (std::uint32_t j = 0; j < each; ++j) {
+        for (std::uint32_t j = 0; j < key_elements; ++j) {
           place[j] = at + j >= (in_run & 0xffff) && at + j < in_run >> 16 ? places.of[j] : none;
           bits[j] = elements.of[j];
         }
       } else {
 #pragma unroll
-        for (std::uint32_t j = 0; j < each; ++j) place[j] = none;
+        for (std::uint32_t j = 0; j < key_elements; ++j) place[j] = none;
       }
       own.add_loaded(
           place, bits, std::uint16_t{0}, bins,

@@ -30,7 +30,7 @@ struct RowRuns {
 /// The sum of the elements that a thread has of a run in one column, in registers.
 template <int words> class ColumnSum {
  public:
-  static constexpr int skipped = words == 3 ? 32 : 0;  ///< bits below the units of common elements
+  static constexpr int skipped = skipped_bits<words>;
 
   __device__ void add_common(std::int64_t units) { high_ += units; }
   __device__ void add(const Units& u) {
@@ -75,9 +75,7 @@ template <int words> class ColumnSum {
 __device__ __noinline__ void finish_run(const KeyedElements& all, const Window& w, const KeyResults& r,
                                         std::size_t format, std::uint64_t i, Int128 units, unsigned flags,
                                         std::uint64_t count) {
-  std::size_t f = 0;
-  Formats::for_each([&]<class F>() {
-    if (f++ != format) return;
+  visit_format(format, [&]<class F>() {
     auto& out = static_cast<BitsOf<F>*>(r.out)[i];
     const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
     if (r.combines) flags |= flags_of_number<F>(held);
@@ -121,6 +119,105 @@ template <int words> class LeadingRounder {
   float first_, second_;
 };
 
+/// The piece of a warp, and its first column for this thread.
+struct Piece {
+  std::uint64_t index, first_column;
+  std::uint64_t first;  ///< first row
+  int count;            ///< number of rows
+
+  __device__ explicit Piece(const KeyedElements& all) {
+    const std::uint64_t blocks_of_columns = (all.inner + columns_of_warp - 1) / columns_of_warp,
+                        of_grid = index_in_grid() / warp;
+    index = quotient(of_grid, blocks_of_columns);
+    first_column = (of_grid - index * blocks_of_columns) * columns_of_warp + thread();
+    first = index * rows_of_piece;
+  }
+};
+
+/// The current run of a piece: the sums of a thread in its columns.
+template <int words> struct RunSums {
+  static constexpr int columns = columns_of_warp / warp, flag_bits = 8;
+  ColumnSum<words> sum[columns];
+  unsigned flags = 0;  ///< flags of all columns
+  int begin = 0;       ///< first row in the piece
+  std::uint32_t bin;   ///< its key
+
+  __device__ unsigned flags_of(int j) const { return flags >> j * flag_bits & 0xff; }
+  __device__ void set(int j, unsigned which) { flags |= which << j * flag_bits; }
+
+  /// Calls visit(j, sum[j]) for the columns of a mask. A loop, since its code is long and rarely runs.
+  template <class Visit> __device__ __forceinline__ void for_each_column(unsigned mask, Visit visit) {
+#pragma unroll 1
+    for (; mask != 0; mask &= mask - 1) {
+      const int j = __ffs(static_cast<int>(mask)) - 1;
+      ColumnSum<words> own = sum[0];
+#pragma unroll
+      for (int c = 1; c < columns; ++c)
+        if (c == j) own = sum[c];
+      visit(j, own);
+#pragma unroll
+      for (int c = 0; c < columns; ++c)
+        if (c == j) sum[c] = own;
+    }
+  }
+
+  /// Adds the elements of one row, of which of_column(j) returns that in column j.
+  template <class T, class OfColumn>
+  __device__ __forceinline__ void add(const GriddedFor<T, words>& elements, bool exact, OfColumn of_column) {
+    unsigned uncommon = (1u << columns) - 1;
+    if constexpr (words < 4) {
+      uncommon = 0;
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        const BitsOf<T> bits = of_column(j);
+        if (!elements.is_common(bits)) {
+          uncommon |= 1u << j;
+        } else {
+          sum[j].add_common(elements.converted(bits));
+          if (words == 3) set(j, Exact::seen_other_than_minus_zero);
+        }
+      }
+    }
+    for_each_column(uncommon, [&](int j, ColumnSum<words>& own) {
+      Units u;
+      if (!elements.units(of_column(j), u, [&](unsigned which) { set(j, which); })) return;
+      own.add(u);
+      if (exact) set(j, Exact::seen_other_than_minus_zero);
+    });
+  }
+
+  /// Ends the run before row `end` of a piece: writes its results, or adds its sums to the totals of the run
+  /// if it begins or ends in another piece.
+  __device__ __forceinline__ void finish(const KeyedElements& all, const Window& w, const RowRuns& runs,
+                                         const KeyResults& r, const LeadingRounder<words>& rounder,
+                                         const Piece& piece, int end) {
+    if (bin == all.bins) return;  // the rows of bad keys
+    const bool opened = begin == 0 && runs.opens(piece.first),
+               open = opened || (end == piece.count && runs.opens(piece.first + piece.count));
+    const std::uint64_t result = bin * all.inner + piece.first_column;
+    unsigned others = 0;
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+      if (piece.first_column + j * warp < all.inner &&
+          (open || !rounder.succeeded(sum[j], flags_of(j), result + j * warp)))
+        others |= 1u << j;
+    if (others == 0) return;
+    const std::uint64_t home = opened ? first_not_below(runs.rows, bin) / rows_of_piece : piece.index,
+                        total = home * all.inner + piece.first_column;
+    for_each_column(others, [&](int j, const ColumnSum<words>& own) {
+      const unsigned of_column = flags_of(j);
+      const Int128 units = own.units();
+      if (!open)
+        return finish_run(all, w, r, runs.format, result + j * warp, units, of_column,
+                          static_cast<std::uint64_t>(end - begin));
+      const std::uint64_t i = total + j * warp;
+      add_to_total(runs.totals + i * words_of_total(words), words, units.low,
+                   static_cast<std::uint64_t>(units.high));
+      if (of_column != 0) flag(runs.flags, i, of_column);
+    });
+  }
+};
+
 /// Adds the elements of each run. A warp has a piece of the sorted rows and some columns of them. It writes
 /// the results of runs that lie in the piece. Sets present[key] for each key unless `present` is null.
 template <class T, int words>
@@ -128,30 +225,21 @@ __global__ void __launch_bounds__(row_threads, 2)
     add_runs_of_rows(const __grid_constant__ KeyedElements all, const __grid_constant__ Window w,
                      const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r,
                      std::uint8_t* present) {
-  constexpr int at_once = 4, columns = columns_of_warp / warp, flag_bits = 8;
-  constexpr bool is_fast = words < 4;
+  constexpr int at_once = 4, columns = RunSums<words>::columns;
   // The rows that are being added: an index that is known at run time cannot address registers.
   __shared__ BitsOf<T> staged[at_once][columns][row_threads];
   if (all.events->missed != 0) return;
-  const std::uint64_t blocks_of_columns = (all.inner + columns_of_warp - 1) / columns_of_warp,
-                      of_grid = index_in_grid() / warp, piece = quotient(of_grid, blocks_of_columns),
-                      first_column = (of_grid - piece * blocks_of_columns) * columns_of_warp + thread(),
-                      first = piece * rows_of_piece;
-  if (first >= runs.rows.count) return;
-  const int count = static_cast<int>(min(runs.rows.count - first, std::uint64_t{rows_of_piece}));
-  const auto* const x = static_cast<const BitsOf<T>*>(all.x) + first_column;
-  const auto elements = [&] {
-    if constexpr (is_fast)
-      return FastGridded<T>{w, all, ColumnSum<words>::skipped};
-    else
-      return Gridded<T>{w, all};
-  }();
+  Piece piece{all};
+  if (piece.first >= runs.rows.count) return;
+  piece.count = static_cast<int>(min(runs.rows.count - piece.first, std::uint64_t{rows_of_piece}));
+  const int count = piece.count;
+  const auto* const x = static_cast<const BitsOf<T>*>(all.x) + piece.first_column;
+  const GriddedFor<T, words> elements{w, all};
   const LeadingRounder<words> rounder{all, w, runs, r};
-  // The keys and places of two rows per thread.
-  std::uint32_t own_bin[2], own_place[2];
+  std::uint32_t own_bin[2], own_place[2];  // keys and places of two rows per thread
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const std::uint64_t row = first + min(half * warp + thread(), count - 1);
+    const std::uint64_t row = piece.first + min(half * warp + thread(), count - 1);
     own_bin[half] = runs.rows.bins[row];
     own_place[half] = runs.rows.places[row];
     if (present != nullptr && own_bin[half] < all.bins && !runs.opens(row)) present[own_bin[half]] = 1;
@@ -166,56 +254,11 @@ __global__ void __launch_bounds__(row_threads, 2)
       const BitsOf<T>* const row = x + of_row(own_place, min(k + i, count - 1)) * all.inner;
 #pragma unroll
       for (int j = 0; j < columns; ++j)
-        next[i][j] = first_column + j * warp < all.inner ? row[j * warp] : BitsOf<T>{0};
+        next[i][j] = piece.first_column + j * warp < all.inner ? row[j * warp] : BitsOf<T>{0};
     }
   };
-
-  ColumnSum<words> sum[columns];
-  unsigned flags = 0;  // of all columns
-  int begin = 0;       // of the current run, in this piece
-  std::uint32_t bin = of_row(own_bin, 0);
-  // Calls visit(j, sum[j]) for the columns of a mask. A loop, since its code is long and rarely runs.
-  const auto for_each_column = [&](unsigned mask, auto visit) {
-#pragma unroll 1
-    for (; mask != 0; mask &= mask - 1) {
-      const int j = __ffs(static_cast<int>(mask)) - 1;
-      ColumnSum<words> own = sum[0];
-#pragma unroll
-      for (int c = 1; c < columns; ++c)
-        if (c == j) own = sum[c];
-      visit(j, own);
-#pragma unroll
-      for (int c = 0; c < columns; ++c)
-        if (c == j) sum[c] = own;
-    }
-  };
-  const auto finish = [&](int end) {
-    if (bin == all.bins) return;  // the rows of bad keys
-    const bool opened = begin == 0 && runs.opens(first),
-               open = opened || (end == count && runs.opens(first + count));
-    const std::uint64_t result = bin * all.inner + first_column;
-    unsigned others = 0;
-#pragma unroll
-    for (int j = 0; j < columns; ++j)
-      if (first_column + j * warp < all.inner &&
-          (open || !rounder.succeeded(sum[j], flags >> j * flag_bits & 0xff, result + j * warp)))
-        others |= 1u << j;
-    if (others == 0) return;
-    const std::uint64_t home = opened ? first_not_below(runs.rows, bin) / rows_of_piece
-                                      : piece,  // of the totals
-        total = home * all.inner + first_column;
-    for_each_column(others, [&](int j, const ColumnSum<words>& own) {
-      const unsigned of_column = flags >> j * flag_bits & 0xff;
-      const Int128 units = own.units();
-      if (!open)
-        return finish_run(all, w, r, runs.format, result + j * warp, units, of_column,
-                          static_cast<std::uint64_t>(end - begin));
-      const std::uint64_t i = total + j * warp;
-      add_to_total(runs.totals + i * words_of_total(words), words, units.low,
-                   static_cast<std::uint64_t>(units.high));
-      if (of_column != 0) flag(runs.flags, i, of_column);
-    });
-  };
+  RunSums<words> run;
+  run.bin = of_row(own_bin, 0);
   load(0);
 #pragma unroll 1
   for (int k = 0;; ++k) {
@@ -227,35 +270,12 @@ __global__ void __launch_bounds__(row_threads, 2)
       if (k + at_once < count) load(k + at_once);  // while these are added
     }
     const std::uint32_t of_next = of_row(own_bin, min(k, count - 1));
-    if (k == count || of_next != bin) {
-      finish(k);
+    if (k == count || of_next != run.bin) {
+      run.finish(all, w, runs, r, rounder, piece, k);
       if (k == count) return;
-      begin = k;
-      bin = of_next;
-      flags = 0;
-      for (auto& own : sum) own = {};
+      run = {{}, 0, k, of_next};
     }
-    unsigned uncommon = (1u << columns) - 1;
-    if constexpr (is_fast) {
-      uncommon = 0;
-#pragma unroll
-      for (int j = 0; j < columns; ++j) {
-        const BitsOf<T> bits = staged[k % at_once][j][threadIdx.x];
-        if (!elements.is_common(bits)) {
-          uncommon |= 1u << j;
-        } else {
-          sum[j].add_common(elements.converted(bits));
-          if (words == 3) flags |= unsigned{Exact::seen_other_than_minus_zero} << j * flag_bits;
-        }
-      }
-    }
-    for_each_column(uncommon, [&](int j, ColumnSum<words>& own) {
-      const auto set = [&](unsigned which) { flags |= which << j * flag_bits; };
-      Units u;
-      if (!elements.units(staged[k % at_once][j][threadIdx.x], u, set)) return;
-      own.add(u);
-      if (w.exact) set(Exact::seen_other_than_minus_zero);
-    });
+    run.template add<T>(elements, w.exact, [&](int j) { return staged[k % at_once][j][threadIdx.x]; });
   }
 }
 
