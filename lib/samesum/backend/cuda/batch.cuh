@@ -12,7 +12,7 @@ namespace samesum::gpu {
 /// The arguments of a reduction. All pointers are to device memory.
 struct BatchCall {
   Layout layout;
-  std::size_t elements;  ///< in the input, at least as many as the segments hold
+  std::size_t elements;  ///< elements of the input, at least as many as the segments hold
   Destination out;
   void* workspace;  ///< null for a size query, which only sets `bytes`
   std::size_t bytes;

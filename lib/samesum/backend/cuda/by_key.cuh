@@ -107,7 +107,7 @@ template <class F> __device__ Scalar<F> load_as(std::size_t input, const void* x
 /// Where the results of a call by key come from and go to.
 struct KeyResults {
   const unsigned long long* totals;
-  const unsigned long long* counts;  ///< of the rows of each key; null unless the sums are divided by them
+  const unsigned long long* counts;  ///< rows of each key; null unless the sums are divided by them
   void* out;
   bool combines;      ///< whether what `out` holds is one more term
   KeyStatus* status;  ///< may be null

@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(key_threads)
 /// The results of a part of the range of keys, in the shared memory of each block.
 struct SharedPlan {
   std::uint32_t ranges;   ///< parts; block b has part b % ranges
-  std::uint32_t results;  ///< in a part
+  std::uint32_t results;  ///< results of a part
   std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
-  int words;              ///< of 32 bits, in a cell
+  int words;              ///< words of 32 bits per cell
 
   std::size_t bytes() const {
     return sizeof(std::uint32_t) * results * copies * static_cast<std::size_t>(words);
@@ -58,8 +58,8 @@ struct SharedPlan {
 
 /// The results whose cells a block has in shared memory.
 struct CellsOfBlock {
-  std::uint64_t first;    ///< result
-  std::uint32_t results;  ///< how many
+  std::uint64_t first;    ///< the first of them
+  std::uint32_t results;  ///< number of results
   std::uint32_t copies;   ///< cells of a result; neighbouring threads add to different ones
   std::uint32_t* own;     ///< the first cell that this thread adds to
 
@@ -89,7 +89,7 @@ struct CellsOfBlock {
 /// Which results and which elements a block has.
 struct RangeOfBlock {
   CellsOfBlock cells;
-  std::uint64_t begin, step;  ///< of tiles of elements
+  std::uint64_t begin, step;  ///< first element of its first tile; elements between its tiles
 
   __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
       : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies,
@@ -173,7 +173,7 @@ template <class T, int words> class SharedSums {
   template <class Key, class KeyOf, class Bad>
   __device__ __forceinline__ void add_tiles(KeyOf key_of, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
-    const SharedSums own = *this;  // in registers
+    const SharedSums own = *this;  // a copy in registers
     for (; base + key_tile_length <= end; base += step) {
       const auto at = [&](int j) { return base + threadIdx.x + static_cast<unsigned>(j) * key_threads; };
       const Bits* const own_x = x + base + threadIdx.x;

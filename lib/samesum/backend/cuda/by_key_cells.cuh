@@ -18,8 +18,8 @@ struct Window {
   int headroom;  ///< an element may exceed the largest that was looked at by this many binades
   int bits;      ///< |element| < 2^(grid + bits)
   int lowest;  ///< exponent of the smallest number of the elements; a grid that is not given is at least that
-  int words;   ///< of 32 bits, in a cell
-  int min_exponent;  ///< of the format of the elements
+  int words;   ///< words of 32 bits per cell
+  int min_exponent;  ///< exponent of the smallest normal element
 
   /// The grid, once the largest element is known.
   __device__ int placed(const KeyEvents& events) const {

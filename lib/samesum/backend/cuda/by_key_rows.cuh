@@ -18,8 +18,8 @@ constexpr int row_threads = 256;
 struct RowRuns {
   SortedRows rows;
   std::size_t format;          ///< index of the format of the results
-  unsigned long long* totals;  ///< of each piece, for each column
-  std::uint32_t* flags;        ///< as KeyedElements::flags, for each of the totals
+  unsigned long long* totals;  ///< totals of each piece, per column
+  std::uint32_t* flags;        ///< flags of each of the totals, as KeyedElements::flags
 
   /// Whether rows k - 1 and k have the same key.
   __device__ bool opens(std::uint64_t k) const {
@@ -65,7 +65,7 @@ template <int words> class ColumnSum {
   }
 
  private:
-  std::int64_t high_ = 0;  ///< in units of 2^(grid + skipped)
+  std::int64_t high_ = 0;  ///< units of 2^(grid + skipped)
   std::uint64_t low_ = 0;  ///< what is below them
   Int128 all_;
 };

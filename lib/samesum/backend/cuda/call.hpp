@@ -20,13 +20,14 @@ enum class SoftmaxSchedule {
   wide,  ///< a block per row, which reads it several times; any width; the only one for exact and online
 };
 
-/// How a reduction by key adds. The choice changes no bit.
+/// What a reduction by key adds to. The choice changes no bit.
 enum class KeySchedule {
   automatic,
-  shared,       ///< in the shared memory of each block, for one range of keys after another
-  partitioned,  ///< in shared memory, after the elements of each tile were sorted by partition of results
-  global,       ///< in global memory
-  sorted,       ///< in registers, after the rows were sorted by key; sums only
+  shared,       ///< cells in the shared memory of each block, for one range of keys after another
+  partitioned,  ///< cells in shared memory, after the elements of each tile were sorted by partition of
+                ///< results
+  global,       ///< cells in global memory
+  sorted,       ///< registers, after the rows were sorted by key; sums only
 };
 
 /// Forms of the kernel of scans. The choice changes no bit.
@@ -48,7 +49,7 @@ struct Launch {
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
   KeySchedule key_schedule = KeySchedule::automatic;
   ScanSchedule scan = ScanSchedule::automatic;
-  KeyStatus* status = nullptr;      ///< in device memory; may be null
+  KeyStatus* status = nullptr;      ///< status in device memory; may be null
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };

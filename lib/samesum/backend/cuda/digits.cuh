@@ -223,9 +223,7 @@ __device__ inline void write(const ExactDestination& result, Digits& digits, uns
   __syncwarp();  // all threads have added to the digits
   if (result.state != nullptr) return add_to(*result.state, digits, flags);
   const Magnitude magnitude{digits};
-  std::size_t i = 0;
-  Formats::for_each([&]<class F>() {
-    if (i++ != result.format) return;
+  visit_format(result.format, [&]<class F>() {
     const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
     if (thread() == 0) *static_cast<BitsOf<F>*>(result.out) = bits;
   });

@@ -94,8 +94,8 @@ template <class T> struct alignas(16) ColumnRun { T element[columns_of_thread<T>
 template <class T> struct Columns {
   const T* first;
   std::size_t n, stride;
-  int count;     ///< at most columns_of_thread
-  bool aligned;  ///< and all there
+  int count;     ///< number of columns, at most columns_of_thread
+  bool aligned;  ///< whether all are there, so that a row is one load
   bool magnitudes;
 
   __device__ ColumnRun<T> row(std::size_t k) const {

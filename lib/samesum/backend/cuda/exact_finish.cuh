@@ -51,10 +51,7 @@ __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::u
 /// Returns of.operator()<F>() for the format F with that format index.
 template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of) {
   std::uint64_t bits = 0;
-  std::size_t f = 0;
-  Formats::for_each([&]<class F>() {
-    if (f++ == format) bits = of.template operator()<F>();
-  });
+  visit_format(format, [&]<class F>() { bits = of.template operator()<F>(); });
   return bits;
 }
 

@@ -10,15 +10,15 @@ namespace {
 
 template <class T, bool moments, bool as_state> cudaError_t launch_exactly(ExactFinish end, Launch& work) {
   const Layout& l = work.call.layout;
-  int processors = 0, of_each = 0;
+  int processors = 0, resident = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
   if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments, as_state>,
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reduce_terms<T, moments, as_state>,
                                                           exact_threads, 0);
   constexpr std::size_t shared_bytes = (moments ? 2 : 1) * sizeof(GridTermDigits);
   if (error != cudaSuccess || !accept_workspace(work, header_bytes + shared_bytes, error) || l.results() == 0)
     return error;
-  const std::size_t at_once = static_cast<std::size_t>(processors * of_each);
+  const std::size_t at_once = static_cast<std::size_t>(processors * resident);
   const std::size_t n = l.offsets ? work.call.x.size : l.n,
                     of_block = std::size_t{exact_threads} * in_flight<T> * run_length;
   const std::size_t wanted = l.results() == 1 ? std::max<std::size_t>(n, 1) / of_block + 1 : l.results();

@@ -31,9 +31,7 @@ __global__ void __launch_bounds__(window_threads)
                     first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x,
                     threads = std::size_t{gridDim.x} * blockDim.x;
   ExactWindow seen{};
-  std::size_t index = 0;
-  Formats::for_each([&]<class T>() {
-    if (index++ != in.format) return;
+  visit_format(in.format, [&]<class T>() {
     const T* x = static_cast<const T*>(in.x);
     const bool has_gaps = l.outer > 1 && l.outer_stride != width;
 #pragma unroll 8
@@ -85,9 +83,9 @@ constexpr int group_threads = 1024;
 __global__ void __launch_bounds__(group_threads) sum_before_groups(ScanSegments segments) {
   __shared__ WindowSum sums[warp];
   WindowSum* const group = segments.group + blockIdx.x * segments.of_result;
-  const std::size_t each = (segments.of_result - 1) / group_threads + 1,
-                    first = min(threadIdx.x * each, segments.of_result),
-                    last = min(first + each, segments.of_result);
+  const std::size_t of_thread = (segments.of_result - 1) / group_threads + 1,
+                    first = min(threadIdx.x * of_thread, segments.of_result),
+                    last = min(first + of_thread, segments.of_result);
   WindowSum own;
   for (std::size_t g = first; g < last; ++g) own = own + group[g];
   const auto up_to = [](WindowSum sum) {
@@ -125,9 +123,7 @@ struct ExactElement {
 };
 __device__ inline ExactElement exact_element(const ScanInput& in, std::size_t at) {
   ExactElement e{0, Exact::seen_any};
-  std::size_t index = 0;
-  Formats::for_each([&]<class T>() {
-    if (index++ != in.format) return;
+  visit_format(in.format, [&]<class T>() {
     const T x = static_cast<const T*>(in.x)[at];
     const BitsOf<T> bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
     if (bits != Format<T>::sign_bit) e.flags |= Exact::seen_other_than_minus_zero;
@@ -193,9 +189,7 @@ __global__ void __launch_bounds__(digit_threads)
 __device__ inline void write_rounded(const Digits& digits, unsigned flags, std::uint32_t* words,
                                      std::size_t format, void* out, std::size_t at) {
   const Magnitude magnitude{digits};
-  std::size_t index = 0;
-  Formats::for_each([&]<class F>() {
-    if (index++ != format) return;
+  visit_format(format, [&]<class F>() {
     const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
     if (thread() == 0) static_cast<BitsOf<F>*>(out)[at] = bits;
   });
@@ -233,43 +227,44 @@ __global__ void __launch_bounds__(warp)
 /// About as many warps as a large GPU runs at once.
 constexpr std::size_t fallback_warps = 132 * 16;
 
+template <class C>
+cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const ScanSegments& segments,
+                            std::size_t step) {
+  const ScanInput in{work.call.x};
+  const Layout& l = work.call.layout;
+  const auto kernel = segments.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows>
+                                                                      : sum_segments<C, segment_rows<C>>;
+  cudaError_t error = cudaMemsetAsync(scan.windows, 0, sizeof *scan.windows, work.stream);
+  const auto enqueue = [&](auto of, std::size_t blocks, int threads, auto... argument) {
+    if (error == cudaSuccess) error = launch(of, blocks, threads, work.stream, argument...);
+  };
+  for (const bool sampled : {true, false}) {
+    if (sampled && !scan.samples) continue;
+    const std::size_t apart = sampled ? step : 1, looked_at = l.results() * l.n / apart,
+                      blocks =
+                          std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
+    enqueue(find_window, blocks, window_threads, in, l, scan, apart);
+    // Sums of a sample's window also tell whether elements exceed it.
+    if (sampled || segments.sum != nullptr)
+      enqueue(kernel, segments.groups, segments.in_group * warp, in, l, scan, sampled, segments);
+  }
+  if (segments.group != nullptr)
+    enqueue(sum_before_groups, segments.groups / segments.of_result, group_threads, segments);
+  return error;
+}
+
 }  // namespace
 
-cudaError_t find_exact_window(const Launch& work, const ExactScan& scan, std::size_t step) {
-  const Layout& l = work.call.layout;
-  const std::size_t looked_at = l.results() * l.n / step,
-                    blocks = std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
-  return launch(find_window, blocks, window_threads, work.stream,
-                ScanInput{work.call.x.data, work.call.x.format->index}, l, scan, step);
-}
-
-template <class C, int rows>
-cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, bool sampled,
-                            const ScanSegments& segments) {
-  return launch(sum_segments<C, rows>, segments.groups, segments.in_group * warp, work.stream,
-                ScanInput{work.call.x.data, work.call.x.format->index}, work.call.layout, scan, sampled,
-                segments);
-}
-
-cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, bool sampled,
-                               const ScanSegments& segments) {
-  const bool few = segments.length == few_rows * PrefixTree::lanes;
-  if (work.call.x.format->bytes == 8)
-    return few ? sum_segments_of<fp64, few_rows>(work, scan, sampled, segments)
-               : sum_segments_of<fp64, segment_rows<fp64>>(work, scan, sampled, segments);
-  return few ? sum_segments_of<fp32, few_rows>(work, scan, sampled, segments)
-             : sum_segments_of<fp32, segment_rows<fp32>>(work, scan, sampled, segments);
-}
-
-cudaError_t sum_before_exact_groups(const Launch& work, const ScanSegments& segments) {
-  return launch(sum_before_groups, segments.groups / segments.of_result, group_threads, work.stream,
-                segments);
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, const ScanSegments& segments,
+                               std::size_t step) {
+  return work.call.x.format->bytes == 8 ? sum_segments_of<fp64>(work, scan, segments, step)
+                                        : sum_segments_of<fp32>(work, scan, segments, step);
 }
 
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
-                             std::size_t format) {
+                             const ScanDestination& out, std::size_t format) {
   const Layout& l = work.call.layout;
-  const ScanInput in{work.call.x.data, work.call.x.format->index};
+  const ScanInput in{work.call.x};
   const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
   const std::size_t blocks = std::min(tiles.count, fallback_warps);
   cudaError_t error = cudaSuccess;
@@ -280,8 +275,6 @@ cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigi
                      l.results(), tiles, scan, digits);
   }
   if (error != cudaSuccess) return error;
-  const ScanDestination out{work.call.out.data, work.call.out.row_stride, true, work.call.options.exclusive,
-                            false};
   return launch(scan_digits, blocks, warp, work.stream, in, l, tiles, scan,
                 tiles.of_result > 1 ? digits : nullptr, out, format);
 }

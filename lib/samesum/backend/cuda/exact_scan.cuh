@@ -25,8 +25,8 @@ struct ScanSegments {
   int in_group;           ///< segments of a group, a power of two
   std::size_t of_result;  ///< groups of a result
   std::size_t groups;
-  WindowSum* sum;    ///< of the segments before each one, in its group; null if a result has one segment
-  WindowSum* group;  ///< of the groups before each one, in its result; null if a result has one group
+  WindowSum* sum;    ///< sum of the segments before each one in its group; null if a result has one segment
+  WindowSum* group;  ///< sum of the groups before each one in its result; null if a result has one group
   bool* is_common;   ///< whether all elements of a segment are common; null if `sum` is
 
   std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
@@ -36,7 +36,7 @@ struct ScanSegments {
 struct ScanSegment {
   std::size_t outer, inner, begin;
   std::size_t first;  ///< place of its first element
-  int count;          ///< of its elements
+  int count;          ///< number of its elements
 
   __device__ ScanSegment(const Layout& l, const ScanSegments& all, std::size_t index) {
     const std::size_t group = index / all.in_group, result = group / all.of_result;
@@ -63,11 +63,9 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
       for (int r = 0; r < rows; ++r)
 #pragma unroll
         for (int j = 0; j < run; ++j) element_[r][j] = Scalar<C>::zero();
-    std::size_t index = 0;
-    Formats::for_each([&]<class T>() {
+    visit_format(in.format, [&]<class T>() {
       if constexpr (can_read<T, C>)
-        if (index == in.format) LoadedRows<C, rows>::load(static_cast<const T*>(in.x) + first, stride, count);
-      ++index;
+        LoadedRows<C, rows>::load(static_cast<const T*>(in.x) + first, stride, count);
     });
   }
 
@@ -144,7 +142,7 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
   }
 };
 
-constexpr int segment_warps = 4;  ///< of a block that scans segments
+constexpr int segment_warps = 4;  ///< warps of a block that scans segments
 
 /// Scans each segment, and rounds each sum once to F.
 template <class C, class F, int rows>

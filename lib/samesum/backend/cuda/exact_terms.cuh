@@ -72,7 +72,7 @@ __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_res
 /// Loads runs of elements.
 template <class T> struct RunLoader {
   std::size_t stride;  ///< elements between neighbours
-  bool aligned;        ///< and contiguous: a run is one vector load
+  bool aligned;        ///< whether runs are aligned and contiguous: each is one vector load
   __device__ Run<T> load(const T* from) const {
     return aligned ? *reinterpret_cast<const Run<T>*>(from) : TermReader<T>::load(from, stride);
   }

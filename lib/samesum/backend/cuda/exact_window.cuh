@@ -29,7 +29,7 @@ struct ExactScan {
   };
   Windows* windows;
   bool samples;
-  int log2_length;  ///< of the results, rounded up
+  int log2_length;  ///< log2 of the length of the results, rounded up
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
 
   /// Sums are integers in units of 2^unit, of at most 126 bits.

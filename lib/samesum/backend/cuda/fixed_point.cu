@@ -2,8 +2,7 @@
 /// result, unless the grid is given, and one adds the terms. The kernels reduce in the order `tree`, but
 /// integers are the same in any order.
 #include "samesum/backend/cuda/batch.cuh"
-#include "samesum/backend/cuda/grid_fast_paths.cuh"
-#include "samesum/backend/cuda/grid_source.cuh"
+#include "samesum/backend/cuda/grid.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"
 #include "samesum/operation/grid_reduction.hpp"
@@ -25,11 +24,12 @@ template <class C> struct LargestExponentReducer : StateReducer<LargestExponent,
   }
 };
 
-template <class C> struct PairOf { C x, y; };
+/// The elements of both inputs of which a term is made.
+template <class C> struct Factors { C x, y; };
 
 /// Adds terms on the grid of their result.
-template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPathFor<C> {
-  using Item = PairOf<C>;
+template <class C> struct GridReducer : StateReducer<GridSum, Factors<C>>, FastPathFor<C> {
+  using Item = Factors<C>;
   GridSource source;
   Term term;
   bool mean;
@@ -57,10 +57,8 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPa
     if (!grid.add_fast(sum, double_of(x))) add_term(sum, term, x.x, x.y, grid.exponent());
   }
   __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
-    std::size_t i = 0;
-    Formats::for_each([&]<class F>() {
-      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status)
-        status->overflowed = 1;
+    visit_format(format, [&]<class F>() {
+      if (!finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status) status->overflowed = 1;
     });
   }
 

@@ -1,7 +1,7 @@
 /// Scans on a grid on a GPU, by the kernel of all scans.
 #pragma once
 
-#include "samesum/backend/cuda/grid_source.cuh"
+#include "samesum/backend/cuda/grid.cuh"
 #include "samesum/backend/cuda/scan.cuh"
 
 namespace samesum::gpu {
@@ -21,7 +21,7 @@ template <class F> struct GridScanReducer {
   bool exclusive;
   KeyStatus* status;  ///< set if a sum overflows a given grid; may be null
   GridOfDoubles grid;
-  std::uint64_t terms = 0;  ///< of the longest prefix
+  std::uint64_t terms = 0;  ///< terms of the longest prefix
 
   /// The reducer for result `result`, which has n elements.
   __device__ GridScanReducer at(std::size_t result, std::uint64_t n) const {

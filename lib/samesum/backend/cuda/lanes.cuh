@@ -23,7 +23,8 @@ template <class Shape, class Reducer, int mine> struct Lanes {
   static constexpr int levels = Shape::in_turn ? 0 : static_cast<int>(ceil_log2(Shape::rows / rows));
   static_assert(Shape::rows % rows == 0);
 
-  State sum[mine];  ///< of all rows so far, if their number is a power of two or they are combined in turn
+  State sum[mine];  ///< states of all rows so far, if their number is a power of two or they are combined in
+                    ///< turn
   State waiting[levels + 1][mine];
 
   /// Number of calls of `add` for `count` rows. Pairwise row order needs a power of two; surplus calls have

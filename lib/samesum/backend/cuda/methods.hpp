@@ -25,20 +25,17 @@ cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, 
 
 // In exact_scan.cu, for a call with elements:
 struct ExactScan;
+struct ScanDestination;
 struct ScanSegments;
 struct TileDigits;
-/// Finds the window of the elements at multiples of `step`: the sample, or all of them if that has not given
-/// the results.
-cudaError_t find_exact_window(const Launch& work, const ExactScan& scan, std::size_t step);
-/// Sums the segments in the window of the sample, or in that of all elements if the sample's is exceeded.
-cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, bool sampled,
-                               const ScanSegments& segments);
-/// Replaces the sums of groups by those of the groups before them.
-cudaError_t sum_before_exact_groups(const Launch& work, const ScanSegments& segments);
+/// Finds the window of the sample, elements at multiples of `step`, and that of all elements if that has not
+/// given the results; and the sums of the segments and groups before each one.
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, const ScanSegments& segments,
+                               std::size_t step);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
-                             std::size_t format);
+                             const ScanDestination& out, std::size_t format);
 
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();

@@ -14,16 +14,16 @@ template <class F, class T> class Reader {
   /// Four neighbouring elements as stored in memory; a word holds two 16-bit elements.
   struct alignas(alignment) Raw {
     using Word = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
-    static constexpr int each = sizeof(Word) / sizeof(T);
-    Word word[4 / each];
+    static constexpr int per_word = sizeof(Word) / sizeof(T);
+    Word word[4 / per_word];
 
-    __device__ void set(int i, BitsOf<T> bits) { word[i / each] |= Word{bits} << 16 * (i % each); }
+    __device__ void set(int i, BitsOf<T> bits) { word[i / per_word] |= Word{bits} << 16 * (i % per_word); }
     __device__ Scalar<F> rounded(int i) const {
-      const Word w = word[i / each];
+      const Word w = word[i / per_word];
       if constexpr (std::is_same_v<T, bf16> && sizeof(CarrierOf<F>) == 4)  // the upper half of an fp32
         return Scalar<F>::of(__uint_as_float(i % 2 == 0 ? w << 16 : w & 0xffff0000));
       else
-        return Reader::rounded(static_cast<BitsOf<T>>(w >> 16 * (i % each)));
+        return Reader::rounded(static_cast<BitsOf<T>>(w >> 16 * (i % per_word)));
     }
   };
 

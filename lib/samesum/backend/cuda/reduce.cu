@@ -24,12 +24,12 @@ cudaError_t launch_reducer(const Reducer& reducer, Launch& work) {
       // About as many blocks as a large GPU runs at once: checking the results is cheap, and the results to
       // recompute are spread over the blocks.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
-      const std::size_t each = std::min((results - 1) / blocks + 1, threads);
+      const std::size_t of_block = std::min((results - 1) / blocks + 1, threads);
       Destination out = of.out;
       if (out.states) out.out = &static_cast<typename WithReplacement<Reducer>::State*>(out.out)->replacing;
       error = launch(reduce_again<Shape, decltype(reducer.replacement()), Reader<F, T>>,
-                     (results - 1) / each + 1, static_cast<int>(threads), work.stream, reducer.replacement(),
-                     reader, work.call.layout, static_cast<int>(each), out);
+                     (results - 1) / of_block + 1, static_cast<int>(threads), work.stream,
+                     reducer.replacement(), reader, work.call.layout, static_cast<int>(of_block), out);
     }
   return error;
 }
@@ -38,12 +38,9 @@ template <class Operation, class Order, template <class> class A, class T> cudaE
   return launch_reducer<Order, T>(Operation::template reducer<A, F>({work.call.options.ddof}), work);
 }
 
-template <class Operation> cudaError_t run_exactly(Launch& work) {
-  return reduce_exactly(exact_kind<Operation>, work);
-}
-
-template <class Operation> cudaError_t run_on_grid(Launch& work) {
-  return reduce_on_grid(exact_kind<Operation>, work);
+template <class Operation, class Accumulator> cudaError_t run_order_free(Launch& work) {
+  return std::is_same_v<Accumulator, Exactly> ? reduce_exactly(exact_kind<Operation>, work)
+                                              : reduce_on_grid(exact_kind<Operation>, work);
 }
 
 }  // namespace
@@ -60,19 +57,14 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
-    if constexpr (!is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, Exactly, F>("cuda");
-      e.code.device.any.fill(run_launch<run_exactly<Operation>>);
-      all.push_back(e);
-    }
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    if constexpr (!is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
-      e.code.device.any.fill(run_launch<run_on_grid<Operation>>);
-      all.push_back(e);
-    }
+  OrderFree::for_each([&]<class Accumulator>() {
+    for_each_order_free<Accumulator>([&]<class Operation>() {
+      if constexpr (!is_scan<Operation>) {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+        e.code.device.any.fill(run_launch<run_order_free<Operation, Accumulator>>);
+        all.push_back(e);
+      }
+    });
   });
   return all;
 }

@@ -10,11 +10,11 @@ namespace samesum::gpu {
 inline constexpr int again_leaves = 8;
 
 /// Recomputes the results, of any layout, for which reducer.must_replace is true; states always. A block
-/// checks `each` results, at most one per thread, and recomputes those that it found one after another, one
-/// lane per thread.
+/// checks `results_of_block` results, at most one per thread, and recomputes those that it found one after
+/// another, one lane per thread.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
-    reduce_again(Reducer reducer, Reader reader, Layout l, int each, Destination out) {
+    reduce_again(Reducer reducer, Reader reader, Layout l, int results_of_block, Destination out) {
   using State = typename Reducer::State;
   using Waiting = WaitingStates<State>;
   constexpr int lanes = Shape::lanes, threads = again_leaves * lanes;
@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   State* shared = reinterpret_cast<State*>(memory);
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
   const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
-  const std::size_t first = std::size_t{blockIdx.x} * each, end = min(l.results(), first + each),
-                    own = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * results_of_block,
+                    end = min(l.results(), first + results_of_block), own = first + threadIdx.x;
   const auto must_replace = [&](std::size_t at) {
     return out.states || reducer.must_replace(at, out.out);  // a partial cannot tell yet
   };

@@ -93,9 +93,9 @@ struct ColumnPlan {
   __host__ __device__ int threads() const { return width * parts; }
 };
 
-inline constexpr int column_threads = 128,  ///< per block, if a thread reduces whole leaves
-    most_column_threads = 512,              ///< per block
-    enough_column_threads = 1 << 16;        ///< per launch, to hide the latency of memory
+inline constexpr int column_threads = 128,  ///< threads per block if a thread reduces whole leaves
+    most_column_threads = 512,              ///< most threads per block
+    enough_column_threads = 1 << 16;        ///< threads per launch that hide the latency of memory
 
 /// Number of levels of the tree over the lanes of a leaf.
 template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
@@ -178,9 +178,9 @@ __global__ void __launch_bounds__(most_column_threads)
     states[at * leaves + k] = state;
 }
 
-inline constexpr int short_column = 8,  ///< elements of a short column, at most
-    short_column_threads = 256;         ///< per block
-inline constexpr std::size_t enough_short_columns = std::size_t{1} << 16;  ///< to occupy a GPU
+inline constexpr int short_column = 8,  ///< most elements of a short column
+    short_column_threads = 256;         ///< threads per block
+inline constexpr std::size_t enough_short_columns = std::size_t{1} << 16;  ///< columns that occupy a GPU
 /// Short columns that a thread reduces, so that enough loads are on their way.
 template <class Reducer> inline constexpr int short_columns = sizeof(typename Reducer::State) <= 8 ? 4 : 2;
 
@@ -188,17 +188,17 @@ template <class Reducer> inline constexpr int short_columns = sizeof(typename Re
 template <class Reducer, class Reader>
 __global__ void __launch_bounds__(short_column_threads)
     reduce_short_columns(Reducer reducer, Reader reader, Layout l, Destination out) {
-  constexpr int each = short_columns<Reducer>;
+  constexpr int mine = short_columns<Reducer>;
   const std::size_t results = l.results(),
-                    first = std::size_t{blockIdx.x} * (each * short_column_threads) + threadIdx.x;
+                    first = std::size_t{blockIdx.x} * (mine * short_column_threads) + threadIdx.x;
   const int n = static_cast<int>(l.n);
-  typename Reader::Element e[each][short_column];
+  typename Reader::Element e[mine][short_column];
 #pragma unroll
-  for (int c = 0; c < each; ++c)
+  for (int c = 0; c < mine; ++c)
     if (const std::size_t at = first + c * short_column_threads; at < results)
       reader.column(column_place(l, at), l.stride, n, 0, 0, 1, e[c]);
 #pragma unroll
-  for (int c = 0; c < each; ++c)
+  for (int c = 0; c < mine; ++c)
     if (const std::size_t at = first + c * short_column_threads; at < results) {
       const Reducer own = of_result(reducer, at, l.n, true);
       out.write(reducer, halved(own, e[c], n), l.n, at);

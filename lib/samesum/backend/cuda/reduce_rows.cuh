@@ -63,13 +63,13 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
     mine.first = w - first_slot<Shape::leaf>(l, mine.row);
     mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
   } else {
-    const int log2_tile = __ffs(plan.warps_per_tile) - 1;  // tile is a power of two
-    mine.row = w >> log2_tile;
+    const int log2_warps = __ffs(plan.warps_per_tile) - 1;
+    mine.row = w >> log2_warps;
     if (plan.tiles_per_row > 1) {
       mine.tile = mine.row % plan.tiles_per_row;
       mine.row /= plan.tiles_per_row;
     }
-    mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
+    mine.first = ((mine.tile << log2_warps) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
                  static_cast<std::size_t>(plan.leaves_per_warp);
     if (plan.threads_per_row < warp)
       mine.row = w * static_cast<std::size_t>(warp / plan.threads_per_row) +
@@ -82,14 +82,14 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
 /// Merges the states of the warps of a tile by stride doubling. Only the first thread of the tile calls it.
 template <class Reducer>
 __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan& plan, std::size_t first,
-                                           std::size_t leaves, typename Reducer::State* tile,
+                                           std::size_t leaves, typename Reducer::State* states,
                                            typename Reducer::State& state) {
-  const std::size_t each = static_cast<std::size_t>(plan.leaves_per_warp),
-                    left = (leaves - min(first, leaves) + each - 1) / each;
+  const std::size_t per_warp = static_cast<std::size_t>(plan.leaves_per_warp),
+                    left = (leaves - min(first, leaves) + per_warp - 1) / per_warp;
   const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.warps_per_tile)));
   for (int stride = 1; stride < members; stride *= 2)
-    for (int i = 0; i + stride < members; i += 2 * stride) reducer.merge(tile[i], tile[i + stride]);
-  state = tile[0];
+    for (int i = 0; i + stride < members; i += 2 * stride) reducer.merge(states[i], states[i + stride]);
+  state = states[0];
 }
 
 /// Reduces rows and segments. For rows of several tiles and segments of several leaves, writes states to

@@ -34,9 +34,14 @@ template <int rows> ScanPlan plan_scan(const Layout& l, std::size_t elements) {
   return plan;
 }
 
+/// `every`: whether there is a result for each element.
+ScanDestination destination_of(const Launch& work, bool every) {
+  return {work.call.out.data, work.call.out.row_stride, every, work.call.options.exclusive, work.as_state};
+}
+
 /// What a kernel of scans needs besides its own memory.
 struct ScanSetup {
-  std::size_t bytes = 0;                        ///< at the start of the states of the workspace
+  std::size_t bytes = 0;                        ///< bytes at the start of the states of the workspace
   cudaError_t (*run)(const Launch&) = nullptr;  ///< runs before the kernel
 };
 
@@ -60,8 +65,7 @@ cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, con
   if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, work.stream);
   if (error != cudaSuccess) return error;
   return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, work.stream, reducer,
-                ScanInput{work.call.x.data, work.call.x.format->index}, l, plan,
-                static_cast<Published<State>*>(at), out);
+                ScanInput{work.call.x}, l, plan, static_cast<Published<State>*>(at), out);
 }
 
 /// Whether more than one warp shares a tile although one could hold it: if there are too few tiles to occupy
@@ -76,8 +80,7 @@ bool prefers_few_rows(const Launch& work) {
 
 template <class Reducer>
 cudaError_t scan(const Reducer& reducer, bool every, Launch& work, const ScanSetup& setup = {}) {
-  const ScanDestination out{work.call.out.data, work.call.out.row_stride, every, work.call.options.exclusive,
-                            work.as_state};
+  const ScanDestination out = destination_of(work, every);
   return prefers_few_rows(work) ? launch_tiles<few_rows>(reducer, out, setup, work)
                                 : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, work);
 }
@@ -87,9 +90,7 @@ template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Lau
   cudaError_t error;
   if (!accept_workspace(work, size_if_none_needed, error) || l.results() == 0) return error;
   return launch(scan_in_turn<Reducer>, (l.results() - 1) / warp + 1, warp, work.stream, reducer,
-                ScanInput{work.call.x.data, work.call.x.format->index}, l,
-                ScanDestination{work.call.out.data, work.call.out.row_stride, true,
-                                work.call.options.exclusive, false});
+                ScanInput{work.call.x}, l, destination_of(work, true));
 }
 
 template <class Operation, class Order, template <class> class A> cudaError_t run(Launch& work) {
@@ -139,29 +140,14 @@ template <class C> cudaError_t scan_held(Launch& work) {
     segments.is_common = reinterpret_cast<bool*>(digits + of_digits);
   }
   if (has_groups) segments.group = of_segments + sums;
-  const auto next = [&](auto enqueue) {
-    if (error == cudaSuccess) error = enqueue();
-  };
-  next([&] { return cudaMemsetAsync(windows, 0, sizeof *windows, work.stream); });
-  for (const bool sampled : {true, false}) {
-    if (sampled && !exact.samples) continue;
-    next([&] { return find_exact_window(work, exact, sampled ? step : 1); });
-    // Sums of a sample's window also tell whether elements exceed it.
-    if (sampled || has_sums) next([&] { return sum_exact_segments(work, exact, sampled, segments); });
-  }
-  if (has_groups) next([&] { return sum_before_exact_groups(work, segments); });
-  const ScanDestination out{work.call.out.data, work.call.out.row_stride, true, work.call.options.exclusive,
-                            false};
-  const auto scan_all = [&](auto kernel) {
-    return launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
-                  ScanInput{work.call.x.data, work.call.x.format->index}, l, exact, segments, out);
-  };
-  next([&] {
-    return segments.length == few_rows * PrefixTree::lanes ? scan_all(scan_segments<C, F, few_rows>)
-                                                           : scan_all(scan_segments<C, F, segment_rows<C>>);
-  });
-  next([&] { return scan_with_digits(work, exact, digits, SAMESUM_FORMAT_INDEX); });
-  return error;
+  const ScanDestination out = destination_of(work, true);
+  error = sum_exact_segments(work, exact, segments, step);
+  if (error == cudaSuccess)
+    error = launch(segments.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows>
+                                                                   : scan_segments<C, F, segment_rows<C>>,
+                   (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
+                   ScanInput{work.call.x}, l, exact, segments, out);
+  return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
 cudaError_t scan_exactly(Launch& work) {
   return work.call.x.format->bytes == 8 ? scan_held<fp64>(work) : scan_held<fp32>(work);
@@ -221,19 +207,15 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
-    if constexpr (is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, Exactly, F>("cuda");
-      e.code.device.any.fill(run_launch<scan_exactly>);
-      all.push_back(e);
-    }
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    if constexpr (is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
-      e.code.device.any.fill(run_launch<scan_on_grid>);
-      all.push_back(e);
-    }
+  OrderFree::for_each([&]<class Accumulator>() {
+    for_each_order_free<Accumulator>([&]<class Operation>() {
+      if constexpr (is_scan<Operation>) {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+        e.code.device.any.fill(run_launch < std::is_same_v<Accumulator, Exactly> ? scan_exactly
+                                                                                 : scan_on_grid >);
+        all.push_back(e);
+      }
+    });
   });
   return all;
 }

@@ -11,8 +11,8 @@ namespace samesum::gpu {
 
 /// Distribution of tiles over warps and blocks. Warps and tiles of a block are powers of two.
 struct ScanPlan {
-  int log2_warps;                 ///< of the warps that share a tile
-  int log2_tiles;                 ///< of the tiles of a block
+  int log2_warps;                 ///< log2 of the warps that share a tile
+  int log2_tiles;                 ///< log2 of the tiles of a block
   bool one_tile;                  ///< whether no result has more than one; then the tiles of a block are
                                   ///< different results
   std::size_t blocks_per_result;  ///< 0 for segments, which have a block per tile
@@ -85,11 +85,11 @@ __device__ inline ScanPlace place_of(const Layout& l, const ScanPlan& plan, int 
 /// Memory of a block that scans.
 template <class State> struct ScanShared {
   static constexpr int most_tiles = 8;
-  State rows[most_tiles][warp];      ///< of each tile: its rows, then its first rows 0 to r
+  State rows[most_tiles][warp];      ///< states of the rows of each tile, then of its rows 0 to r
   State tile_groups[3][most_tiles];  ///< see make_groups
   State groups[ScanPlan::levels][5][warp];
-  ScanPlace place[most_tiles];  ///< of the tiles: registers are scarce
-  State carry[most_tiles + 1];  ///< of all elements before each tile, and after the last one
+  ScanPlace place[most_tiles];  ///< places of the tiles: registers are scarce
+  State carry[most_tiles + 1];  ///< states of all elements before each tile, and after the last one
 };
 
 /// The reducer for one result of n elements, if it depends on the result.

@@ -4,12 +4,14 @@
 
 #include "samesum/backend/cuda/reader.cuh"
 #include "samesum/backend/cuda/scan_states.cuh"
+#include "samesum/call/values.hpp"
 #include "samesum/order/prefix.hpp"
 
 namespace samesum::gpu {
 
 /// Elements of a scan, in any format.
 struct ScanInput {
+  explicit ScanInput(const Values& values) : x{values.data}, format{values.format->index} {}
   const void* x;
   std::size_t format;  ///< its format index
 };
@@ -163,7 +165,7 @@ template <class Reducer, int rows> class WarpRows : public LoadedRows<typename R
       return State{};
   }
 
-  State runs_[rows];  ///< of the row's runs up to that of the thread
+  State runs_[rows];  ///< merges of the row's runs up to that of the thread
 };
 
 /// Whether a reducer reads elements of every format.

@@ -1,4 +1,7 @@
 /// Indices of threads and warps, shuffles of states, and merges of states across a warp and a block.
+///
+/// In all kernels, a tile is a range of neighbouring elements that one block, or some of its warps, work on
+/// at a time.
 #pragma once
 
 #include <array>

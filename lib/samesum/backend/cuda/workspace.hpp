@@ -47,7 +47,7 @@ static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 /// which are -0.
 struct Header {
   GridDigits grid_digits;
-  std::array<std::uint64_t, Formats::size> cell;  ///< by format index, in the low bytes
+  std::array<std::uint64_t, Formats::size> cell;  ///< cells by format index, in the low bytes
   std::array<std::uint32_t, 15 * 1024> arrived;   ///< arrival counters
 };
 inline constexpr std::size_t header_bytes = std::size_t{1} << 16;

@@ -1,4 +1,5 @@
-/// Fast paths of reductions on a grid, for sums of elements and of their magnitudes.
+/// Grids of the results of a call on a GPU, and fast paths of reductions on a grid for sums of elements and
+/// of their magnitudes.
 #pragma once
 
 #include "samesum/operation/grid_reduction.hpp"
@@ -6,6 +7,17 @@
 #include "samesum/order/tree.hpp"
 
 namespace samesum::gpu {
+
+/// What determines the grid of each result.
+struct GridSource {
+  int given;                      ///< the grid of all results if `exponents` is null
+  const std::int32_t* exponents;  ///< largest exponent of each result
+  int word_bits, quantum;         ///< arguments of found_grid
+
+  __device__ int grid(std::size_t at, std::uint64_t n) const {
+    return exponents == nullptr ? given : found_grid(exponents[at], n, word_bits, quantum);
+  }
+};
 
 /// The largest exponent of some terms.
 struct LargestExponent {
