@@ -5,6 +5,7 @@
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/merge_states.cuh"
 #include "samesum/backend/cuda/reduce_columns.cuh"
+#include "samesum/backend/cuda/reduce_rows.cuh"
 #include "samesum/backend/cuda/workspace.hpp"
 
 namespace samesum::gpu {
@@ -39,7 +40,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   const std::size_t first_states = l.offsets ? plan.total_warps : count > 1 ? results * count : 0;
   std::size_t all_states = first_states;
   const auto threads_for = [](std::size_t members) {
-    return members <= group_size(reduce_threads) ? reduce_threads : merge_threads;
+    return members <= group_size(few_merge_threads) ? few_merge_threads : merge_threads;
   };
   const auto groups_of = [&](std::size_t members) {
     return (members - 1) / group_size(threads_for(members)) + 1;
@@ -68,8 +69,8 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
                    reducer, reader, l, plan, states, call.out);
   }
   if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
-    return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / reduce_threads + 1, reduce_threads,
-                  call.stream, reducer, l, states, call.out);
+    return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / few_merge_threads + 1,
+                  few_merge_threads, call.stream, reducer, l, states, call.out);
   for (; error == cudaSuccess && count > 1; count = groups_of(count)) {
     State* above = states + results * count;
     error = launch(merge_states<Reducer>, results * groups_of(count), threads_for(count), call.stream,

@@ -1,6 +1,6 @@
 /// What the kernels of reductions by key share: the elements, what happens to them, and where the results go.
 /// The schedules of the kernels do not show in the bits: sums are integers, and extrema are integers that are
-/// ordered like their numbers.
+/// ordered like their numbers. Kernels have internal linkage, since only by_key.cu uses them.
 #pragma once
 
 #include "samesum/backend/cuda/key_status.hpp"

@@ -1,11 +1,13 @@
 /// Sums and counts by key without moving the elements: in the shared memory of each block, or in global
 /// memory.
+///
+/// The kernels add the elements to one total per result, all 0 before, and leave out those with bad keys,
+/// which they report. SharedSums also adds the partitions of by_key_partitions.cuh.
 #pragma once
 
 #include "samesum/backend/cuda/by_key_cells.cuh"
 
 namespace samesum::gpu {
-// Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 constexpr int key_threads = 1024,
@@ -97,18 +99,6 @@ struct RangeOfBlock {
         begin{blockIdx.x / plan.ranges * std::uint64_t{key_tile_length}},
         step{gridDim.x / plan.ranges * std::uint64_t{key_tile_length}} {
     cells.results = static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
-  }
-
-  /// Calls visit(e, place) for the elements of this range.
-  template <class Visit> __device__ void for_each(const KeyedElements& all, Visit visit) const {
-    for (std::uint64_t base = begin; base < all.elements; base += step)
-      for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, all.elements);
-           e += key_threads) {
-        with_result(all, e, [&](std::uint64_t result) {
-          if (result - cells.first < cells.results)
-            visit(e, static_cast<std::uint32_t>(result - cells.first));
-        });
-      }
   }
 };
 
@@ -240,10 +230,15 @@ __global__ void __launch_bounds__(key_threads)
     count_in_shared(KeyedElements all, SharedPlan plan, unsigned long long* totals) {
   const RangeOfBlock range{all, plan};
   range.cells.clear(2);
-  range.for_each(all, [&](std::uint64_t, std::uint32_t place) {
-    std::uint32_t* const own = range.cells.cell_of(place);
-    if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
-  });
+  for (std::uint64_t base = range.begin; base < all.elements; base += range.step)
+    for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, all.elements);
+         e += key_threads)
+      with_result(all, e, [&](std::uint64_t result) {
+        if (result - range.cells.first >= range.cells.results) return;
+        std::uint32_t* const own =
+            range.cells.cell_of(static_cast<std::uint32_t>(result - range.cells.first));
+        if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
+      });
   range.cells.flush<2>(totals);
 }
 

@@ -1,5 +1,5 @@
 /// What the schedules of all reductions by key share on the host: the elements of a call, the parts of its
-/// workspace, its launches, and the sort of its rows. SumByKey and by_key.cu derive their calls from it.
+/// workspace, its launches, and the sort of its rows. by_key.cu derives its calls from it.
 #pragma once
 
 #include <cub/device/device_radix_sort.cuh>

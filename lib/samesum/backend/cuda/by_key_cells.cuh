@@ -1,12 +1,14 @@
 /// Sums by key in integers: how an element becomes units of a grid, and how units are added to cells.
 ///
 /// A cell is an integer in words of 32 bits (shared memory) or of 64 bits (global memory). Integers do not
-/// depend on the order of additions, so neither do the results.
+/// depend on the order of additions, so neither do the results. An element that does not fit the window is
+/// recorded in KeyEvents, and special elements in flags. The kernels of by_key_add.cuh, by_key_partitions.cuh
+/// and by_key_rows.cuh add to cells, those of by_key_finish.cuh read them.
 #pragma once
 
+#include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cuda/by_key.cuh"
-#include "samesum/backend/cuda/digits.cuh"
 
 namespace samesum::gpu {
 

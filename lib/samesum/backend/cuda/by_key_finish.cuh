@@ -6,9 +6,9 @@
 #include <cooperative_groups.h>
 
 #include "samesum/backend/cuda/by_key_cells.cuh"
+#include "samesum/backend/cuda/digits.cuh"
 
 namespace samesum::gpu {
-// Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 /// The flags of a number that is one more term.

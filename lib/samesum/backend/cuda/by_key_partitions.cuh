@@ -1,11 +1,14 @@
 /// Sums by key of many results: each tile of elements is sorted by partitions of the results, so that the
 /// results of a partition fit shared memory. The elements of a partition are then a run of each tile.
+///
+/// The kernels run in the order sort_tiles, measure_partitions, share_out, add_partitions. They fill a
+/// Partitions, whose sizes are 0 before, and add its elements to one total per result, as by_key_add.cuh
+/// does.
 #pragma once
 
 #include "samesum/backend/cuda/by_key_add.cuh"
 
 namespace samesum::gpu {
-// Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 constexpr std::uint32_t most_partitions = 4096;

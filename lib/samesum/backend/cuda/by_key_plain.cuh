@@ -8,7 +8,6 @@
 #include "samesum/order/prefix.hpp"
 
 namespace samesum::gpu {
-// Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 template <class Key> __device__ void raise(Key* key, Key candidate) {

@@ -1,12 +1,16 @@
 /// Sums by key of long rows: the rows are sorted by key, and the elements of a run of equal keys are added in
 /// registers.
+///
+/// The kernels take the sorted rows and, for runs that span pieces, totals and flags that are 0 before. They
+/// write the results themselves, unless an element missed the window: add_runs_of_rows those of runs in one
+/// piece, finish_open_runs the others, finish_absent_keys those of keys without elements.
 #pragma once
 
+#include "samesum/backend/cuda/by_key_cells.cuh"
 #include "samesum/backend/cuda/by_key_finish.cuh"
 #include "samesum/backend/cuda/by_key_plain.cuh"
 
 namespace samesum::gpu {
-// Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 constexpr std::uint32_t rows_of_piece = 64;  // sorted rows that a warp adds

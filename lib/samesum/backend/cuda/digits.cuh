@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cuda/atomic>
 
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/backend/cuda/call.hpp"
-#include "samesum/backend/cuda/tree.cuh"
+#include "samesum/backend/cuda/pair.cuh"
+#include "samesum/backend/cuda/warp.cuh"
 
 namespace samesum::gpu {
 

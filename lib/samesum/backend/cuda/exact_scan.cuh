@@ -10,7 +10,6 @@
 
 #include "samesum/backend/cuda/digits.cuh"
 #include "samesum/backend/cuda/exact_window.cuh"
-#include "samesum/backend/cuda/scan_results.cuh"
 #include "samesum/backend/cuda/scan_rows.cuh"
 
 namespace samesum::gpu {

@@ -2,7 +2,7 @@
 /// fallback, where these would lose bits, adds integers.
 #pragma once
 
-#include "samesum/backend/cuda/exact.cuh"
+#include "samesum/backend/cuda/exact_bins.cuh"
 #include "samesum/operation/exact_terms.hpp"
 
 namespace samesum::gpu {

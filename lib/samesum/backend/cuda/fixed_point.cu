@@ -57,8 +57,10 @@ template <class C> struct GridReducer : StateReducer<GridSum, Factors<C>>, FastP
     if (!grid.add_fast(sum, double_of(x))) add_term(sum, term, x.x, x.y, grid.exponent());
   }
   __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
-    visit_format(format, [&]<class F>() {
-      if (!finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status) status->overflowed = 1;
+    std::size_t i = 0;
+    Formats::for_each([&]<class F>() {
+      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status)
+        status->overflowed = 1;
     });
   }
 

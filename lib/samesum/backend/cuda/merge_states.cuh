@@ -1,14 +1,67 @@
-/// Kernels that merge the states of leaves and tiles.
+/// Merges of states in memory, by one block or one after another by one thread; and the kernels that merge
+/// the states of leaves and tiles.
 #pragma once
 
-#include "samesum/backend/cuda/group.cuh"
-#include "samesum/backend/cuda/reduce_rows.cuh"
+#include "samesum/backend/cuda/segments.cuh"
+#include "samesum/backend/cuda/warp.cuh"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum::gpu {
 
-/// Largest block that merges states. Without these launch bounds, large states would need more registers than
-/// such a block has.
-inline constexpr int merge_threads = 1024;
+inline constexpr int states_per_thread = 8;
+
+/// Number of states that a block of `threads` threads merges.
+__host__ __device__ constexpr std::size_t group_size(int threads) {
+  return static_cast<std::size_t>(threads) * states_per_thread;
+}
+
+/// Merges 1 to group_size states in memory by stride doubling; thread 0 of the block gets the result.
+template <class State, class Reducer = OwnMerge>
+__device__ State merge_group(const State* states, int count, State* shared, const Reducer& reducer = {}) {
+  constexpr int mine = states_per_thread;
+  const int first = static_cast<int>(threadIdx.x) * mine, left = count - first;
+  std::array<State, mine> state;
+  for (int i = 0; i < mine; ++i)
+    if (i < left) state[i] = states[first + i];
+  for (int stride = 1; stride < mine; stride *= 2)
+    for (int i = 0; i + stride < mine; i += 2 * stride)
+      merge_if(i + stride < left, state[i], state[i + stride], reducer);
+  const int left_of_warp = count - warp_index() * warp * mine;
+  merge_across(state[0], min((left_of_warp + mine - 1) / mine, warp), reducer);
+  merge_warps(state[0], (count - 1) / (warp * mine) + 1, shared, reducer);
+  return state[0];
+}
+
+/// Merges states that arrive one after another by stride doubling. level[i] is the merge of the preceding 2^i
+/// states if bit i of the number of states is set.
+template <class State> struct WaitingStates {
+  State level[40];
+
+  template <class Reducer> __device__ void put(const Reducer& reducer, std::size_t index, State state) {
+    int i = 0;
+    for (; index >> i & 1; ++i) {
+      reducer.merge(level[i], state);
+      state = level[i];
+    }
+    level[i] = state;
+  }
+  /// The merge of all `count` >= 1 states.
+  template <class Reducer> __device__ State merged(const Reducer& reducer, std::size_t count) {
+    int i = 0;
+    while (!(count >> i & 1)) ++i;
+    State state = level[i];
+    while (count >> ++i)
+      if (count >> i & 1) {
+        reducer.merge(level[i], state);
+        state = level[i];
+      }
+    return state;
+  }
+};
+
+/// Threads per block that merges few states, and at most. Without these launch bounds, large states would
+/// need more registers than a large block has.
+inline constexpr int few_merge_threads = 128, merge_threads = 1024;
 
 /// Merges one level of `count` states per result: each block merges a group of them.
 template <class Reducer>
@@ -32,15 +85,15 @@ __global__ void __launch_bounds__(merge_threads)
 /// Finishes the segments of more than one leaf. Each thread checks one segment; the block merges those found
 /// one after another.
 template <std::size_t leaf, class Reducer>
-__global__ void __launch_bounds__(reduce_threads)
+__global__ void __launch_bounds__(few_merge_threads)
     merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, Destination out) {
   using State = typename Reducer::State;
   using Waiting = WaitingStates<State>;
-  constexpr std::size_t size = group_size(reduce_threads);
+  constexpr std::size_t size = group_size(few_merge_threads);
   __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[sizeof(Waiting)];
-  __shared__ int count, segment[reduce_threads];
+  __shared__ int count, segment[few_merge_threads];
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
-  const std::size_t first = std::size_t{blockIdx.x} * reduce_threads, own = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * few_merge_threads, own = first + threadIdx.x;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();  // thread 0 has cleared the count
   if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);

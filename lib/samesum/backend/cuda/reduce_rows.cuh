@@ -14,8 +14,8 @@ inline constexpr bool takes_two_rows =
 
 /// Threads per block. Small blocks balance better; a large block is used only where a whole row then fits one
 /// tile.
-inline constexpr int reduce_threads = 128, most_reduce_threads = 256;
-inline constexpr int reduce_warps = reduce_threads / warp, most_reduce_warps = most_reduce_threads / warp;
+inline constexpr int most_reduce_threads = 256;
+inline constexpr int reduce_warps = 128 / warp, most_reduce_warps = most_reduce_threads / warp;
 
 /// Distribution of rows over warps and blocks.
 struct RowPlan {

@@ -39,15 +39,10 @@ ScanDestination destination_of(const Launch& work, bool every) {
   return {work.call.out.data, work.call.out.row_stride, every, work.call.options.exclusive, work.as_state};
 }
 
-/// What a kernel of scans needs besides its own memory.
-struct ScanSetup {
-  std::size_t bytes = 0;                        ///< bytes at the start of the states of the workspace
-  cudaError_t (*run)(const Launch&) = nullptr;  ///< runs before the kernel
-};
-
-template <int rows, class Reducer>
-cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, const ScanSetup& setup,
-                         Launch& work) {
+/// Enqueues a scan after set_up(), which uses the first bytes of the states of the workspace.
+template <int rows, class Reducer, class SetUp>
+cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, Launch& work,
+                         std::size_t bytes_of_set_up, SetUp set_up) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>);
   const Layout& l = work.call.layout;
@@ -56,12 +51,12 @@ cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, con
   if (!is_nothing) plan = plan_scan<rows>(l, work.call.x.size);
   const bool waits = l.offsets ? work.call.x.size > PrefixTree::leaf : plan.blocks_per_result > 1;
   const std::size_t published = waits ? plan.place_levels() * sizeof(Published<State>) : 0,
-                    bytes = setup.bytes + published;
+                    bytes = bytes_of_set_up + published;
   cudaError_t error;
   if (!accept_workspace(work, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
     return error;
-  if (setup.run) error = setup.run(work);
-  void* const at = waits ? static_cast<std::byte*>(states(work.workspace)) + setup.bytes : nullptr;
+  error = set_up();
+  void* const at = waits ? static_cast<std::byte*>(states(work.workspace)) + bytes_of_set_up : nullptr;
   if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, work.stream);
   if (error != cudaSuccess) return error;
   return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, work.stream, reducer,
@@ -78,11 +73,16 @@ bool prefers_few_rows(const Launch& work) {
   return l.n <= leaf / 2 || l.results() * PrefixTree::leaves(l.n) < tiles_that_fit_at_once;
 }
 
-template <class Reducer>
-cudaError_t scan(const Reducer& reducer, bool every, Launch& work, const ScanSetup& setup = {}) {
+template <class Reducer, class SetUp>
+cudaError_t scan(const Reducer& reducer, bool every, Launch& work, std::size_t bytes_of_set_up,
+                 SetUp set_up) {
   const ScanDestination out = destination_of(work, every);
-  return prefers_few_rows(work) ? launch_tiles<few_rows>(reducer, out, setup, work)
-                                : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, work);
+  return prefers_few_rows(work)
+             ? launch_tiles<few_rows>(reducer, out, work, bytes_of_set_up, set_up)
+             : launch_tiles<many_rows<Reducer>()>(reducer, out, work, bytes_of_set_up, set_up);
+}
+template <class Reducer> cudaError_t scan(const Reducer& reducer, bool every, Launch& work) {
+  return scan(reducer, every, work, 0, [] { return cudaSuccess; });
 }
 
 template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Launch& work) {
@@ -153,30 +153,6 @@ cudaError_t scan_exactly(Launch& work) {
   return work.call.x.format->bytes == 8 ? scan_held<fp64>(work) : scan_held<fp32>(work);
 }
 
-/// The exponents of a scan on a grid that is found. They lie `at` bytes behind the start of the states,
-/// behind the states of the pass that finds them.
-struct ExponentsOfScan {
-  std::size_t at = 0, end = 0;
-
-  cudaError_t plan(const Launch& work) {
-    std::size_t of_pass = 0;
-    if (const cudaError_t error = find_largest_exponents(work, nullptr, nullptr, of_pass)) return error;
-    const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
-    at = aligned(std::max(of_pass, header_bytes) - header_bytes);
-    end = at + aligned(work.call.layout.results() * sizeof(std::int32_t));
-    return cudaSuccess;
-  }
-  std::int32_t* in(void* workspace) const {
-    return reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(states(workspace)) + at);
-  }
-};
-cudaError_t find_grids(const Launch& work) {
-  ExponentsOfScan exponents;
-  if (const cudaError_t error = exponents.plan(work)) return error;
-  std::size_t bytes = work.bytes;
-  return find_largest_exponents(work, exponents.in(work.workspace), work.workspace, bytes);
-}
-
 cudaError_t scan_on_grid(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   GridScanReducer<F> reducer{};
@@ -185,10 +161,20 @@ cudaError_t scan_on_grid(Launch& work) {
   reducer.exclusive = work.call.options.exclusive;
   reducer.status = work.status;
   if (work.call.options.grid) return scan(reducer, true, work);
-  ExponentsOfScan exponents;
-  if (const cudaError_t error = exponents.plan(work)) return error;
-  if (work.workspace != nullptr) reducer.source.exponents = exponents.in(work.workspace);
-  return scan(reducer, true, work, {exponents.end, find_grids});
+  // The exponents of the results lie behind the states of the pass that finds them.
+  std::size_t of_pass = 0;
+  if (const cudaError_t error = find_largest_exponents(work, nullptr, nullptr, of_pass)) return error;
+  const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
+  const std::size_t at = aligned(std::max(of_pass, header_bytes) - header_bytes),
+                    end = at + aligned(work.call.layout.results() * sizeof(std::int32_t));
+  std::int32_t* exponents = nullptr;
+  if (work.workspace != nullptr)
+    exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(states(work.workspace)) + at);
+  reducer.source.exponents = exponents;
+  return scan(reducer, true, work, end, [&] {
+    std::size_t bytes = work.bytes;
+    return find_largest_exponents(work, exponents, work.workspace, bytes);
+  });
 }
 
 }  // namespace

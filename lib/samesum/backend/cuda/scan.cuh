@@ -3,7 +3,6 @@
 /// launch shape can change the bits.
 #pragma once
 
-#include "samesum/backend/cuda/scan_results.cuh"
 #include "samesum/backend/cuda/scan_rows.cuh"
 #include "samesum/backend/cuda/segments.cuh"
 

@@ -27,15 +27,19 @@ cudaError_t threads_for(std::size_t leaves, int& threads) {
 
 /// Sets `bytes` to the size of the workspace that holds the states of all levels. Returns whether the header
 /// has enough arrival counters.
-template <class State, class LastBlockMerge>
-bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
+template <class State> bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
   std::size_t states = 0, arrivals = 0;
-  for (std::size_t count = tiles; count > 1; count = LastBlockMerge::groups(count, threads)) {
+  for (std::size_t count = tiles; count > 1; count = LastBlockMerge<State>::groups(count, threads)) {
     states += count;
-    arrivals += LastBlockMerge::groups(count, threads);
+    arrivals += LastBlockMerge<State>::groups(count, threads);
   }
   bytes = tiles <= 1 ? size_if_none_needed : header_bytes + states * sizeof(State);
   return arrivals <= std::tuple_size_v<decltype(Header::arrived)>;
+}
+
+/// The cell of a workspace for sums of format F.
+template <class F> AddToCell<F> cell_of(Header& header) {
+  return {header.arrived.data(), &header.cell[Formats::index_of<F>()]};
 }
 
 template <class Order, template <class> class A, class F, class T> cudaError_t sum_by_leaves(Launch& work) {
@@ -48,23 +52,21 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   const std::size_t per_tile = static_cast<std::size_t>(threads / warp);
   const std::size_t tiles = std::max<std::size_t>((leaves + per_tile - 1) / per_tile, 1);
   std::size_t needed = 0;
-  if (!room_for<State, LastBlockMerge<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
+  if (!room_for<State>(tiles, threads, needed)) return cudaErrorInvalidValue;
   if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
   work.uses_header = needed >= header_bytes;
   if (!accept_workspace(work, needed, error)) return error;
   const std::size_t blocks = work.blocks > 0 ? static_cast<std::size_t>(work.blocks) : tiles;
-  const auto* x = static_cast<const T*>(work.call.x.data);
-  const Destination out{work.call.out.data, work.as_state};
   auto* header = static_cast<Header*>(work.workspace);
+  const auto run = [&]<class Finish>(Finish finish) {
+    return launch(sum_leaves<Shape, A, F, T, Finish>, blocks, threads, work.stream,
+                  static_cast<const T*>(work.call.x.data), work.call.layout.n, finish,
+                  Destination{work.call.out.data, work.as_state});
+  };
   if constexpr (Order::promise < Promise::everywhere)
-    return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, work.stream, x,
-                  work.call.layout.n,
-                  AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]}, out);
+    return run(cell_of<F>(*header));
   else
-    return launch(sum_leaves<Shape, A, F, T, LastBlockMerge<State>>, blocks, threads, work.stream, x,
-                  work.call.layout.n,
-                  LastBlockMerge<State>{header->arrived.data(), static_cast<State*>(states(work.workspace))},
-                  out);
+    return run(LastBlockMerge<State>{header->arrived.data(), static_cast<State*>(states(work.workspace))});
 }
 
 template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& work) {
@@ -82,10 +84,9 @@ template <class F, class T> cudaError_t sum_by_elements(Launch& work) {
   if ((error = look_up(cudaDevAttrMultiProcessorCount, processors)) != cudaSuccess) return error;
   const std::size_t all = (std::max<std::size_t>(work.call.layout.n, 1) - 1) / most_threads + 1;
   const std::size_t blocks = std::min(all, static_cast<std::size_t>(8 * processors));
-  auto* header = static_cast<Header*>(work.workspace);
   return launch(sum_one_by_one<F, T>, blocks, most_threads, work.stream,
                 static_cast<const T*>(work.call.x.data), work.call.layout.n,
-                AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]},
+                cell_of<F>(*static_cast<Header*>(work.workspace)),
                 static_cast<BitsOf<F>*>(work.call.out.data));
 }
 

@@ -5,8 +5,8 @@
 #include <cuda/atomic>
 
 #include "samesum/accumulator/plain.hpp"
-#include "samesum/backend/cuda/group.cuh"
 #include "samesum/backend/cuda/leaf.cuh"
+#include "samesum/backend/cuda/merge_states.cuh"
 #include "samesum/operation/reducer.hpp"
 #include "samesum/operation/term.hpp"
 
