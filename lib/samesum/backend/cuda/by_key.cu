@@ -94,8 +94,7 @@ class SumByKey : public CallByKey {
     run.template operator()<4>();
   }
 
-  // --- in place: every block adds the elements that it reads to cells in shared or global memory
-  // ------------
+  // --- in place: every block adds the elements that it reads to cells --------------------------------------
 
   std::size_t most_shared() {
     return static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
@@ -139,8 +138,7 @@ class SumByKey : public CallByKey {
       enqueue(count_in_global, blocks_for(all_.elements, 256, 8), 256, all, totals);
   }
 
-  // --- by rows that are sorted by key
-  // -----------------------------------------------------------------------
+  // --- by rows that are sorted by key ----------------------------------------------------------------------
 
   /// Where sorting the rows is worth it: they are long, so that there are few keys for many elements.
   bool sorts_rows() const {
@@ -151,10 +149,8 @@ class SumByKey : public CallByKey {
   }
   RowRuns add_runs(int words, std::size_t format) {
     const std::uint64_t totals = blocks_of(work_.call.layout.n, rows_of_piece) * all_.inner;
-    return {{},
-            format,
-            add<unsigned long long>(totals * words_of_total(words)),
-            add<std::uint32_t>((totals + 3) / 4)};
+    auto* const of_totals = add<unsigned long long>(totals * words_of_total(words));
+    return {{}, format, of_totals, add<std::uint32_t>((totals + 3) / 4)};
   }
   /// `present` is null if keys without elements keep their results.
   template <class T>
@@ -175,8 +171,7 @@ class SumByKey : public CallByKey {
       });
   }
 
-  // --- by partitions of the results
-  // -------------------------------------------------------------------------
+  // --- by partitions of the results ------------------------------------------------------------------------
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
   bool uses_partitions(int words, std::size_t element_bytes, bool fits_shared) {
@@ -237,29 +232,24 @@ class SumByKey : public CallByKey {
     });
   }
 
-  // --- the second look
-  // --------------------------------------------------------------------------------------
+  // --- the second look -------------------------------------------------------------------------------------
 
   SecondLook add_second_look(std::size_t format, bool exact, bool full_range, bool has_flags) {
     const std::size_t digits_of_result = !exact ? 4 : full_range ? Digits::count : NarrowDigits::count;
     const std::uint64_t results =
         std::min<std::uint64_t>(all_.results(), (std::size_t{32} << 20) / (8 * digits_of_result));
-    return {work_.call.x.format->index,
-            format,
-            add<std::int64_t>(results * digits_of_result),
-            results,
-            work_.call.layout.n,
-            word_bits_for(formats[format].precision),
-            has_flags};
+    auto* const digits = add<std::int64_t>(results * digits_of_result);
+    const int word_bits = word_bits_for(formats[format].precision);
+    return {work_.call.x.format->index, format, digits, results, work_.call.layout.n, word_bits, has_flags};
   }
   template <class AnyDigits> void look_again(const Window& w, const KeyResults& r, const SecondLook& look) {
-    int resident = 0;
-    keep(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, second_look<AnyDigits>, 512, 0));
+    std::size_t blocks = 0;
+    keep(resident_blocks(second_look<AnyDigits>, 512, blocks));
     cudaLaunchConfig_t config{};
     cudaLaunchAttribute cooperative{};
     cooperative.id = cudaLaunchAttributeCooperative;
     cooperative.val.cooperative = 1;
-    config.gridDim = dim3(static_cast<unsigned>(resident) * static_cast<unsigned>(multiprocessors()));
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(512);
     config.stream = work_.stream;
     config.attrs = &cooperative;

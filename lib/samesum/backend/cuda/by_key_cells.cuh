@@ -122,8 +122,8 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
     constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
     const int unit = min(this->grid_ + skipped, coarsest);
     // In two steps, since 2^-unit may be beyond the largest number.
-    first_ = power(-unit / 2);
-    second_ = power(-unit - -unit / 2);
+    first_ = scale_of<fp32>(-unit / 2);
+    second_ = scale_of<fp32>(-unit - -unit / 2);
     const int lowest = w.exact ? max(unit - Format<T>::min_quantum + 1, 1) : 0;  // exponent field
     lowest_ = this->highest_ < lowest ? 0 : static_cast<std::uint32_t>(lowest) << this->fraction_bits;
     span_ = this->highest_ < lowest
@@ -141,7 +141,6 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
   }
 
  private:
-  __device__ static float power(int e) { return __uint_as_float(static_cast<std::uint32_t>(e + 127) << 23); }
   float first_, second_;
   std::uint32_t lowest_, span_;
 };

@@ -102,8 +102,8 @@ template <int words> class LeadingRounder {
     const int exponent = w.placed(*all.events) + ColumnSum<words>::leading_shift;
     applies_ = words < 4 && runs.format == Formats::index_of<fp32>() && r.counts == nullptr &&
                exponent >= -252 && exponent <= 252;  // so both factors are normal numbers
-    first_ = __uint_as_float(static_cast<std::uint32_t>(exponent / 2 + 127) << 23);
-    second_ = __uint_as_float(static_cast<std::uint32_t>(exponent - exponent / 2 + 127) << 23);
+    first_ = scale_of<fp32>(exponent / 2);
+    second_ = scale_of<fp32>(exponent - exponent / 2);
   }
   /// Writes result i, or returns false.
   __device__ __forceinline__ bool succeeded(const ColumnSum<words>& sum, unsigned flags,

@@ -10,8 +10,8 @@
 namespace samesum::gpu {
 
 /// Kernels for the rows of a softmax. The choice changes no bit. Three names stand for the four kernels of
-/// softmax.cuh: `held` selects softmax_ahead for rows of 16-bit elements with more than 4096 columns,
-/// otherwise softmax_held.
+/// softmax.cuh and softmax_wide.cuh: `held` selects softmax_ahead for rows of 16-bit elements with more than
+/// 4096 columns, otherwise softmax_held.
 enum class SoftmaxSchedule {
   automatic,  ///< the first of the following that supports the number of columns and the denominator
   narrow,     ///< a warp per row, or less; up to 1024 columns

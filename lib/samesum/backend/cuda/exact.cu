@@ -108,11 +108,8 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
   blocks = 1;
   if (n <= 2 * per_batch) return cudaSuccess;
-  int processors = 0, resident = 0;
-  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
-  if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, sum_exactly<T>, exact_threads, 0);
-  const std::size_t at_once = static_cast<std::size_t>(processors) * static_cast<std::size_t>(resident);
+  std::size_t at_once = 0;
+  const cudaError_t error = resident_blocks(sum_exactly<T>, exact_threads, at_once);
   blocks = std::max(std::min(at_once, (n - 1) / per_batch + 1), (n - 1) / most_of_block + 1);
   return error;
 }

@@ -195,14 +195,11 @@ __global__ void __launch_bounds__(exact_threads)
                     g = std::size_t{blockIdx.x} * exact_threads + threadIdx.x;
   if (g < l.outer * groups) {
     const std::size_t inner = g % groups * width, at = g / groups * l.inner + inner;
-    Columns<T> columns{x + l.first(g / groups) + inner,
-                       l.n,
-                       l.stride,
-                       static_cast<int>(min(l.inner - inner, std::size_t{width})),
-                       false,
-                       term == Term::magnitude};
-    columns.aligned = columns.count == width && l.stride % width == 0 &&
-                      reinterpret_cast<std::uintptr_t>(columns.first) % sizeof(ColumnRun<T>) == 0;
+    const T* const first = x + l.first(g / groups) + inner;
+    const int count_here = static_cast<int>(min(l.inner - inner, std::size_t{width}));
+    const bool aligned = count_here == width && l.stride % width == 0 &&
+                         reinterpret_cast<std::uintptr_t>(first) % sizeof(ColumnRun<T>) == 0;
+    const Columns<T> columns{first, l.n, l.stride, count_here, aligned, term == Term::magnitude};
     FirstWords<T> words[width];
     unsigned failed = columns.sum(words);
     failed |= write_columns(words, failed, end, at, columns.count, l.n);

@@ -149,15 +149,11 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
 
 template <class T, bool moments, bool as_state> cudaError_t launch_exactly(ExactFinish end, Launch& work) {
   const Layout& l = work.call.layout;
-  int processors = 0, resident = 0;
-  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
-  if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reduce_terms<T, moments, as_state>,
-                                                          exact_threads, 0);
+  std::size_t at_once = 0;
+  cudaError_t error = resident_blocks(reduce_terms<T, moments, as_state>, exact_threads, at_once);
   constexpr std::size_t shared_bytes = (moments ? 2 : 1) * sizeof(GridTermDigits);
   if (error != cudaSuccess || !accept_workspace(work, header_bytes + shared_bytes, error) || l.results() == 0)
     return error;
-  const std::size_t at_once = static_cast<std::size_t>(processors * resident);
   const std::size_t n = l.offsets ? work.call.x.size : l.n,
                     of_block = std::size_t{exact_threads} * in_flight<T> * run_length;
   const std::size_t wanted = l.results() == 1 ? std::max<std::size_t>(n, 1) / of_block + 1 : l.results();

@@ -88,18 +88,10 @@ __global__ void __launch_bounds__(group_threads) sum_before_groups(ScanSegments 
                     last = min(first + of_thread, segments.of_result);
   WindowSum own;
   for (std::size_t g = first; g < last; ++g) own = own + group[g];
-  const auto up_to = [](WindowSum sum) {
-#pragma unroll
-    for (int delta = 1; delta < warp; delta *= 2) {
-      const WindowSum left = shuffled(sum, max(thread() - delta, 0));
-      if (thread() >= delta) sum = sum + left;
-    }
-    return sum;
-  };
-  const WindowSum of_warp = up_to(own);
+  const WindowSum of_warp = sum_up_to(own);
   if (thread() == warp - 1) sums[warp_index()] = of_warp;
   __syncthreads();  // the sums of all warps are written
-  const WindowSum of_warps = up_to(sums[thread()]);
+  const WindowSum of_warps = sum_up_to(sums[thread()]);
   WindowSum before{of_warp.units - own.units};
   if (warp_index() > 0) before = before + shuffled(of_warps, warp_index() - 1);
   for (std::size_t g = first; g < last; ++g) {

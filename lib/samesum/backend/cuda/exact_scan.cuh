@@ -47,6 +47,16 @@ struct ScanSegment {
   }
 };
 
+/// The sum over the threads of a warp up to this one.
+template <class Sum> __device__ __forceinline__ Sum sum_up_to(Sum sum) {
+#pragma unroll
+  for (int delta = 1; delta < warp; delta *= 2) {
+    const Sum left = shuffled(sum, max(thread() - delta, 0));
+    if (thread() >= delta) sum = sum + left;
+  }
+  return sum;
+}
+
 /// Rows of a segment whose sums are integers.
 template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
   using LoadedRows<C, rows>::element_;
@@ -126,12 +136,7 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
       Sum sum[run], own;
 #pragma unroll
       for (int j = 0; j < run; ++j) sum[j] = own = own + of(element_[r][j].v);
-      Sum up_to = own;
-#pragma unroll
-      for (int delta = 1; delta < warp; delta *= 2) {
-        const Sum left = shuffled(up_to, max(thread() - delta, 0));
-        if (thread() >= delta) up_to = up_to + left;
-      }
+      const Sum up_to = sum_up_to(own);
       const Base start = before + Sum{up_to.units - own.units};
 #pragma unroll
       for (int j = 0; j < run; ++j) writer.set(j, round(start + sum[j]));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "samesum/accumulator/digits.hpp"
-#include "samesum/backend/cuda/warp.cuh"
+#include "samesum/backend/cuda/pair.cuh"
 
 namespace samesum::gpu {
 
@@ -77,20 +77,14 @@ template <class Units> __device__ SplitSum<Units> operator+(SplitSum<Units> a, C
   return {a.units + b.units, a.below, a.shift};
 }
 
-/// 2^exponent, a normal number.
-template <class C> __device__ CarrierOf<C> power_of_two(int exponent) {
-  constexpr int fraction_bits = Format<C>::precision - 1;
-  return from_bits<C>(BitsOf<C>(exponent + Format<C>::max_exponent) << fraction_bits);
-}
-
 /// integer · 2^exponent, rounded once to F. The number is a sum of numbers of format C.
 template <class F, class C> __device__ F rounded_integer(std::int64_t integer, int exponent) {
   // A format that holds all of C rounds no subnormal number, so the scaling is exact unless the result
   // overflows. It takes two steps to stay within the exponents of F.
   if constexpr (std::is_same_v<F, fp32> && std::is_same_v<C, fp32>)
-    return __ll2float_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
+    return __ll2float_rn(integer) * scale_of<F>(exponent / 2) * scale_of<F>(exponent - exponent / 2);
   if constexpr (std::is_same_v<F, fp64>)
-    return __ll2double_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
+    return __ll2double_rn(integer) * scale_of<F>(exponent / 2) * scale_of<F>(exponent - exponent / 2);
   if (integer == 0) return from_bits<F>(BitsOf<F>{0});
   const auto magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
   return from_bits<F>(round_to_bits<F>(integer < 0, magnitude, exponent));
@@ -143,7 +137,7 @@ template <class C> class WindowUnits {
       constexpr int fraction_bits = Info::precision - 1;
       const int common = unit_ + common_shift, first = common - Info::min_quantum + 1,  // fields of exponents
           last = min(first + common_bits - Info::precision, 2 * Info::max_exponent);
-      scale_ = power_of_two<C>(-common);
+      scale_ = scale_of<C>(-common);
       lowest_ = static_cast<BitsOf<C>>(first) << fraction_bits;
       span_ = static_cast<BitsOf<C>>(last + 1 - first) << fraction_bits;
       // Otherwise the compiler computes them again for each element, to save registers.
@@ -179,7 +173,7 @@ template <class F, class C> class SumRounder {
   /// For sums with the same `shift`, unless they are of the type WindowSum.
   __device__ SumRounder(const WindowUnits<C>& units, int shift)
       : unit_{units.unit()}, exponent_{unit_ + common_shift + shift - 1} {
-    if constexpr (is_scaled) scale_ = power_of_two<F>(exponent_);
+    if constexpr (is_scaled) scale_ = scale_of<F>(exponent_);
   }
   __device__ F operator()(const WindowSum& sum) const { return rounded_sum<F, C>(sum.units, unit_); }
   template <class Units> __device__ F operator()(const SplitSum<Units>& sum) const {

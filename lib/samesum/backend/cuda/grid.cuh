@@ -2,6 +2,7 @@
 /// of their magnitudes.
 #pragma once
 
+#include "samesum/backend/cuda/pair.cuh"
 #include "samesum/operation/grid_reduction.hpp"
 #include "samesum/operation/reducer.hpp"
 #include "samesum/order/tree.hpp"
@@ -72,23 +73,20 @@ struct GridFastPath : StateReducer<LaneUnits, float> {
   __device__ GridFastPath(int grid, Term term, bool may_fit)
       : can_apply{may_fit && term <= Term::magnitude && grid >= -250 && grid <= 250},
         magnitudes{term == Term::magnitude},
-        first{can_apply ? power(-grid / 2) : 0},
-        second{can_apply ? power(-grid - -grid / 2) : 0} {}
+        first{can_apply ? scale_of<fp32>(-grid / 2) : 0},
+        second{can_apply ? scale_of<fp32>(-grid - -grid / 2) : 0} {}
   __device__ bool applies() const { return can_apply; }
   template <class Element> __device__ float item(const Element& e) const {
     const float units = static_cast<float>(e.x.v) * first * second;
     return magnitudes ? fabsf(units) : units;
   }
   __device__ bool succeeded(const LaneUnits& state) const {
-    return state.largest < __float_as_uint(power(most_bits));
+    return state.largest < __float_as_uint(scale_of<fp32>(most_bits));
   }
   __device__ GridSum state(const LaneUnits& fast, std::uint64_t, int) const {
     const auto largest = static_cast<std::uint64_t>(__float2ll_rn(__uint_as_float(fast.largest)));
     return {Int128::of(fast.sum), 0, bits_for_terms(largest)};
   }
-
- private:
-  __device__ static float power(int e) { return __uint_as_float(static_cast<std::uint32_t>(e + 127) << 23); }
 };
 
 /// The fast path for elements in the carrier C of their format, if there is one.

@@ -16,6 +16,18 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
+/// Sets `count` to the number of blocks of a kernel that run at once on the current device.
+template <class... Parameter>
+cudaError_t resident_blocks(void (*kernel)(Parameter...), int threads, std::size_t& count) {
+  int processors = 0, per_processor = 0;
+  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor,
+                                                          reinterpret_cast<const void*>(kernel), threads, 0);
+  count = static_cast<std::size_t>(processors) * static_cast<std::size_t>(per_processor);
+  return error;
+}
+
 /// Lets a kernel use so many bytes of dynamic shared memory; more than 48 KiB need that.
 inline cudaError_t allow_shared(const void* kernel, std::size_t bytes) {
   if (bytes <= std::size_t{48} << 10) return cudaSuccess;

@@ -25,6 +25,11 @@ template <class Visit> __device__ __forceinline__ void visit_format(std::size_t 
   });
 }
 
+/// 2^exponent, a normal number of format C.
+template <class C> __device__ CarrierOf<C> scale_of(int exponent) {
+  return from_bits<C>(BitsOf<C>(exponent + Format<C>::max_exponent) << (Format<C>::precision - 1));
+}
+
 /// Converts an element to fp32 or wider, exactly and in one instruction.
 __device__ inline float widen(fp16 x) { return __half2float(__ushort_as_half(x.bits)); }
 __device__ inline float widen(bf16 x) { return __uint_as_float(std::uint32_t{x.bits} << 16); }

@@ -257,24 +257,24 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
                                            const ScanDestination& out,
                                            ScanShared<typename Reducer::State>& s) {
   using State = typename Reducer::State;
-  const int tile = warp_index() >> plan.log2_warps,
+  const int tile_of_block = warp_index() >> plan.log2_warps,
             first_row = (warp_index() & ((1 << plan.log2_warps) - 1)) * rows;
   WarpRows<Reducer, rows> held;
   {
-    const ScanPlace p = place_of(l, plan, tile);
+    const ScanPlace p = place_of(l, plan, tile_of_block);
     if (l.offsets && !p.exists) return;
-    if (first_row == 0 && thread() == 0) s.place[tile] = p;
+    if (first_row == 0 && thread() == 0) s.place[tile_of_block] = p;
     const int count = p.count(first_row, held.elements);
     if (count > 0) {
       with_elements<Reducer>(in, [&](const auto* x) {
         held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
       });
-      held.scan(reducer_at(reducer, p.result, p.n), count, s.rows[tile] + first_row);
+      held.scan(reducer_at(reducer, p.result, p.n), count, s.rows[tile_of_block] + first_row);
     }
   }
-  if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile]);
+  if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile_of_block]);
   __syncthreads();  // all rows and places of all tiles are written
-  const ScanPlace& p = s.place[tile];
+  const ScanPlace& p = s.place[tile_of_block];
   if (warp_index() == 0) {
     if (plan.log2_warps > 0)
       for (int t = 0; t < 1 << plan.log2_tiles; ++t) merge_rows(reducer, s.rows[t]);
@@ -283,16 +283,16 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   if (!out.every && p.block + 1 < p.blocks) return;
   __syncthreads();  // the states before all tiles are written
   ScanCarry<Reducer> carry;
-  State end = s.rows[tile][warp - 1];
+  State end = s.rows[tile_of_block][warp - 1];
   if (!plan.one_tile) {
     carry.any = p.tile > 0;
-    if (carry.any) carry.state = s.carry[tile];
-    end = s.carry[tile + 1];
+    if (carry.any) carry.state = s.carry[tile_of_block];
+    end = s.carry[tile_of_block + 1];
   }
   if (!out.every && p.exists && p.n == 0 && first_row == 0 && thread() == 0)
     write_result(reducer, State{}, 0, p.result, out);
-  write_rows(reducer_at(reducer, p.exists ? p.result : 0, p.n), held, l, p, first_row, s.rows[tile], carry,
-             end, out);
+  write_rows(reducer_at(reducer, p.exists ? p.result : 0, p.n), held, l, p, first_row, s.rows[tile_of_block],
+             carry, end, out);
 }
 
 /// Warps per block.

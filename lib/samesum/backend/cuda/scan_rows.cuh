@@ -1,5 +1,5 @@
-/// The rows of a tile that a warp holds in registers during a scan: loads, merges, and the states of all
-/// prefixes.
+/// The rows of a tile that a warp holds in registers during a scan: loads, merges, the states of all
+/// prefixes, and how these become results.
 #pragma once
 
 #include "samesum/backend/cuda/reader.cuh"
@@ -27,6 +27,7 @@ template <class Reducer> constexpr int many_rows() {
   while (static_cast<std::size_t>(rows) * of_row > 128) rows /= 2;
   return rows;
 }
+
 /// Elements of rows of a tile, in the registers of a warp: a thread holds one run of each row.
 template <class F, int rows> class LoadedRows {
  protected:

@@ -122,18 +122,12 @@ bool is_multiple(const void* p, std::size_t bytes) {
 
 template <class T> cudaError_t launch(const Launch& work, SoftmaxSum sum, bool log) {
   const Layout& l = work.call.layout;
-  const bool aligned = is_multiple(work.call.x.data, 4 * sizeof(T)) &&
-                       is_multiple(work.call.out.data, 4 * sizeof(T)) &&
-                       (l.n | l.outer_stride | work.call.out.row_stride) % 4 == 0;
-  const SoftmaxRows<T> rows{static_cast<const T*>(work.call.x.data),
-                            static_cast<T*>(work.call.out.data),
-                            l.outer,
-                            l.n,
-                            l.outer_stride,
-                            work.call.out.row_stride,
-                            sum,
-                            log,
-                            aligned};
+  const auto* const x = static_cast<const T*>(work.call.x.data);
+  auto* const y = static_cast<T*>(work.call.out.data);
+  const std::size_t y_stride = work.call.out.row_stride;
+  const bool aligned = is_multiple(x, 4 * sizeof(T)) && is_multiple(y, 4 * sizeof(T)) &&
+                       (l.n | l.outer_stride | y_stride) % 4 == 0;
+  const SoftmaxRows<T> rows{x, y, l.outer, l.n, l.outer_stride, y_stride, sum, log, aligned};
   const bool online = sum == SoftmaxSum::online, plain = !online && sum != SoftmaxSum::exact;
   // The architecture that the kernels were compiled for decides: it may be older than the device.
   cudaFuncAttributes attributes{};

@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) soft
                [&]<bool aligned>() { finish.template write<aligned>(y, part.left, part.full, v); });
 }
 
-// --- (c) long rows of 16-bit elements, few of which fit a multiprocessor: the next rows are prefetched ----
+// --- (c) long rows of 16-bit elements, few of which fit a multiprocessor: the next rows are prefetched -----
 
 /// Returns x as a value that the compiler cannot trace. Otherwise the compiler keeps values derived for each
 /// run in registers across rows, and these registers are needed elsewhere.
