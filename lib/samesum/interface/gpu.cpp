@@ -2,7 +2,6 @@
 #include "samesum/gpu.hpp"
 
 #include "samesum/backend/cuda/device_input.hpp"
-#include "samesum/backend/cuda/segments_launch.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/validation.hpp"
 

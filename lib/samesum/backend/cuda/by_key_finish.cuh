@@ -102,12 +102,9 @@ template <class AnyDigits> struct SecondLooker {
   bool again;  ///< whether all sums are computed again, because an element missed the window
   int digits;  ///< digits of a result
 
-  /// Whether a result with these flags is decided here.
-  __device__ bool is_open(unsigned flags) const { return again || (flags & is_ambiguous); }
-
   /// Records the flags of element e of result i.
   __device__ __forceinline__ void note(std::uint64_t e, std::uint64_t i) const {
-    if (!is_open(flags_of(all.flags, i))) return;
+    if (!again && !(flags_of(all.flags, i) & is_ambiguous)) return;
     const double x = load_as<fp64>(look.input, all.x, e).v;
     const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
     flag(all.flags, i,
@@ -145,7 +142,7 @@ template <class AnyDigits> struct SecondLooker {
     visit_format(look.format, [&]<class F>() {
       auto& out = static_cast<BitsOf<F>*>(r.out)[i];
       const unsigned own = flags_of(all.flags, i);
-      if (!is_open(own)) return;
+      if (!again && !(own & is_ambiguous)) return;
       if (!(own & Exact::seen_any)) {
         if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
         return;
@@ -161,37 +158,26 @@ template <class AnyDigits> struct SecondLooker {
       } else if (!again) {
         out = zero();
       } else if (w.exact) {
-        const BitsOf<F> bits = exact_bits<F>(digit, held, divisor);
+        if (r.combines) {
+          const Decomposed d = decompose<F>(held);
+          add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
+                        [&](int j, std::int64_t part) { digit[j] += part; });
+        }
+        const BitsOf<F> bits = round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
         out = bits == 0 ? zero() : bits;
       } else {
-        out = grid_bits<F>(digit, held, divisor);
+        Int128 units;
+        for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
+        if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
+          r.report_overflow();
+          out = Format<F>::canonical_nan;
+          return;
+        }
+        out = r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
+              : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
+                                    : round_units<F>(units, w.grid);
       }
     });
-  }
-
- private:
-  template <class F>
-  __device__ __forceinline__ BitsOf<F> exact_bits(std::int64_t* digit, BitsOf<F> held,
-                                                  std::uint64_t divisor) const {
-    if (r.combines) {
-      const Decomposed d = decompose<F>(held);
-      add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
-                    [&](int j, std::int64_t part) { digit[j] += part; });
-    }
-    return round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
-  }
-  template <class F>
-  __device__ __forceinline__ BitsOf<F> grid_bits(const std::int64_t* digit, BitsOf<F> held,
-                                                 std::uint64_t divisor) const {
-    Int128 units;
-    for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
-    if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
-      r.report_overflow();
-      return Format<F>::canonical_nan;
-    }
-    return r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
-           : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
-                                 : round_units<F>(units, w.grid);
   }
 };
 

@@ -277,7 +277,10 @@ __global__ void __launch_bounds__(row_threads, 2)
     if (k == count || of_next != run.bin) {
       run.finish(all, w, runs, r, rounder, piece, k);
       if (k == count) return;
-      run = {{}, 0, k, of_next};
+      run.begin = k;
+      run.bin = of_next;
+      run.flags = 0;
+      for (auto& own : run.sum) own = {};
     }
     run.template add<T>(elements, w.exact, [&](int j) { return staged[k % at_once][j][threadIdx.x]; });
   }

@@ -141,9 +141,8 @@ __device__ __noinline__ void finish(ExactFinish end, TermDigits* sums, unsigned 
   const bool special = flags & (Exact::seen_nan | infinities);
   const auto write = [&](std::size_t place, std::uint64_t bits) {
     if (thread() == 0)
-      in_format(end.format, [&]<class F>() -> std::uint64_t {
+      visit_format(end.format, [&]<class F>() {
         static_cast<BitsOf<F>*>(end.out)[place] = static_cast<BitsOf<F>>(bits);
-        return 0;
       });
   };
   const auto nan = [&] {

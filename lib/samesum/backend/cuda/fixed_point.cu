@@ -20,7 +20,7 @@ template <class C> struct LargestExponentReducer : StateReducer<LargestExponent,
     return exponent_of_term<C>(term, e.x.v, e.y.v);
   }
   __device__ void finish(const LargestExponent& state, std::uint64_t, std::size_t at, void* out) const {
-    static_cast<std::int32_t*>(out)[at] = state.exponent;
+    static_cast<std::int32_t*>(out)[at] = state.value;
   }
 };
 

@@ -20,19 +20,17 @@ struct GridSource {
   }
 };
 
+/// The largest of some numbers; `fresh` if there are none.
+template <class X, X fresh> struct Largest {
+  X value = fresh;
+  __device__ void add(X x) { value = max(value, x); }
+  __device__ void merge(const Largest& other) { add(other.value); }
+};
 /// The largest exponent of some terms.
-struct LargestExponent {
-  std::int32_t exponent = no_exponent;
-  __device__ void add(std::int32_t of_term) { exponent = max(exponent, of_term); }
-  __device__ void merge(const LargestExponent& other) { add(other.exponent); }
-};
-
+using LargestExponent = Largest<std::int32_t, no_exponent>;
 /// The largest magnitude of a lane, as bits.
-template <class C> struct LargestMagnitude {
-  BitsOf<C> bits = 0;
-  __device__ void add(BitsOf<C> magnitude) { bits = max(bits, magnitude); }
-  __device__ void merge(const LargestMagnitude& other) { add(other.bits); }
-};
+template <class C> using LargestMagnitude = Largest<BitsOf<C>, 0>;
+
 /// The fast path to the largest exponent of elements: compares magnitudes as integers. Lanes with an infinity
 /// or NaN need the reducer.
 template <class C> struct LargestExponentFastPath : StateReducer<LargestMagnitude<C>, BitsOf<C>> {
@@ -44,10 +42,10 @@ template <class C> struct LargestExponentFastPath : StateReducer<LargestMagnitud
     return static_cast<BitsOf<C>>(to_bits(C{e.x.v}) & ~Format<C>::sign_bit);
   }
   __device__ bool succeeded(const LargestMagnitude<C>& state) const {
-    return state.bits < Format<C>::infinity;
+    return state.value < Format<C>::infinity;
   }
   __device__ LargestExponent state(const LargestMagnitude<C>& fast, std::uint64_t, int) const {
-    return {exponent_of(from_bits<C>(fast.bits))};
+    return {exponent_of(from_bits<C>(fast.value))};
   }
 };
 

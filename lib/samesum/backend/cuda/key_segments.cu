@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cub/device/device_select.cuh>
 
-#include "samesum/backend/cuda/launch.hpp"
-#include "samesum/backend/cuda/segments_launch.hpp"
+#include "samesum/backend/cuda/methods.hpp"
 
 namespace samesum::gpu {
 namespace {

@@ -18,12 +18,13 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
 
 /// Sets `count` to the number of blocks of a kernel that run at once on the current device.
 template <class... Parameter>
-cudaError_t resident_blocks(void (*kernel)(Parameter...), int threads, std::size_t& count) {
+cudaError_t resident_blocks(void (*kernel)(Parameter...), int threads, std::size_t& count,
+                            std::size_t shared = 0) {
   int processors = 0, per_processor = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
   if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor,
-                                                          reinterpret_cast<const void*>(kernel), threads, 0);
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &per_processor, reinterpret_cast<const void*>(kernel), threads, shared);
   count = static_cast<std::size_t>(processors) * static_cast<std::size_t>(per_processor);
   return error;
 }

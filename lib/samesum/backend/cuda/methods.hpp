@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/key_segments.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
@@ -36,6 +37,17 @@ cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, const 
 /// have more than one, `format` is the format index of the results.
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
                              const ScanDestination& out, std::size_t format);
+
+// In key_segments.cu:
+/// A search for runs of equal keys: its arguments, stream and workspace.
+struct SegmentsLaunch {
+  Keys keys;
+  DeviceSegments out;
+  cudaStream_t stream;
+  void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
+  std::size_t bytes = 0;
+};
+cudaError_t find_segments(SegmentsLaunch& call);
 
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();

@@ -1,5 +1,5 @@
-/// Types that a thread computes lanes in, faster than scalars but with the same bits, and loads of elements
-/// into them.
+/// Formats in device code, and types that a thread computes lanes in, faster than scalars but with the same
+/// bits, with loads of elements into them.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,4 +1,5 @@
-/// Batches of every operation but scans on a GPU in one format, in all orders but prefix.
+/// Batches of every operation but scans on a GPU in one format, in all orders but prefix; and the kernel that
+/// recomputes the results that a second reducer replaces.
 #include "samesum/backend/cuda/batch.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"

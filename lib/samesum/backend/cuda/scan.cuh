@@ -3,6 +3,7 @@
 /// launch shape can change the bits.
 #pragma once
 
+#include "samesum/backend/cuda/lanes.cuh"
 #include "samesum/backend/cuda/scan_rows.cuh"
 #include "samesum/backend/cuda/segments.cuh"
 
@@ -90,17 +91,6 @@ template <class State> struct ScanShared {
   ScanPlace place[most_tiles];  ///< places of the tiles: registers are scarce
   State carry[most_tiles + 1];  ///< states of all elements before each tile, and after the last one
 };
-
-/// The reducer for one result of n elements, if it depends on the result.
-template <class Reducer>
-__device__ const Reducer& reducer_at(const Reducer& reducer, std::size_t, std::size_t) {
-  return reducer;
-}
-template <class Reducer>
-requires requires(const Reducer& reducer) { reducer.at(0, 0); }
-__device__ Reducer reducer_at(const Reducer& reducer, std::size_t result, std::size_t n) {
-  return reducer.at(result, n);
-}
 
 /// Writes the results of the rows of a warp: one for each element, or the last one.
 template <class Reducer, int rows>
@@ -269,7 +259,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
       with_elements<Reducer>(in, [&](const auto* x) {
         held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
       });
-      held.scan(reducer_at(reducer, p.result, p.n), count, s.rows[tile_of_block] + first_row);
+      held.scan(of_result(reducer, p.result, p.n, true), count, s.rows[tile_of_block] + first_row);
     }
   }
   if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile_of_block]);
@@ -291,8 +281,8 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   }
   if (!out.every && p.exists && p.n == 0 && first_row == 0 && thread() == 0)
     write_result(reducer, State{}, 0, p.result, out);
-  write_rows(reducer_at(reducer, p.exists ? p.result : 0, p.n), held, l, p, first_row, s.rows[tile_of_block],
-             carry, end, out);
+  write_rows(of_result(reducer, p.exists ? p.result : 0, p.n, true), held, l, p, first_row,
+             s.rows[tile_of_block], carry, end, out);
 }
 
 /// Warps per block.

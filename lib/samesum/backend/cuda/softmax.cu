@@ -39,20 +39,13 @@ class Grid {
 
   /// Sets `count` to the number of blocks, or clusters, that run at once on the current device.
   template <class T> cudaError_t resident(void (*kernel)(SoftmaxRows<T>), std::size_t& count) {
-    int found = 0, multiprocessors = 1;
-    if (const cudaError_t error =
-            allow_shared(reinterpret_cast<const void*>(kernel), config_.dynamicSmemBytes))
-      return error;
-    const auto threads = static_cast<int>(config_.blockDim.x);
-    const cudaError_t error = cluster_ > 1 ? cudaOccupancyMaxActiveClusters(&found, kernel, &config_)
-                                           : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                                 &found, kernel, threads, config_.dynamicSmemBytes);
-    if (error != cudaSuccess) return error;
-    if (cluster_ == 1)
-      if (const cudaError_t unknown = look_up(cudaDevAttrMultiProcessorCount, multiprocessors))
-        return unknown;
-    count = static_cast<std::size_t>(std::max(found, 1)) * static_cast<std::size_t>(multiprocessors);
-    return cudaSuccess;
+    const std::size_t shared = config_.dynamicSmemBytes;
+    if (const cudaError_t error = allow_shared(reinterpret_cast<const void*>(kernel), shared)) return error;
+    if (cluster_ == 1) return resident_blocks(kernel, static_cast<int>(config_.blockDim.x), count, shared);
+    int found = 0;
+    const cudaError_t error = cudaOccupancyMaxActiveClusters(&found, kernel, &config_);
+    count = static_cast<std::size_t>(std::max(found, 1));
+    return error;
   }
 
  private:
