@@ -4,6 +4,7 @@ import dataclasses
 import html
 import re
 
+import fragments
 import page
 import phrases
 import story
@@ -58,8 +59,8 @@ def section(s, left_out=()):
         yield " · ".join(f"{'✓' if c.holds else '✗'} {inline(c.badge)}" for c in s.checks) + "\n"
     if s.failures:
         yield f"**{phrases.plural(len(s.failures), 'failure')}:**\n"
-        yield from (f"- {plain(failure)}" for failure in s.failures[:page.FEW])
-        yield f"- and {len(s.failures) - page.FEW:,} more\n" if s.failures[page.FEW:] else ""
+        yield from (f"- {plain(failure)}" for failure in s.failures[:fragments.FEW])
+        yield f"- and {len(s.failures) - fragments.FEW:,} more\n" if s.failures[fragments.FEW:] else ""
     shown, folded = s.tables[:s.open_tables], s.tables[s.open_tables:]
     elsewhere = [t for t in s.tables if t.page_only or t in left_out]
     for t in shown:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import fragments
 import phrases
 from results import HERE, SCHEMA
 
@@ -29,8 +30,7 @@ class Table:
 
     def _repr_html_(self):
         """HTML for a notebook."""
-        import page  # which imports this module
-        return page.table(dataclasses.replace(self, folded=False))
+        return fragments.table(dataclasses.replace(self, folded=False))
 
 
 class Check(str):
@@ -84,8 +84,7 @@ class Section:
 
     def _repr_html_(self):
         """HTML for a notebook: the verdict, badges, definitions and findings."""
-        import page
-        return page.summary(self) + page.more(self, self.terms)
+        return fragments.summary(self) + fragments.more(self, self.terms)
 
 
 def bound_findings(rows, whose, bounds, row_names):
