@@ -5,6 +5,7 @@
 2.0
 """
 
+from . import _traced
 from ._by_key import bincount, groupby_sum, reduce_by_key, scatter_add
 from ._calls import Method
 from ._functions import (
@@ -21,6 +22,21 @@ __all__ = [
     "estimate", "fsum", "groupby_sum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods",
     "min", "norm", "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
+
+
+def _for_torch() -> object:
+    from . import _torch_traced
+
+    return _torch_traced
+
+
+def _for_jax() -> object:
+    from . import jax
+
+    return jax
+
+
+_traced.modules.update(torch=_for_torch, jax=_for_jax)
 
 
 def __getattr__(name: str) -> object:

@@ -10,6 +10,7 @@ from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, layout_of, normalised_axes, paired, rows, vector
+from ._traced import reduce_traced
 
 Method = _core.Method
 
@@ -150,8 +151,6 @@ def reduce(
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
     if library.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
-        from ._traced import reduce_traced
-
         if check:
             raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
         if grid is not None:
@@ -184,7 +183,7 @@ def reduce(
         a = library.astype(a, name)
         b = None if b is None else library.astype(b, name)
     if b is not None:
-        a, b = _same_type(library, a, b)
+        a, b = same_type(library, a, b)
         a, b, axes = paired(library.namespace, a, b, axis)
         if a.shape != b.shape:
             a, b = library.broadcast(a, b)
@@ -194,7 +193,7 @@ def reduce(
     if format == "int":
         if keeps_integers:
             result = reduce_integers(library, operation, a, axes, keepdims, check)
-            return _delivered(library, result, out, x)
+            return delivered(library, result, out, x)
         if operation == "prod":
             raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
         format, a = "fp64", library.astype(a, "float64")
@@ -202,15 +201,15 @@ def reduce(
     view = library.view(a)
     chosen = method_of(method, operation, format, view.device)
     if chosen.has_result_per_element:
-        result = _per_element(library, chosen, format, a, axes, out, threads)
+        result = per_element(library, chosen, format, a, axes, out, threads)
     else:
         to = out if finish is None else None
-        result = _per_axis(library, chosen, format, a, b, axes, keepdims, to, threads, ddof, grid)
+        result = per_axis(library, chosen, format, a, b, axes, keepdims, to, threads, ddof, grid)
     if finish is not None:
         result = finish(library.namespace, result)
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
-    return _delivered(library, result, out, x)
+    return delivered(library, result, out, x)
 
 
 def is_exact(method: str | Method | None, operation: str) -> bool:
@@ -218,7 +217,7 @@ def is_exact(method: str | Method | None, operation: str) -> bool:
     return method in (None, "exact", operation, f"{operation}/exact")
 
 
-def _delivered(library: Any, result: Any, out: Any, source: Any) -> Any:
+def delivered(library: Any, result: Any, out: Any, source: Any) -> Any:
     if out is None:
         return library.finished(result, source)
     if out is not result:
@@ -234,7 +233,7 @@ def common_type(namespace: Any, a: Any, b: Any) -> str:
     return dtype_name(namespace.promote_types(a, b))
 
 
-def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Converts the narrower of two inputs to the type of the wider one."""
     first, second = format_of(a.dtype), format_of(b.dtype, "y")
     if first == second:
@@ -264,7 +263,7 @@ def _is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+def result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, like: Any) -> Any:
     """Returns `out` if results can be written to it in place, else a new array."""
     if out is not None:
         check_out(library, out, shape, dtype)
@@ -275,7 +274,7 @@ def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, li
     return library.empty(shape, dtype, like)
 
 
-def _per_axis(
+def per_axis(
     library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any,
     threads: int, ddof: float, grid: int | None = None,
 ) -> Any:
@@ -300,7 +299,7 @@ def _per_axis(
     small = reduced_to_one if keepdims else tuple(shape[d] for d in kept)
     whole = small + ((2,) if method.results == 2 else ())
     dtype = "int64" if method.returns_index else DTYPES[method.format]
-    result = _result_array(library, out if method.results == 1 else None, whole, dtype, a)
+    result = result_array(library, out if method.results == 1 else None, whole, dtype, a)
     if layout.results:
         run(
             method, format, library.view(a), None if b is None else library.view(b), layout, library.view(result),
@@ -309,7 +308,7 @@ def _per_axis(
     return result
 
 
-def _per_element(
+def per_element(
     library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int
 ) -> Any:
     shape = tuple(a.shape)
@@ -329,7 +328,7 @@ def _per_element(
         layout = rows(count, n)
     straight = back == tuple(range(a.ndim))
     result_format = format if method.keeps_format else method.format
-    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[result_format], a)
+    result = result_array(library, out if straight else None, tuple(moved.shape), DTYPES[result_format], a)
     if layout.results and n:
         run(method, format, library.view(moved), None, layout, library.view(result), layout.outer * n, n, threads, 0)
     return result if straight else library.transposed(result, back)

@@ -9,15 +9,11 @@ from ._arrays import library_of
 from ._calls import Method, reduce
 from ._layout import VECTOR
 from ._scans import scan
+from ._traced import square_root, watches
 
 Axis = Union[int, Sequence[int], None]
 MethodName = Union[str, Method, None]
 _fast = _core.fast
-
-
-def torch_watches() -> bool:
-    """Whether the fast path must not be taken. Replaced by a question to PyTorch once that is in use."""
-    return False
 
 
 def sum(
@@ -39,7 +35,7 @@ def sum(
 
     {parameters}
     """
-    if dtype is None and out is None and grid is None and not check and not torch_watches():
+    if dtype is None and out is None and grid is None and not check and not (watches and watches[0]()):
         result = _fast("sum", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -62,7 +58,7 @@ def mean(
 
     {parameters}
     """
-    if dtype is None and out is None and grid is None and not torch_watches():
+    if dtype is None and out is None and grid is None and not (watches and watches[0]()):
         result = _fast("mean", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -99,7 +95,7 @@ def _from_moments(
     x: Any, axis: Axis, ddof: float, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
     finish: Callable[[Any, Any], Any],
 ) -> Any:  # fmt: skip
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("moments", x, method, threads, axis, keepdims, False, ddof)
         if result is not None:
             library = library_of(x)
@@ -130,12 +126,7 @@ def std(
 
 
 def _deviation(namespace: Any, moments: Any) -> Any:
-    variances = moments[..., 1]
-    if namespace.__name__ == "torch":
-        from ._torch_operators import square_root
-
-        return square_root(variances)
-    return namespace.sqrt(variances)
+    return square_root(namespace, moments[..., 1])
 
 
 def prod(
@@ -151,7 +142,7 @@ def prod(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("prod", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -171,7 +162,7 @@ def min(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("min", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -191,7 +182,7 @@ def max(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("max", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -277,7 +268,7 @@ def norm(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("norm", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -297,7 +288,7 @@ def logsumexp(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("logsumexp", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -316,7 +307,7 @@ def softmax(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("softmax", x, method, threads, axis, True)
         if result is not None:
             return result
@@ -335,7 +326,7 @@ def log_softmax(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and not (watches and watches[0]()):
         result = _fast("log_softmax", x, method, threads, axis, True)
         if result is not None:
             return result

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, _delivered, _result_array, check_grid, check_threads, method_of, run_call
+from ._calls import Method, delivered, result_array, check_grid, check_threads, method_of, run_call
 from ._layout import Layout, normalised_axes
 from . import _core
 
@@ -68,7 +68,7 @@ def scan(
         a = library.contiguous(a).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
     result = scan_array(library, chosen, format, a, along, out, exclusive, initial, threads, grid)
-    return _delivered(library, result, out, x)
+    return delivered(library, result, out, x)
 
 
 def scan_array(
@@ -81,7 +81,7 @@ def scan_array(
     n, inner = shape[axis], math.prod(shape[axis + 1 :])
     layout = Layout(math.prod(shape[:axis]), n, inner, n * inner, inner)
     whole = (*shape[:axis], n + 1, *shape[axis + 1 :]) if initial else shape
-    result = _result_array(library, out, whole, DTYPES[method.format], a)
+    result = result_array(library, out, whole, DTYPES[method.format], a)
     skipped, stride = 0, 0
     if initial:
         result[(slice(None),) * axis + (0,)] = _OF_NOTHING[method.operation]

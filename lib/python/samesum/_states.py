@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _core
 from ._arrays import INTEGERS, array_of, dtype_name, format_of, second_array
-from ._calls import Method, _same_type, check_grid, check_threads
+from ._calls import Method, same_type, check_grid, check_threads
 from ._integers import high_and_low
 
 fsum = _core.fsum
@@ -287,7 +287,7 @@ class Partial(_State):
             if tuple(b.shape) != tuple(a.shape):
                 shapes = f"y has shape {tuple(b.shape)} and x {tuple(a.shape)}"
                 raise ValueError(f"samesum: {shapes}; pass arrays of one shape")
-            a, b = _same_type(library, a, b)
+            a, b = same_type(library, a, b)
         format = format_of(a.dtype)
         if format == "int":
             format, a = "fp64", library.astype(a, "float64")

@@ -10,7 +10,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _core
 from ._arrays import array_of, format_of, library_of
-from ._calls import Method, _same_type, default_method, find_method, reduce
+from ._calls import Method, same_type, default_method, find_method, reduce
 
 
 def methods(pattern: str = "*") -> list[Method]:
@@ -69,7 +69,7 @@ def _pair_on_host(function: str, x: Any, y: Any) -> tuple[Any, Any]:
     b = _on_host(y, "y")
     if b.size != a.size:
         raise ValueError(f"samesum: {function}: x has {a.size} elements and y has {b.size}; pass inputs of one length")
-    return _same_type(library_of(a), a, b)
+    return same_type(library_of(a), a, b)
 
 
 def _on_host(x: Any, argument: str) -> Any:

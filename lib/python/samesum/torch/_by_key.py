@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._torch_operators import row_major
+from .._torch_methods import row_major
 from ._handlers import _axis, _handles, _HANDLERS, _in_place, _into_out, _is_integral, aten
 
 

@@ -10,7 +10,9 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 
-from .. import _torch_operators as operators
+from .. import _torch_norms as norms
+from .._torch_methods import row_major
+from .._torch_operators import softmax_gradient, square_root
 
 aten = torch.ops.aten
 
@@ -128,7 +130,7 @@ def _var(
 def _std(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
-    return operators.square_root(_moments(route, x, dim, correction, keepdim)[..., 1]).to(x.dtype)
+    return square_root(_moments(route, x, dim, correction, keepdim)[..., 1]).to(x.dtype)
 
 
 @_handles("var_mean", aten.var_mean.correction)
@@ -144,7 +146,7 @@ def _std_mean(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
     moments = _moments(route, x, dim, correction, keepdim)
-    return operators.square_root(moments[..., 1]).to(x.dtype), _of_moments(moments, 0, x.dtype)
+    return square_root(moments[..., 1]).to(x.dtype), _of_moments(moments, 0, x.dtype)
 
 
 _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
@@ -186,7 +188,7 @@ def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dt
     if x.dim() == 0:
         return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
     y = route.softmax(operation, x.to(dtype), [axis])
-    return y if axis == x.dim() - 1 else operators.row_major(y)
+    return y if axis == x.dim() - 1 else row_major(y)
 
 
 @_handles("softmax", aten._softmax.default)
@@ -212,11 +214,11 @@ def _softmax_gradient(
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
     exponentials = route.softmax("softmax", y, axes) if operation == "log_softmax" else None
-    result = operators.softmax_gradient(
+    result = softmax_gradient(
         lambda a, b: route.reduce_pair("dot", a, b, axes, True), lambda a: route.reduce("sum", a, axes, True),
         y, gradient, exponentials,
     )  # fmt: skip
-    return operators.row_major(result.to(dtype))
+    return row_major(result.to(dtype))
 
 
 @_handles("softmax_backward", aten._softmax_backward_data.default)
@@ -241,7 +243,7 @@ def _logsumexp(route: Any, func: Any, x: Tensor, dim: Any, keepdim: bool = False
 
 @_handles("layer_norm", aten.native_layer_norm.default)
 def _layer_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    return operators.normalise_layer(x, len(shape), weight, bias, eps, route.like)
+    return norms.normalise_layer(x, len(shape), weight, bias, eps, route.like)
 
 
 @_handles("layer_norm_backward", aten.native_layer_norm_backward.default)
@@ -249,7 +251,7 @@ def _layer_norm_backward(
     route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor,
     weight: Any, bias: Any, wanted: Any,
 ) -> Any:  # fmt: skip
-    return operators.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
+    return norms.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
 
 
 def _eps_of(x: Tensor, eps: float | None) -> float:
@@ -260,16 +262,16 @@ def _eps_of(x: Tensor, eps: float | None) -> float:
 
 @_handles("rms_norm", aten._fused_rms_norm.default)
 def _rms_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, eps: Any) -> Any:
-    y, inverse = operators.normalise_rms(x, len(shape), weight, _eps_of(x, eps), route.like)
-    return operators.row_major(y), inverse
+    y, inverse = norms.normalise_rms(x, len(shape), weight, _eps_of(x, eps), route.like)
+    return row_major(y), inverse
 
 
 @_handles("rms_norm_backward", aten._fused_rms_norm_backward.default)
 def _rms_norm_backward(
     route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, inverse: Tensor, weight: Any, wanted: Any
 ) -> Any:
-    of_x, of_weight = operators.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
-    return of_x if of_x is None else operators.row_major(of_x), of_weight
+    of_x, of_weight = norms.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
+    return of_x if of_x is None else row_major(of_x), of_weight
 
 
 _NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss

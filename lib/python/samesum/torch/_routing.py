@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _core
-from .. import _torch_operators as operators
-from .._torch_operators import FORMATS, closest
+from .. import _torch_methods
+from .._torch_methods import FORMATS, closest
 from . import _by_key  # noqa: F401  registers its handlers
 from ._handlers import _HANDLERS
 
@@ -98,7 +98,7 @@ class _Routing(TorchDispatchMode):
         self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
     ) -> Tensor:
         method = _with_divisor(self._method(operation, x), x.dtype, ddof)
-        return operators.reduce_data(operation, x, None, axes, keepdims, method, 0, ddof)
+        return _torch_methods.reduce_data(operation, x, None, axes, keepdims, method, 0, ddof)
 
     def reduce_pair(
         self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool
@@ -106,18 +106,18 @@ class _Routing(TorchDispatchMode):
         x, y = torch.broadcast_tensors(x, y)
         if x.dtype != y.dtype:
             x, y = x.float(), y.float()
-        return operators.reduce_data(operation, x, y, axes, keepdims, self._method(operation, x))
+        return _torch_methods.reduce_data(operation, x, y, axes, keepdims, self._method(operation, x))
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-        return operators.reduce_data(operation, x, None, axes, False, self._method(operation, x))
+        return _torch_methods.reduce_data(operation, x, None, axes, False, self._method(operation, x))
 
     def scan(self, operation: str, x: Tensor, axis: int) -> Tensor:
-        return operators.scan_data(operation, x, axis, self._method(operation, x))
+        return _torch_methods.scan_data(operation, x, axis, self._method(operation, x))
 
     def add_by_key(self, out: Tensor, keys: Tensor, rows: Tensor, narrow: bool = True) -> Tensor:
         method = self._method("scatter_add", rows)
         try:
-            sums = operators.add_by_key(out, keys, rows, method)
+            sums = _torch_methods.add_by_key(out, keys, rows, method)
         except ValueError as error:
             raise IndexError(str(error)) from None  # a key is out of range
         return sums.to(out.dtype) if narrow else sums

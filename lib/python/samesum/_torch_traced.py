@@ -1,0 +1,77 @@
+"""Calls of the public functions that PyTorch must see, from their arguments to an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._arrays import dtype_name, format_of, second_array
+from ._calls import check_threads
+from ._layout import normalised_axes, paired
+from ._torch_methods import FORMATS, library
+from ._torch_operators import reduce, reduce_pair, require_one_device, softmax, square_root
+
+__all__ = ["reduce_traced", "square_root"]
+
+
+def _require_no_transform(x: Tensor) -> None:
+    if torch._C._functorch.is_functorch_wrapped_tensor(x):
+        raise NotImplementedError(
+            "samesum: transforms of torch.func are not supported; in place of vmap pass axis, in place of grad "
+            "and jvp use torch.autograd.grad"
+        )
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(x).tangent is not None:
+        raise NotImplementedError(
+            "samesum: forward-mode derivatives are not supported; use torch.autograd.grad, or pass "
+            "torch.autograd.forward_ad.unpack_dual(x).primal"
+        )
+
+
+def reduce_traced(
+    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
+    threads: int, ddof: float, finish: Any,
+) -> Tensor:  # fmt: skip
+    """Makes one call of a public function by the operators above. Arguments are as for `_calls.reduce`."""
+    if out is not None:
+        raise ValueError(
+            "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
+        )
+    if isinstance(x, Tensor) and y is not None and not isinstance(y, Tensor) and not torch.compiler.is_compiling():
+        y = second_array(library, x, y)
+    for argument, a, other in (("x", x, "y"), ("y", y, "x")):
+        if a is None:
+            continue
+        if not isinstance(a, Tensor):
+            raise TypeError(
+                f"samesum: {argument} is a {type(a).__name__}, and PyTorch traces {other}; pass tensors, such as "
+                f"torch.as_tensor({argument})"
+            )
+        library.require_strided(a, argument)
+        if not torch.compiler.is_compiling():
+            _require_no_transform(a)
+    check_threads(threads)
+    name = None if method is None else str(getattr(method, "name", method))
+    if dtype is not None:
+        format_of(dtype, "dtype")
+        x = x.to(getattr(torch, dtype_name(dtype)))
+        y = None if y is None else y.to(x.dtype)
+    if format_of(x.dtype) == "int" and operation == "prod":
+        raise TypeError(
+            "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
+        )
+    if y is not None:
+        require_one_device(x, y)
+        formats = {format_of(x.dtype), format_of(y.dtype, "y")}
+        common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
+        x, y = x.to(common), y.to(common)
+        x, y, axes = paired(torch, x, y, axis)
+        result = reduce_pair(x, y, operation, axes, keepdims, name, threads)
+    elif operation in ("softmax", "log_softmax"):
+        x = x if x.dtype in FORMATS else x.double()
+        result = softmax(x, operation, normalised_axes(axis, x.dim()), name, threads)
+    else:
+        result = reduce(x, operation, normalised_axes(axis, x.dim()), keepdims, name, threads, float(ddof))
+    return result if finish is None else finish(torch, result)
