@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, check_grid, check_threads, method_of, run_call, whole_number
+from ._calls import Method, check_grid, check_threads, delivered, method_of, run_call, whole_number
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 from ._layout import Layout
 
@@ -58,12 +58,6 @@ def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
     return next(iter(devices.values()))
 
 
-def _delivered(library: Any, result: Any, source: Any) -> Any:
-    """Returns a result as an array of the library of `source`."""
-    owner = library_of(source)
-    return owner.returned(result, source) if isinstance(owner, Converted) else library.finished(result, source)
-
-
 def _sum_by_key(
     function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int,
     method: str | Method | None,
@@ -77,7 +71,7 @@ def _sum_by_key(
     chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
     run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid))
-    return _delivered(library, result, source)
+    return delivered(library, result, source)
 
 
 def scatter_add(
@@ -158,7 +152,7 @@ def scatter_add(
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
     run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
-    return _delivered(library, result, out)
+    return delivered(library, result, out)
 
 
 def bincount(
@@ -222,7 +216,7 @@ def bincount(
     result = library.empty((count,), "int64", read)
     chosen = method_of(method, "scatter_count", "fp64", _device_of("bincount", keys=(library, read)))
     run_by_key(chosen, (library, read), None, (library, result))
-    return _delivered(library, result, keys)
+    return delivered(library, result, keys)
 
 
 def groupby_sum(
@@ -274,7 +268,7 @@ def groupby_sum(
     unique, numbers = groups("groupby_sum", library, read)
     read_values = _value_array("groupby_sum", "values", values, read.shape[0])
     sums = _sum_by_key("groupby_sum", (library, numbers), "values", read_values, unique.shape[0], method, grid, values)
-    return unique if library.name == "numpy" else _delivered(library, unique, keys), sums
+    return unique if library.name == "numpy" else delivered(library, unique, keys), sums
 
 
 def reduce_by_key(
@@ -374,6 +368,6 @@ def reduce_by_key(
     result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
     unique = taken(of_keys, read, starts)
     return (
-        unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys),
-        _delivered(library, result, values),
+        unique if of_keys.name == "numpy" else delivered(of_keys, unique, keys),
+        delivered(library, result, values),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import lru_cache
 from typing import Any, Sequence
@@ -147,10 +148,10 @@ def reduce(
 
     `finish(namespace, result)` computes further from the results, in the caller's array library.
     """
-    library = library_of(x)
+    owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
-    if library.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
+    if owner.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
         if check:
             raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
         if grid is not None:
@@ -161,45 +162,19 @@ def reduce(
             operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
             ddof=ddof, finish=finish,
         )  # fmt: skip
-    threads = check_threads(threads)
-    grid = check_grid(grid)
-    if isinstance(library, Converted):
-        if out is not None:
-            raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
-        reader, a = library.reader(x)
-        options = dict(
-            axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, grid=grid, check=check
-        )
-        result = reduce(operation, a, library.second(y), finish=finish, **options)
-        reader.wait(a)  # the owner of the memory does not know of the reading stream
-        return library.returned(result, x)
-
+    threads, grid = check_threads(threads), check_grid(grid)
     keeps_integers = operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None
-    a = library.array(x, wide=keeps_integers and dtype is None)
-    b = None if y is None else second_array(library, a, y)
-    if dtype is not None:
-        name = dtype_name(dtype)
-        format_of(name, "dtype")
-        a = library.astype(a, name)
-        b = None if b is None else library.astype(b, name)
-    if b is not None:
-        a, b = same_type(library, a, b)
-        a, b, axes = paired(library.namespace, a, b, axis)
-        if a.shape != b.shape:
-            a, b = library.broadcast(a, b)
-    else:
-        axes = normalised_axes(axis, a.ndim)
+    library, a = read(x, out, wide=keeps_integers and dtype is None)
+    b = None if y is None else second_array(library, a, owner.second(y))
+    a, b, axes = _paired(library, in_type(library, a, dtype), in_type(library, b, dtype), axis)
     format = "int" if getattr(a.dtype, "hasobject", False) else format_of(a.dtype)
+    if format == "int" and keeps_integers:
+        return delivered(library, reduce_integers(library, operation, a, axes, keepdims, check), x, out)
     if format == "int":
-        if keeps_integers:
-            result = reduce_integers(library, operation, a, axes, keepdims, check)
-            return delivered(library, result, out, x)
         if operation == "prod":
             raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
-        format, a = "fp64", library.astype(a, "float64")
-        b = None if b is None else library.astype(b, "float64")
-    view = library.view(a)
-    chosen = method_of(method, operation, format, view.device)
+        format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
+    chosen = method_of(method, operation, format, library.view(a).device)
     if chosen.has_result_per_element:
         result = per_element(library, chosen, format, a, axes, out, threads)
     else:
@@ -209,7 +184,33 @@ def reduce(
         result = finish(library.namespace, result)
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
-    return delivered(library, result, out, x)
+    return delivered(library, result, x, out)
+
+
+def read(x: Any, out: Any = None, wide: bool = False) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
+    owner = library_of(x)
+    if not isinstance(owner, Converted):
+        return owner, owner.array(x, wide=wide)
+    if out is not None:
+        raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
+    return owner.reader(x, wide=wide)
+
+
+def in_type(library: Any, a: Any, dtype: Any) -> Any:
+    """Converts an array to a data type of any library, unless one of them is None."""
+    if a is None or dtype is None:
+        return a
+    format_of(dtype, "dtype")  # raises for what has no numbers
+    return library.astype(a, dtype_name(dtype))
+
+
+def _paired(library: Any, a: Any, b: Any, axis: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Returns the inputs in one type and shape, and the reduced axes. There may be no second one."""
+    if b is None:
+        return a, b, normalised_axes(axis, a.ndim)
+    a, b, axes = paired(library.namespace, *same_type(library, a, b), axis)
+    return (a, b, axes) if a.shape == b.shape else (*library.broadcast(a, b), axes)
 
 
 def is_exact(method: str | Method | None, operation: str) -> bool:
@@ -217,7 +218,12 @@ def is_exact(method: str | Method | None, operation: str) -> bool:
     return method in (None, "exact", operation, f"{operation}/exact")
 
 
-def delivered(library: Any, result: Any, out: Any, source: Any) -> Any:
+def delivered(library: Any, result: Any, source: Any, out: Any = None) -> Any:
+    """Returns a result, or `out` with it, as the caller gets it: an array of the library of `source`."""
+    owner = library_of(source)
+    if isinstance(owner, Converted):
+        library.wait(result)  # the owner of the memory does not know of the reading stream
+        return owner.returned(library.finished(result, result), source)
     if out is None:
         return library.finished(result, source)
     if out is not result:
@@ -288,13 +294,7 @@ def per_axis(
         order = (*kept, *axes)
         a = library.contiguous(library.transposed(a, order))
         b = None if b is None else library.contiguous(library.transposed(b, order))
-        n, count = 1, 1
-        for d in range(len(shape)):
-            if d in axes:
-                n *= shape[d]
-            else:
-                count *= shape[d]
-        layout = rows(count, n)
+        layout = rows(math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes))
     reduced_to_one = tuple(1 if d in axes else shape[d] for d in range(len(shape)))
     small = reduced_to_one if keepdims else tuple(shape[d] for d in kept)
     whole = small + ((2,) if method.results == 2 else ())
@@ -316,16 +316,11 @@ def per_element(
     back = tuple(order.index(d) for d in range(a.ndim))
     moved = library.transposed(a, order)
     kept = a.ndim - len(axes)
-    n = 1
-    for size in moved.shape[kept:]:
-        n *= size
+    n = math.prod(moved.shape[kept:])
     layout = layout_of(moved.shape, library.strides(moved), range(kept, a.ndim))
     if layout is None or layout.inner != 1 or layout.stride != 1 or layout.outer_stride < n:
         moved = library.contiguous(moved)
-        count = 1
-        for size in moved.shape[:kept]:
-            count *= size
-        layout = rows(count, n)
+        layout = rows(math.prod(moved.shape[:kept]), n)
     straight = back == tuple(range(a.ndim))
     result_format = format if method.keeps_format else method.format
     result = result_array(library, out if straight else None, tuple(moved.shape), DTYPES[result_format], a)

@@ -16,6 +16,21 @@ MethodName = Union[str, Method, None]
 _fast = _core.fast
 
 
+def _reduced(
+    operation: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
+    grid: int | None = None, check: bool = False,
+) -> Any:  # fmt: skip
+    """Reduces x by the fast path, if that applies, else by `reduce`."""
+    if dtype is None and out is None and grid is None and not check and not (watches and watches[0]()):
+        result = _fast(operation, x, method, threads, axis, keepdims)
+        if result is not None:
+            return result
+    return reduce(
+        operation, x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
+        check=check,
+    )  # fmt: skip
+
+
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
@@ -35,14 +50,7 @@ def sum(
 
     {parameters}
     """
-    if dtype is None and out is None and grid is None and not check and not (watches and watches[0]()):
-        result = _fast("sum", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce(
-        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        check=check,
-    )
+    return _reduced("sum", x, axis, dtype, out, keepdims, method, threads, grid, check)
 
 
 def mean(
@@ -58,13 +66,7 @@ def mean(
 
     {parameters}
     """
-    if dtype is None and out is None and grid is None and not (watches and watches[0]()):
-        result = _fast("mean", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce(
-        "mean", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid
-    )
+    return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid)
 
 
 def _divisor(correction: float | None, ddof: float | None) -> float:
@@ -142,11 +144,7 @@ def prod(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("prod", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce("prod", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return _reduced("prod", x, axis, dtype, out, keepdims, method, threads)
 
 
 def min(
@@ -162,11 +160,7 @@ def min(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("min", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce("min", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return _reduced("min", x, axis, dtype, out, keepdims, method, threads)
 
 
 def max(
@@ -182,11 +176,7 @@ def max(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("max", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce("max", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return _reduced("max", x, axis, dtype, out, keepdims, method, threads)
 
 
 def argmin(
@@ -268,11 +258,7 @@ def norm(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("norm", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce("norm", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return _reduced("norm", x, axis, dtype, out, keepdims, method, threads)
 
 
 def logsumexp(
@@ -288,11 +274,7 @@ def logsumexp(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("logsumexp", x, method, threads, axis, keepdims)
-        if result is not None:
-            return result
-    return reduce("logsumexp", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return _reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads)
 
 
 def softmax(
@@ -307,11 +289,7 @@ def softmax(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("softmax", x, method, threads, axis, True)
-        if result is not None:
-            return result
-    return reduce("softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
+    return _reduced("softmax", x, axis, dtype, out, True, method, threads)
 
 
 def log_softmax(
@@ -326,11 +304,7 @@ def log_softmax(
 
     {parameters}
     """
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("log_softmax", x, method, threads, axis, True)
-        if result is not None:
-            return result
-    return reduce("log_softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
+    return _reduced("log_softmax", x, axis, dtype, out, True, method, threads)
 
 
 def cumsum(
@@ -349,9 +323,7 @@ def cumsum(
 
     {parameters}
     """
-    return scan(
-        "cumsum", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads, grid=grid
-    )  # fmt: skip
+    return scan("cumsum", **locals())
 
 
 def cumprod(
@@ -368,9 +340,7 @@ def cumprod(
 
     {parameters}
     """
-    return scan(
-        "cumprod", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
-    )  # fmt: skip
+    return scan("cumprod", **locals())
 
 
 def cummax(
@@ -386,9 +356,7 @@ def cummax(
 
     {parameters}
     """
-    return scan(
-        "cummax", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
-    )  # fmt: skip
+    return scan("cummax", **locals())
 
 
 def cummin(
@@ -404,9 +372,7 @@ def cummin(
 
     {parameters}
     """
-    return scan(
-        "cummin", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
-    )  # fmt: skip
+    return scan("cummin", **locals())
 
 
 def cumlogsumexp(
@@ -423,9 +389,7 @@ def cumlogsumexp(
 
     {parameters}
     """
-    return scan(
-        "cumlogsumexp", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
-    )  # fmt: skip
+    return scan("cumlogsumexp", **locals())
 
 
 def cumulative_sum(
@@ -442,10 +406,7 @@ def cumulative_sum(
 
     {parameters}
     """
-    return scan(
-        "cumsum", x, axis=axis, flattens=False, initial=include_initial, dtype=dtype, out=out, method=method,
-        threads=threads, grid=grid,
-    )  # fmt: skip
+    return scan("cumsum", flattens=False, **locals())
 
 
 def cumulative_prod(
@@ -462,10 +423,7 @@ def cumulative_prod(
 
     {parameters}
     """
-    return scan(
-        "cumprod", x, axis=axis, flattens=False, initial=include_initial, dtype=dtype, out=out, method=method,
-        threads=threads,
-    )  # fmt: skip
+    return scan("cumprod", flattens=False, **locals())
 
 
 _PARAMETERS = {

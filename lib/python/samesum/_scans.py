@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, delivered, result_array, check_grid, check_threads, method_of, run_call
-from ._layout import Layout, normalised_axes
 from . import _core
+from ._arrays import DTYPES, format_of, library_of
+from ._calls import (
+    Method, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
+)  # fmt: skip
+from ._layout import Layout, normalised_axes
 
 
 def scan(
@@ -18,7 +20,7 @@ def scan(
     axis: int | None = None,
     flattens: bool = True,
     exclusive: bool = False,
-    initial: bool = False,
+    include_initial: bool = False,
     dtype: Any = None,
     out: Any = None,
     method: str | Method | None = None,
@@ -27,11 +29,10 @@ def scan(
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
-    Without `flattens`, an array of several axes needs `axis`. With `initial`, the result for no elements comes first,
+    Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes first,
     and the result is one longer than x.
     """
-    library = library_of(x)
-    if library.is_traced(x):
+    if library_of(x).is_traced(x):
         raise NotImplementedError(
             f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
             "of transformations"
@@ -41,25 +42,10 @@ def scan(
             f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
         )
     threads, grid = check_threads(threads), check_grid(grid)
-    options = dict(
-        axis=axis, flattens=flattens, exclusive=exclusive, initial=initial, dtype=dtype, method=method,
-        threads=threads, grid=grid,
-    )  # fmt: skip
-    if isinstance(library, Converted):
-        if out is not None:
-            raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
-        reader, a = library.reader(x)
-        result = scan(operation, a, **options)
-        reader.wait(a)  # the owner of the memory does not know of the reading stream
-        return library.returned(result, x)
-
-    a = library.array(x)
+    library, a = read(x, out)
     if axis is None and a.ndim > 1 and not flattens:
         raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
-    if dtype is not None:
-        name = dtype_name(dtype)
-        format_of(name, "dtype")
-        a = library.astype(a, name)
+    a = in_type(library, a, dtype)
     format = format_of(a.dtype)
     if format == "int":
         raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
@@ -67,8 +53,8 @@ def scan(
     if axis is None:
         a = library.contiguous(a).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
-    result = scan_array(library, chosen, format, a, along, out, exclusive, initial, threads, grid)
-    return delivered(library, result, out, x)
+    result = scan_array(library, chosen, format, a, along, out, exclusive, include_initial, threads, grid)
+    return delivered(library, result, x, out)
 
 
 def scan_array(
