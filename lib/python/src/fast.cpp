@@ -1,5 +1,7 @@
 /// The fast path of the most common calls: a contiguous array is reduced over neighbouring axes, or whole. It
 /// does no more than Python's side would; it only takes less time. Python's side makes every other call.
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 #include <unordered_map>
@@ -17,19 +19,28 @@ struct Libraries {
 };
 Libraries known;
 
-/// Methods by operation, name as the caller wrote it, format of the elements and backend.
-using Methods = std::unordered_map<std::string, const Method*>;
+/// A method's operation, its name as the caller wrote it, the format of the elements and the backend.
+template <class Text> using Key = std::array<Text, 4>;
+
+/// Compares keys of views with those of strings, so that a lookup copies no text.
+struct KeyHash {
+  using is_transparent = void;
+  template <class Text> std::size_t operator()(const Key<Text>& key) const {
+    std::size_t all = 0;
+    for (const std::string_view part : key) all = 31 * all + std::hash<std::string_view>{}(part);
+    return all;
+  }
+};
+struct KeyEqual {
+  using is_transparent = void;
+  template <class A, class B> bool operator()(const Key<A>& a, const Key<B>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin());
+  }
+};
+using Methods = std::unordered_map<Key<std::string>, const Method*, KeyHash, KeyEqual>;
 Methods& remembered() {
   static auto& all = *new Methods;
   return all;
-}
-
-std::string key_of(std::string_view operation, std::string_view name, std::string_view format,
-                   std::string_view backend) {
-  std::string key;
-  key.reserve(64);
-  for (const std::string_view part : {operation, name, format, backend}) key.append(part).push_back(' ');
-  return key;
 }
 
 /// Arguments of a call.
@@ -72,17 +83,24 @@ std::optional<Axes> axes_of(const Arguments& call, const Array& a) {
   return Axes{static_cast<std::size_t>(first), static_cast<std::size_t>(last)};
 }
 
-/// Returns the axes of the result.
-nb::tuple shape_of(const Arguments& call, const Method& method, const Array& a, Axes axes) {
-  nb::list shape;
+/// Returns the lengths of the axes of the result.
+std::vector<std::size_t> shape_of(const Arguments& call, const Method& method, const Array& a, Axes axes) {
+  std::vector<std::size_t> shape;
   for (std::size_t i = 0; i < a.shape.size(); ++i) {
     if (i < axes.first || i >= axes.last || method.has_result_per_element)
-      shape.append(a.shape[i]);
+      shape.push_back(a.shape[i]);
     else if (call.keeps_axes)
-      shape.append(1);
+      shape.push_back(1);
   }
-  if (method.results > 1) shape.append(method.results);
-  return nb::tuple(shape);
+  if (method.results > 1) shape.push_back(static_cast<std::size_t>(method.results));
+  return shape;
+}
+
+nb::tuple tuple_of(const std::vector<std::size_t>& shape) {
+  nb::tuple lengths = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SetItem(lengths.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromSize_t(shape[i]));
+  return lengths;
 }
 
 /// A call for which the fast path applies.
@@ -95,8 +113,8 @@ struct Found {
 std::optional<Found> find(const Arguments& call, const Array& a) {
   const std::optional<Axes> axes = axes_of(call, a);
   if (!axes || (a.x.size == 0 && !call.all_axes)) return std::nullopt;
-  const auto found = remembered().find(
-      key_of(call.operation, call.method, a.x.format->name, a.place.device < 0 ? "cpu" : "cuda"));
+  const auto found = remembered().find(Key<std::string_view>{call.operation, call.method, a.x.format->name,
+                                                             a.place.device < 0 ? "cpu" : "cuda"});
   if (found == remembered().end()) return std::nullopt;
   const Method& m = *found->second;
   const Layout layout = Layout::axis(a.length(0, axes->first), a.length(axes->first, axes->last),
@@ -174,13 +192,13 @@ nb::object of_array(nb::handle x, const Arguments& call) {
   const std::optional<Found> found = find(call, a);
   PyObject* scalar = found ? known.scalar[found->method.result_format(*format)->index] : nullptr;
   if (!scalar) return nb::none();
-  const nb::tuple shape = shape_of(call, found->method, a, found->axes);
-  if (shape.size() == 0) {
+  const std::vector<std::size_t> shape = shape_of(call, found->method, a, found->axes);
+  if (shape.empty()) {
     std::uint64_t bits = 0;
     run(call, *found, a, &bits);
     return nb::handle(scalar)(number_at(*found->method.result_format(*format), bits));
   }
-  nb::object out = nb::handle(known.empty)(shape, nb::handle(scalar));
+  nb::object out = nb::handle(known.empty)(tuple_of(shape), nb::handle(scalar));
   const Buffer results{out.ptr()};
   if (!results.data()) return nb::none();
   run(call, *found, a, results.data());
@@ -240,7 +258,7 @@ nb::object of_tensor(nb::handle x, const Arguments& call) {
   }
   const std::optional<Found> found = a ? find(call, *a) : std::nullopt;
   if (!found) return nb::none();
-  const nb::tuple shape = shape_of(call, found->method, *a, found->axes);
+  const nb::tuple shape = tuple_of(shape_of(call, found->method, *a, found->axes));
   const std::size_t format = found->method.result_format(*a->x.format)->index;
   nb::object out = format == a->x.format->index
                        ? x.attr("new_empty")(shape)
@@ -278,9 +296,9 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb:
 void bind_fast(nb::module_& m) {
   m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
         nb::arg().none(), nb::arg() = false, nb::arg() = 0.0);
-  m.def("remember", [](std::string_view operation, std::string_view name, std::string_view format,
-                       std::string_view backend, const Method& method) {
-    remembered()[key_of(operation, name, format, backend)] = &method;
+  m.def("remember", [](std::string operation, std::string name, std::string format, std::string backend,
+                       const Method& method) {
+    remembered()[{operation, name, format, backend}] = &method;
   });
   // The types of scalars by name of their format.
   m.def("know_numpy", [](nb::object array, nb::object empty, nb::dict scalars) {

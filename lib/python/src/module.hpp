@@ -55,6 +55,7 @@ void add_on_gpu(Partial& partial, Values x, Values y, Place place);
 /// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
 Exact accumulate_on_gpu(Values x, Place place);
 
+void bind_methods(nb::module_& m);
 void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
 void bind_fast(nb::module_& m);

@@ -160,17 +160,11 @@ void add_elements(SharedExact& state, std::string_view format, std::uintptr_t x,
     state.merge(device < 0 ? accumulate_in_chunks(all, threads) : accumulate_on_gpu(all, {device, stream}));
 }
 
-void add_number(SharedExact& state, nb::handle number) {
+/// Adds what `add` adds, all of it or, if it raises, nothing.
+template <auto add> void add_exactly(SharedExact& state, nb::handle numbers) {
   const Recursion guarded;
   NumberSum all{Integers::exact};
-  all.add(number.ptr());
-  state.merge(all.sum());
-}
-
-void add_numbers(SharedExact& state, nb::handle numbers) {
-  const Recursion guarded;
-  NumberSum all{Integers::exact};
-  all.add_all(numbers);
+  (all.*add)(numbers.ptr());
   state.merge(all.sum());
 }
 
@@ -180,8 +174,8 @@ void bind_exact(nb::module_& m) {
       .def("add_elements", &add_elements, nb::arg("format"), nb::arg("x"), nb::arg("size"), nb::arg("device"),
            nb::arg("stream"), nb::arg("threads"),
            "Adds `size` contiguous elements at the address `x`, on a GPU if `device` >= 0.")
-      .def("add_number", &add_number, nb::arg("number"), "Adds a number; an int exactly.")
-      .def("add_numbers", &add_numbers, nb::arg("numbers"),
+      .def("add_number", &add_exactly<&NumberSum::add>, nb::arg("number"), "Adds a number; an int exactly.")
+      .def("add_numbers", &add_exactly<&NumberSum::add_all>, nb::arg("numbers"),
            "Adds the numbers of an iterable, all of them or, if it raises, none.")
       .def(
           "merge", [](SharedExact& self, const SharedExact& other) { self.merge(other.get()); },
@@ -287,6 +281,11 @@ nb::object finish(SharedPartial& state, double ddof) {
   return nb::int_(index);
 }
 
+/// What a member function of Partial returns, while no other thread uses the partial.
+template <auto member> auto fact(SharedPartial& self) {
+  return self.with([](const Partial& partial) { return (partial.*member)(); });
+}
+
 void bind_partial(nb::module_& m) {
   nb::class_<SharedPartial>(m, "Partial", "The state of a reduction of consecutive elements.")
       .def(
@@ -312,24 +311,13 @@ void bind_partial(nb::module_& m) {
             return self.with([](const Partial& partial) { return &partial.method(); });
           },
           nb::rv_policy::reference, "The method.")
-      .def_prop_ro(
-          "begin",
-          [](SharedPartial& self) {
-            return self.with([](const Partial& partial) { return partial.begin(); });
-          },
-          "Index of the first element.")
-      .def_prop_ro(
-          "end",
-          [](SharedPartial& self) { return self.with([](const Partial& partial) { return partial.end(); }); },
-          "Index after the last element.")
+      .def_prop_ro("begin", &fact<&Partial::begin>, "Index of the first element.")
+      .def_prop_ro("end", &fact<&Partial::end>, "Index after the last element.")
       .def(
           "copy", [](SharedPartial& self) { return new SharedPartial{self.get()}; },
           "Returns an independent partial of the same elements.")
       .def(
-          "serialise",
-          [](SharedPartial& self) {
-            return to_bytes(self.with([](const Partial& partial) { return partial.serialise(); }));
-          },
+          "serialise", [](SharedPartial& self) { return to_bytes(fact<&Partial::serialise>(self)); },
           "Returns the partial as bytes.")
       .def_static(
           "deserialise",
