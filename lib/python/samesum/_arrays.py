@@ -23,9 +23,7 @@ __all__ = [
 def array_of(x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
     library = library_of(x)
-    if not isinstance(library, Converted):
-        return library, library.array(x, argument, wide)
-    if library.is_traced(x):
+    if isinstance(library, Converted) and library.is_traced(x):
         raise TypeError(
             f"samesum: JAX traces {argument}, which has no elements yet; call this outside jit, vmap and grad"
         )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import operator
 from functools import lru_cache
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
 from ._integers import EXACT_OPERATIONS, reduce_integers
-from ._layout import Layout, layout_of, normalised_axes, paired, rows, vector
+from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._traced import reduce_traced
 
 Method = _core.Method
+run_call = _core.run
 
 
 @lru_cache(maxsize=None)
@@ -86,20 +87,6 @@ def run(
     )  # fmt: skip
 
 
-def run_call(
-    method: Method, format: str, x: int, size: int, layout: Layout, out: int, out_size: int, device: int, stream: int,
-    *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0, threads: int = 0,
-    ddof: float = 0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
-) -> None:  # fmt: skip
-    """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
-    `size` is the number of elements per input.
-    """
-    _core.run(
-        method, format, x, y, size, key_format, keys, layout, offsets, out, out_size, out_stride, device, stream,
-        threads, ddof, exclusive, grid, combine,
-    )  # fmt: skip
-
-
 def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
     """Whether the method reduces single contiguous vectors only."""
     return method.backend == "cuda" and layout != vector(layout.n) and not _core.accepts_layout(method, format, layout)
@@ -128,71 +115,69 @@ def check_grid(grid: Any) -> int | None:
     return max(-(1 << 30), min(whole_number("grid", grid, ", the exponent of 2"), 1 << 30))  # beyond the limits anyway
 
 
-def reduce(
-    operation: str,
-    x: Any,
-    y: Any = None,
-    *,
-    axis: int | Sequence[int] | None = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    out: Any = None,
-    method: str | Method | None = None,
-    threads: int = 0,
-    ddof: float = 0,
-    grid: Any = None,
-    check: bool = False,
-    finish: Any = None,
-) -> Any:
-    """Reduces the axes `axis` of x (of x and y, for dot) by a method of `operation`.
+class Options(NamedTuple):
+    """The options of a reduction: keywords of the public functions, and what these add."""
 
-    `finish(namespace, result)` computes further from the results, in the caller's array library.
-    """
+    axis: Any = None
+    dtype: Any = None
+    keepdims: bool = False
+    out: Any = None
+    method: str | Method | None = None
+    threads: int = 0
+    ddof: float = 0
+    grid: Any = None
+    check: bool = False
+    finish: Any = None
+    """finish(namespace, result) computes further from the results, in the caller's array library."""
+
+
+def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
+    """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
+    o = Options(**options)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
     if owner.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
-        if check:
+        if o.check:
             raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
-        if grid is not None:
+        if o.grid is not None:
             raise TypeError(
                 "samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found"
             )
-        return reduce_traced(
-            operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
-            ddof=ddof, finish=finish,
-        )  # fmt: skip
-    threads, grid = check_threads(threads), check_grid(grid)
-    keeps_integers = operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None
-    library, a = read(x, out, wide=keeps_integers and dtype is None)
+        return reduce_traced(operation, x, y, o)
+    o = o._replace(threads=check_threads(o.threads), grid=check_grid(o.grid))
+    keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and o.grid is None
+    library, a = read(x, o.out, wide=keeps_integers and o.dtype is None)
     b = None if y is None else second_array(library, a, owner.second(y))
-    a, b, axes = _paired(library, in_type(library, a, dtype), in_type(library, b, dtype), axis)
+    a, b, axes = _paired(library, in_type(library, a, o.dtype), in_type(library, b, o.dtype), o.axis)
     format = "int" if getattr(a.dtype, "hasobject", False) else format_of(a.dtype)
     if format == "int" and keeps_integers:
-        return delivered(library, reduce_integers(library, operation, a, axes, keepdims, check), x, out)
+        return delivered(library, reduce_integers(library, operation, a, axes, o.keepdims, o.check), x, o.out)
     if format == "int":
-        if operation == "prod":
-            raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
+        refuse_product(operation)
         format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
-    chosen = method_of(method, operation, format, library.view(a).device)
+    chosen = method_of(o.method, operation, format, library.view(a).device)
     if chosen.has_result_per_element:
-        result = per_element(library, chosen, format, a, axes, out, threads)
+        result = per_element(library, chosen, format, a, axes, o.out, o.threads)
     else:
-        to = out if finish is None else None
-        result = per_axis(library, chosen, format, a, b, axes, keepdims, to, threads, ddof, grid)
-    if finish is not None:
-        result = finish(library.namespace, result)
+        result = per_axis(library, chosen, format, a, b, axes, o if o.finish is None else o._replace(out=None))
+    if o.finish is not None:
+        result = o.finish(library.namespace, result)
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
-    return delivered(library, result, x, out)
+    return delivered(library, result, x, o.out)
+
+
+def refuse_product(operation: str) -> None:
+    """Raises TypeError for a product, whose elements are integers."""
+    if operation == "prod":
+        raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
 
 
 def read(x: Any, out: Any = None, wide: bool = False) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
     owner = library_of(x)
-    if not isinstance(owner, Converted):
-        return owner, owner.array(x, wide=wide)
-    if out is not None:
+    if out is not None and isinstance(owner, Converted):
         raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
     return owner.reader(x, wide=wide)
 
@@ -280,30 +265,25 @@ def result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, lik
     return library.empty(shape, dtype, like)
 
 
-def per_axis(
-    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any,
-    threads: int, ddof: float, grid: int | None = None,
-) -> Any:
+def per_axis(library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], o: Options) -> Any:
+    """Returns a result for each row of the axes, or two. The options are checked."""
     shape = tuple(a.shape)
-    kept = [d for d in range(a.ndim) if d not in axes]
     layout = layout_of(shape, library.strides(a), axes)
     if b is not None and layout is not None and layout != layout_of(shape, library.strides(b), axes):
         layout = None
     if layout is None or _needs_vectors(method, format, layout):
         # One copy, in which the elements of each result are contiguous.
-        order = (*kept, *axes)
+        order, _ = axes_last(a.ndim, axes)
         a = library.contiguous(library.transposed(a, order))
         b = None if b is None else library.contiguous(library.transposed(b, order))
-        layout = rows(math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes))
-    reduced_to_one = tuple(1 if d in axes else shape[d] for d in range(len(shape)))
-    small = reduced_to_one if keepdims else tuple(shape[d] for d in kept)
-    whole = small + ((2,) if method.results == 2 else ())
+        layout = rows(math.prod(reduced_shape(shape, axes, False)), math.prod(shape[d] for d in axes))
+    whole = reduced_shape(shape, axes, o.keepdims) + ((2,) if method.results == 2 else ())
     dtype = "int64" if method.returns_index else DTYPES[method.format]
-    result = result_array(library, out if method.results == 1 else None, whole, dtype, a)
+    result = result_array(library, o.out if method.results == 1 else None, whole, dtype, a)
     if layout.results:
         run(
             method, format, library.view(a), None if b is None else library.view(b), layout, library.view(result),
-            layout.results * method.results, 0, threads, ddof, grid,
+            layout.results * method.results, 0, o.threads, o.ddof, o.grid,
         )  # fmt: skip
     return result
 
@@ -312,8 +292,7 @@ def per_element(
     library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int
 ) -> Any:
     shape = tuple(a.shape)
-    order = (*(d for d in range(a.ndim) if d not in axes), *axes)
-    back = tuple(order.index(d) for d in range(a.ndim))
+    order, back = axes_last(a.ndim, axes)
     moved = library.transposed(a, order)
     kept = a.ndim - len(axes)
     n = math.prod(moved.shape[kept:])

@@ -44,7 +44,6 @@ class Converted(Library):
     name = "dlpack"
 
     def reader(self, x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
-        """Returns the library that reads x, and its array of the same memory."""
         if not self._is_on_gpu(x):
             numpy = library("numpy")
             return numpy, numpy.array(self._on_host(numpy, x, argument), argument, wide)

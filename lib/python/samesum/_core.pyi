@@ -123,10 +123,14 @@ def find(name: str, operation: str, format: str, backend: str, /) -> Method: ...
 def default_method(operation: str, format: str, backend: str, /) -> Method | None: ...
 def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
 def run(
-    method: Method, format: str, x: int, y: int, size: int, key_format: str, keys: int, layout: Sequence[int],
-    offsets: int, out: int, out_size: int, out_stride: int, device: int, stream: int, threads: int, ddof: float,
-    exclusive: bool, grid: int | None, combine: bool, /,
-) -> None: ...  # fmt: skip
+    method: Method, format: str, x: int, size: int, layout: Sequence[int], out: int, out_size: int, device: int,
+    stream: int, *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0,
+    threads: int = 0, ddof: float = 0.0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
+) -> None:  # fmt: skip
+    """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
+    `size` is the number of elements per input.
+    """
+
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(
     method: Method, input: str, n: int, results: Sequence[float], magnitudes: float, probability: float,

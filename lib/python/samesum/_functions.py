@@ -18,16 +18,19 @@ _fast = _core.fast
 
 def _reduced(
     operation: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
-    grid: int | None = None, check: bool = False,
+    grid: int | None = None, check: bool = False, ddof: float = 0.0, finish: Callable[[Any, Any], Any] | None = None,
 ) -> Any:  # fmt: skip
     """Reduces x by the fast path, if that applies, else by `reduce`."""
     if dtype is None and out is None and grid is None and not check and not (watches and watches[0]()):
-        result = _fast(operation, x, method, threads, axis, keepdims)
+        result = _fast(operation, x, method, threads, axis, keepdims, False, ddof)
         if result is not None:
-            return result
+            if finish is None:
+                return result
+            library = library_of(x)
+            return library.finished(finish(library.namespace, result), x)
     return reduce(
         operation, x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        check=check,
+        check=check, ddof=ddof, finish=finish,
     )  # fmt: skip
 
 
@@ -90,21 +93,8 @@ def var(
 
     {parameters}
     """
-    return _from_moments(x, axis, _divisor(correction, ddof), dtype, out, keepdims, method, threads, _variance)
-
-
-def _from_moments(
-    x: Any, axis: Axis, ddof: float, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
-    finish: Callable[[Any, Any], Any],
-) -> Any:  # fmt: skip
-    if dtype is None and out is None and not (watches and watches[0]()):
-        result = _fast("moments", x, method, threads, axis, keepdims, False, ddof)
-        if result is not None:
-            library = library_of(x)
-            return library.finished(finish(library.namespace, result), x)
-    return reduce(
-        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, ddof=ddof,
-        finish=finish,
+    return _reduced(
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_variance
     )  # fmt: skip
 
 
@@ -124,7 +114,9 @@ def std(
 
     {parameters}
     """
-    return _from_moments(x, axis, _divisor(correction, ddof), dtype, out, keepdims, method, threads, _deviation)
+    return _reduced(
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_deviation
+    )  # fmt: skip
 
 
 def _deviation(namespace: Any, moments: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 from ._arrays import dtype_name
+from ._layout import axes_last, reduced_shape
 
 EXACT_OPERATIONS = ("sum", "min", "max", "argmin", "argmax")
 """Operations whose results for integers are exact."""
@@ -27,7 +28,7 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         return _sum(library, a, axes, keepdims, check)
     name = dtype_name(a.dtype)
     xp = library.namespace
-    moved = library.transposed(a, (*(d for d in range(a.ndim) if d not in axes), *axes))
+    moved = library.transposed(a, axes_last(a.ndim, axes)[0])
     kept = tuple(moved.shape[: a.ndim - len(axes)])
     n = math.prod(a.shape[d] for d in axes)
     flat = library.contiguous(moved).reshape((*kept, n))
@@ -49,11 +50,7 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         found = library.narrowed(xp.asarray(found, object))
         if found is None:
             raise _beyond_64_bits(operation)
-    return found.reshape(_shape(a, axes)) if keepdims else found
-
-
-def _shape(a: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(1 if d in axes else a.shape[d] for d in range(a.ndim))
+    return found.reshape(reduced_shape(a.shape, axes, True)) if keepdims else found
 
 
 def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
@@ -75,7 +72,7 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
         most, least = ((1 << 32) - 1, 0) if unsigned else ((1 << 31) - 1, -(1 << 31))
         _report(library, a, (high > most) | (high < least), check)
         result = library.astype(((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF), name)
-    return result.reshape(_shape(a, axes)) if keepdims else result
+    return result.reshape(reduced_shape(a.shape, axes, True)) if keepdims else result
 
 
 def high_and_low(library: Any, a: Any, dtype: str) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from ._arrays import INTEGERS, Converted, dtype_name, library_of
+from ._arrays import INTEGERS, dtype_name, library_of
 
 _FORMATS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
@@ -25,7 +25,7 @@ def read_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
             "it outside of transformations"
         )
-    return library.reader(x, argument) if isinstance(library, Converted) else (library, library.array(x, argument))
+    return library.reader(x, argument)
 
 
 def integer_keys(function: str, keys: Any) -> tuple[Any, Any]:

@@ -62,6 +62,17 @@ def normalised_axes(axis: int | Sequence[int] | None, ndim: int, owner: str = "a
     return tuple(sorted(axes))
 
 
+def reduced_shape(shape: Sequence[Any], axes: Sequence[int], keepdims: bool) -> tuple[Any, ...]:
+    """Returns the axes of the results. Reduced ones are left out, or have length 1 with `keepdims`."""
+    return tuple([1 if d in axes else size for d, size in enumerate(shape) if keepdims or d not in axes])
+
+
+def axes_last(ndim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the order of axes in which `axes` are the last ones, and the order that undoes it."""
+    order = (*[d for d in range(ndim) if d not in axes], *axes)
+    return order, tuple([order.index(d) for d in range(ndim)])
+
+
 def paired(namespace: Any, x: Any, y: Any, axis: Any) -> tuple[Any, Any, tuple[int, ...]]:
     """Returns two inputs with the reduced axes at the same places, and these axes; the other axes can be broadcast.
 

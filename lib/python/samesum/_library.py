@@ -21,7 +21,7 @@ class View(NamedTuple):
 
 
 class Library:
-    """An array library: what most of them do. Classes add `array`, `view`, `place` and `empty`."""
+    """An array library: what most of them do. Classes add `view`, `place` and `empty`."""
 
     name: str
     kind: type
@@ -31,6 +31,14 @@ class Library:
 
     def __init_subclass__(cls) -> None:
         _classes[cls.name] = cls
+
+    def reader(self, x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
+        """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
+        return self, self.array(x, argument, wide)
+
+    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
+        """Returns x as an array of the library. Messages name `argument`."""
+        raise NotImplementedError
 
     def dtype(self, name: str) -> Any:
         if name == "bfloat16":

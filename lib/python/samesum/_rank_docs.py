@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable
 
 _DETAILS = {
-    "reduce": """Every rank gets the bits that the method returns for the whole vector in one memory, wherever it is cut.
-    The ranks exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the length; in
-    the order serial, with the length.{gpu_waits}
+    "reduce": """Every rank gets the bits that the method returns for the whole vector in one memory, wherever it is
+    cut. The ranks exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the
+    length; in the order serial, with the length.{gpu_waits}
 
     Parameters
     ----------
@@ -32,9 +32,10 @@ _DETAILS = {
     result
         as `samesum.Partial.finish`: a float, which holds numbers of every format exactly; an int for argmin and argmax;
         a named tuple for moments.""",
-    "all_reduce": """For each element, the result has the bits of `samesum.sum(contributions, axis=0, method=method)`, or
-    of another operation's function, for the contributions of all ranks in rank order. Each rank reduces one of as many
-    pieces: an all-to-all brings it the contributions, an all-gather sends the results, together the volume of a ring.
+    "all_reduce": """For each element, the result has the bits of `samesum.sum(contributions, axis=0, method=method)`,
+    or of another operation's function, for the contributions of all ranks in rank order. Each rank reduces one of as
+    many pieces: an all-to-all brings it the contributions, an all-gather sends the results, together the volume of a
+    ring.
 
     Parameters
     ----------

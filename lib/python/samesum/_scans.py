@@ -29,8 +29,8 @@ def scan(
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
-    Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes first,
-    and the result is one longer than x.
+    Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
+    first, and the result is one longer than x.
     """
     if library_of(x).is_traced(x):
         raise NotImplementedError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import binascii
+import math
 import operator
 from array import array
 from typing import Any, NamedTuple, TypeVar
 
 from . import _core
 from ._arrays import INTEGERS, array_of, dtype_name, format_of, second_array
-from ._calls import Method, same_type, check_grid, check_threads
+from ._calls import Method, same_type, check_grid, check_threads, in_type
 from ._integers import high_and_low
 
 fsum = _core.fsum
@@ -23,13 +24,6 @@ def _is_array(x: Any) -> bool:
     kind = type(x)
     protocols = ("__array__", "__dlpack__", "__cuda_array_interface__", "__array_interface__")
     return issubclass(kind, (memoryview, array)) or any(hasattr(kind, p) for p in protocols)
-
-
-def _size(a: Any) -> int:
-    size = 1
-    for length in a.shape:
-        size *= length
-    return size
 
 
 class _State:
@@ -136,7 +130,7 @@ class Exact(_State):
         sum = _core.Exact()
         for format, part in _exact_parts(library, library.contiguous(a)):
             view = library.view(part)
-            sum.add_elements(format, view.address, _size(part), view.device, view.stream, threads)
+            sum.add_elements(format, view.address, math.prod(part.shape), view.device, view.stream, threads)
         self._state.merge(sum)
 
     def __iadd__(self, x: Any) -> Exact:
@@ -290,15 +284,14 @@ class Partial(_State):
             a, b = same_type(library, a, b)
         format = format_of(a.dtype)
         if format == "int":
-            format, a = "fp64", library.astype(a, "float64")
-            b = None if b is None else library.astype(b, "float64")
+            format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
         a = library.contiguous(a)
         b = None if b is None else library.contiguous(b)
         first = library.view(a)
         second = None if b is None else library.view(b)
         address = 0 if second is None else second.address
         self._state.add(
-            format, first.address, address, _size(a), second is not None, first.device, first.stream, threads
+            format, first.address, address, math.prod(a.shape), second is not None, first.device, first.stream, threads
         )
 
     def merge(self, next: Partial, /) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Sequence
+from typing import Sequence
 
 import torch
 from torch import Tensor
@@ -12,11 +12,16 @@ from torch import Tensor
 from . import _arrays, _core
 from ._arrays import DTYPES, library_of
 from ._by_key import run_by_key
-from ._calls import per_axis, per_element, method_of
+from ._calls import Method, Options, method_of, per_axis, per_element
 from ._scans import scan_array
 
 FORMATS = {getattr(torch, dtype): format for dtype, format in _arrays.FORMATS.items()}
 library = library_of(torch.empty(0))
+
+
+def fields(method: Method) -> str:
+    """Returns the order and the accumulator of a method, as far as it has them."""
+    return "/".join(part for part in (method.order, method.accumulator) if part)
 
 
 @lru_cache(maxsize=None)
@@ -29,7 +34,7 @@ def closest(like: str, operation: str, format: str) -> str | None:
     """
     wide = "fp64" if format == "fp64" else "fp32"
     found = {
-        "/".join(part for part in (m.order, m.accumulator) if part): m
+        fields(m): m
         for m in _core.methods()
         if m.operation == operation and m.backend == "cpu" and m.format == wide and m.accepts(format)
     }
@@ -43,7 +48,7 @@ def closest(like: str, operation: str, format: str) -> str | None:
 def order_and_accumulator(method: str | None, operation: str, x: Tensor) -> str:
     """Returns the fields of a method that `closest` compares."""
     chosen = method_of(method, operation, FORMATS.get(x.dtype, "fp64"), x.get_device())
-    return "/".join(part for part in (chosen.order, chosen.accumulator) if part) or "exact"
+    return fields(chosen) or "exact"
 
 
 def reduce_data(
@@ -60,7 +65,7 @@ def reduce_data(
     chosen = method_of(method, operation, format, x.get_device())
     if chosen.has_result_per_element:
         return per_element(library, chosen, format, x, tuple(axes), None, threads)
-    return per_axis(library, chosen, format, x, y, tuple(axes), keepdims, None, threads, ddof)
+    return per_axis(library, chosen, format, x, y, tuple(axes), Options(keepdims=keepdims, threads=threads, ddof=ddof))
 
 
 def scan_data(operation: str, x: Tensor, axis: int, method: str) -> Tensor:
@@ -77,10 +82,6 @@ def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
     arrays = [(library, library.aligned(a.contiguous())) for a in (keys, rows)]
     run_by_key(chosen, arrays[0], arrays[1], (library, result), combine=True)
     return result
-
-
-def reduced_shape(shape: Sequence[Any], axes: Sequence[int], keepdims: bool) -> list[Any]:
-    return [1 if d in axes else size for d, size in enumerate(shape) if keepdims or d not in axes]
 
 
 def row_major(x: Tensor) -> Tensor:

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch._prims_common import suggest_memory_format
 from torch.library import custom_op
 
-from ._torch_methods import FORMATS, closest, inverse_count, reduce_data, reduced_shape, row_major, widened
+from ._layout import reduced_shape
+from ._torch_methods import FORMATS, closest, inverse_count, reduce_data, row_major, widened
 from ._torch_operators import square_root
 
 
@@ -55,17 +56,25 @@ def layer_gradients(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     x, gradient = x.contiguous(), widened(gradient).contiguous()  # once, not for each reduction
     normalised = (x - mean).mul_(inverse)
-    of_x = of_weight = of_bias = None
+    of_x, of_weight = _gradients(gradient, x, axes, normalised, inverse, weight, wanted, like, True)
+    of_bias = _columns("sum", gradient, axes, like).to(x.dtype) if wanted[2] else None
+    return None if of_x is None else row_major(of_x), of_weight, of_bias
+
+
+def _gradients(
+    gradient: Tensor, x: Tensor, axes: int, normalised: Tensor, inverse: Tensor, weight: Tensor | None,
+    wanted: Sequence[bool], like: str, is_centred: bool,
+) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
+    """Returns the gradients of x and of the weight. `is_centred` tells whether x loses its means."""
+    of_x = of_weight = None
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
         slope = _row("dot", weighted, axes, like, normalised) * inverse_count(x, _last(x, axes))
-        centred = (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope)
-        of_x = row_major(centred.mul_(inverse).to(x.dtype))
+        centred = weighted - _row("mean", weighted, axes, like) if is_centred else weighted
+        of_x = (centred - normalised * slope).mul_(inverse).to(x.dtype)
     if wanted[1] and weight is not None:
         of_weight = _columns("dot", gradient, axes, like, normalised).to(weight.dtype)
-    if wanted[2]:
-        of_bias = _columns("sum", gradient, axes, like).to(x.dtype)
-    return of_x, of_weight, of_bias
+    return of_x, of_weight
 
 
 def _without_gaps(x: Tensor) -> Tensor:
@@ -103,21 +112,18 @@ def rms_gradients(
     wanted: Sequence[bool],
     like: str,
 ) -> tuple[Tensor | None, Tensor | None]:
-    gradient = widened(_deciding(gradient, x))
-    normalised = _without_gaps(x) * inverse
-    of_x = of_weight = None
-    if wanted[0]:
-        weighted = gradient if weight is None else gradient * weight
-        slope = _row("dot", weighted, axes, like, normalised) * inverse_count(x, _last(x, axes))
-        of_x = (weighted - normalised * slope).mul_(inverse).to(x.dtype)
-    if wanted[1] and weight is not None:
-        of_weight = _columns("dot", gradient, axes, like, normalised).to(weight.dtype)
-    return of_x, of_weight
+    gradient, normalised = widened(_deciding(gradient, x)), _without_gaps(x) * inverse
+    return _gradients(gradient, x, axes, normalised, inverse, weight, wanted, like, False)
 
 
 def _present(tensors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
     """Returns results, with empty tensors in place of absent ones."""
     return tuple(like.new_empty(0) if t is None else t for t in tensors)
+
+
+def _new_statistics(x: Tensor, axes: int) -> Tensor:
+    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+    return x.new_empty(reduced_shape(x.shape, _last(x, axes), True), dtype=dtype)
 
 
 @custom_op("samesum::layer_norm", mutates_args=())
@@ -129,9 +135,7 @@ def layer_norm(
 
 @layer_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, bias: Any, eps: float, method: str) -> Any:
-    shape = reduced_shape(x.shape, _last(x, axes), True)
-    statistics = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return x.new_empty(x.shape), x.new_empty(shape, dtype=statistics), x.new_empty(shape, dtype=statistics)
+    return x.new_empty(x.shape), _new_statistics(x, axes), _new_statistics(x, axes)
 
 
 @custom_op("samesum::layer_norm_backward", mutates_args=())
@@ -187,9 +191,7 @@ def rms_norm(
 
 @rms_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, eps: float, method: str) -> Any:
-    shape = reduced_shape(x.shape, _last(x, axes), True)
-    statistics = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return torch.empty_like(_without_gaps(x)), x.new_empty(shape, dtype=statistics)
+    return torch.empty_like(_without_gaps(x)), _new_statistics(x, axes)
 
 
 @custom_op("samesum::rms_norm_backward", mutates_args=())

@@ -22,19 +22,15 @@ from . import _core
 from ._arrays import DTYPES, dtype_name
 from ._calls import method_of
 from ._integers import EXACT_OPERATIONS, reduce_integers
+from ._layout import axes_last, reduced_shape
 from ._torch_methods import (
-    FORMATS, closest, inverse_count, library, order_and_accumulator, reduce_data, reduced_shape, row_major, widened,
+    FORMATS, closest, inverse_count, library, order_and_accumulator, reduce_data, row_major, widened,
 )  # fmt: skip
 
 
 def require_one_device(x: Tensor, y: Tensor) -> None:
     if x.device != y.device:
         raise ValueError(f"samesum: y is on {y.device} and x on {x.device}; pass inputs on one device")
-
-
-def _kept(result: Tensor, x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
-    """Returns results, or their gradients, with the reduced axes kept, so that they broadcast against x."""
-    return result if keepdims else result.reshape(reduced_shape(x.shape, axes, True))
 
 
 def sum_to(gradient: Tensor, shape: Sequence[int], like: str) -> Tensor:
@@ -119,21 +115,23 @@ def _remember(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(x, output)
 
 
+# Each gradient is that of x. The gradient of the result, and the result itself, have the reduced axes, with length 1.
+
+
 def _extremum(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
     """Shares the gradient evenly between equal extrema, as torch.amax does."""
-    is_extremum = x == _kept(result, x, ctx.axes, ctx.keepdims)
+    is_extremum = x == result
     count = is_extremum.sum(ctx.axes, keepdim=True) if ctx.axes else is_extremum
-    return is_extremum * (_kept(gradient, x, ctx.axes, ctx.keepdims) / count)
+    return is_extremum * (gradient / count)
 
 
 def _product(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
     """Multiplies the gradient by the product of all other elements, also if elements are zero."""
-    kept = [d for d in range(x.dim()) if d not in ctx.axes]
-    order = [*kept, *ctx.axes]
+    order, back = axes_last(x.dim(), ctx.axes)
     moved = widened(x).permute(order)
-    others = _products_of_others(moved.reshape([*moved.shape[: len(kept)], -1 if x.numel() else 0]))
-    factor = others.reshape(moved.shape).permute([order.index(d) for d in range(x.dim())])
-    return _kept(gradient, x, ctx.axes, ctx.keepdims) * factor
+    kept = moved.shape[: x.dim() - len(ctx.axes)]
+    others = _products_of_others(moved.reshape([*kept, -1 if x.numel() else 0]))
+    return gradient * others.reshape(moved.shape).permute(back)
 
 
 def _products_of_others(x: Tensor) -> Tensor:
@@ -149,35 +147,23 @@ def _products_of_others(x: Tensor) -> Tensor:
     return torch.stack([others * right, others * left], -1).flatten(-2)[..., :n]
 
 
-def _norm(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
-    norm = _kept(result, x, ctx.axes, ctx.keepdims)
-    return _kept(gradient, x, ctx.axes, ctx.keepdims) * torch.where(norm == 0, 0, x / norm)
-
-
 def _logsumexp(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
     method = closest(ctx.like, "softmax", FORMATS[x.dtype])
     # The derivative is exp(x - result). If the result is inf, it is 0 for finite elements, the softmax NaN for all.
-    is_zero = (x < math.inf) & (_kept(result, x, ctx.axes, ctx.keepdims) == math.inf)
-    weights = softmax(x, "softmax", ctx.axes, method).masked_fill(is_zero, 0)
-    return _kept(gradient, x, ctx.axes, ctx.keepdims) * weights
+    is_zero = (x < math.inf) & (result == math.inf)
+    return gradient * softmax(x, "softmax", ctx.axes, method).masked_fill(is_zero, 0)
 
 
 def _moments(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
-    def kept(moments: Tensor, i: int) -> Tensor:
-        return _kept(moments.select(-1, i), x, ctx.axes, ctx.keepdims)
-
-    of_variance = kept(gradient, 1) * (2 * inverse_count(x, ctx.axes, ctx.ddof))
-    return of_variance * (x - kept(result, 0)) + kept(gradient, 0) * inverse_count(x, ctx.axes)
-
-
-def _elementwise(factor: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    return lambda ctx, gradient, x, result: _kept(gradient, x, ctx.axes, ctx.keepdims) * factor(x)
+    of_mean, of_variance = gradient.unbind(-1)
+    of_variance = of_variance * (2 * inverse_count(x, ctx.axes, ctx.ddof))
+    return of_variance * (x - result.select(-1, 0)) + of_mean * inverse_count(x, ctx.axes)
 
 
 _GRADIENTS: dict[str, Callable[..., Tensor]] = {
-    "sum_of_magnitudes": _elementwise(torch.sign),
-    "squared_norm": _elementwise(lambda x: 2 * x),
-    "norm": _norm,
+    "sum_of_magnitudes": lambda ctx, gradient, x, result: gradient * torch.sign(x),
+    "squared_norm": lambda ctx, gradient, x, result: gradient * (2 * x),
+    "norm": lambda ctx, gradient, x, result: gradient * torch.where(result == 0, 0, x / result),
     "prod": _product,
     "logsumexp": _logsumexp,
     "moments": _moments,
@@ -188,16 +174,17 @@ _GRADIENTS: dict[str, Callable[..., Tensor]] = {
 
 def _reduce_backward(ctx: Any, gradient: Tensor) -> Any:
     rest = (None,) * 6
+    shape = [*reduced_shape(ctx.shape, ctx.axes, True), *([2] if ctx.operation == "moments" else [])]
+    gradient = gradient if ctx.keepdims else gradient.reshape(shape)
     if ctx.operation in ("sum", "mean"):
-        shape = ctx.shape
-        kept = gradient if ctx.keepdims else gradient.reshape(reduced_shape(shape, ctx.axes, True))
         if ctx.operation == "mean":
-            n = math.prod(shape[d] for d in ctx.axes)
-            kept = kept * (1 / n if n else 0.0)
-        return kept.expand(shape).to(ctx.dtype), *rest
+            n = math.prod(ctx.shape[d] for d in ctx.axes)
+            gradient = gradient * (1 / n if n else 0.0)
+        return gradient.expand(ctx.shape).to(ctx.dtype), *rest
     if ctx.operation not in _GRADIENTS:
         raise NotImplementedError(f"samesum: {ctx.operation} has no gradient; pass x.detach()")
     x, result = ctx.saved_tensors
+    result = result if ctx.keepdims else result.reshape(shape)
     return _GRADIENTS[ctx.operation](ctx, gradient, x, result).to(ctx.dtype), *rest
 
 
@@ -266,9 +253,8 @@ def softmax(
 @softmax.register_fake
 def _(x: Tensor, operation: str, axes: Any, method: Any, threads: int = 0) -> Tensor:
     _chosen(method, operation, x)
-    order = [*(d for d in range(x.dim()) if d not in axes), *axes]
-    moved = x.new_empty([x.shape[d] for d in order])
-    return moved.permute([order.index(d) for d in range(x.dim())])
+    order, back = axes_last(x.dim(), axes)
+    return x.new_empty([x.shape[d] for d in order]).permute(back)
 
 
 def softmax_gradient(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ._arrays import dtype_name, format_of, second_array
-from ._calls import check_threads
+from ._calls import Options, check_threads, refuse_product
 from ._layout import normalised_axes, paired
 from ._torch_methods import FORMATS, library
 from ._torch_operators import reduce, reduce_pair, require_one_device, softmax, square_root
@@ -30,12 +30,9 @@ def _require_no_transform(x: Tensor) -> None:
         )
 
 
-def reduce_traced(
-    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
-    threads: int, ddof: float, finish: Any,
-) -> Tensor:  # fmt: skip
-    """Makes one call of a public function by the operators above. Arguments are as for `_calls.reduce`."""
-    if out is not None:
+def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
+    """Makes one call of a public function by the operators of PyTorch. Arguments are as for `_calls.reduce`."""
+    if o.out is not None:
         raise ValueError(
             "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
         )
@@ -52,26 +49,24 @@ def reduce_traced(
         library.require_strided(a, argument)
         if not torch.compiler.is_compiling():
             _require_no_transform(a)
-    check_threads(threads)
-    name = None if method is None else str(getattr(method, "name", method))
-    if dtype is not None:
-        format_of(dtype, "dtype")
-        x = x.to(getattr(torch, dtype_name(dtype)))
+    check_threads(o.threads)
+    name = None if o.method is None else str(getattr(o.method, "name", o.method))
+    if o.dtype is not None:
+        format_of(o.dtype, "dtype")
+        x = x.to(getattr(torch, dtype_name(o.dtype)))
         y = None if y is None else y.to(x.dtype)
-    if format_of(x.dtype) == "int" and operation == "prod":
-        raise TypeError(
-            "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
-        )
+    if format_of(x.dtype) == "int":
+        refuse_product(operation)
     if y is not None:
         require_one_device(x, y)
         formats = {format_of(x.dtype), format_of(y.dtype, "y")}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
         x, y = x.to(common), y.to(common)
-        x, y, axes = paired(torch, x, y, axis)
-        result = reduce_pair(x, y, operation, axes, keepdims, name, threads)
+        x, y, axes = paired(torch, x, y, o.axis)
+        result = reduce_pair(x, y, operation, axes, o.keepdims, name, o.threads)
     elif operation in ("softmax", "log_softmax"):
         x = x if x.dtype in FORMATS else x.double()
-        result = softmax(x, operation, normalised_axes(axis, x.dim()), name, threads)
+        result = softmax(x, operation, normalised_axes(o.axis, x.dim()), name, o.threads)
     else:
-        result = reduce(x, operation, normalised_axes(axis, x.dim()), keepdims, name, threads, float(ddof))
-    return result if finish is None else finish(torch, result)
+        result = reduce(x, operation, normalised_axes(o.axis, x.dim()), o.keepdims, name, o.threads, float(o.ddof))
+    return result if o.finish is None else o.finish(torch, result)

@@ -202,6 +202,35 @@ def merged_bytes(parts: Iterable[Any]) -> Any:
 # --- element by element ---------------------------------------------------------------------------------------
 
 
+def _method_for_elements(name: str | Method | None, format: str, device: int) -> Method:
+    chosen = find_method(name, "fp64" if format == "int" else format, device)
+    if chosen.inputs != 1 or chosen.results != 1:
+        raise ValueError(f"samesum: method {chosen.name} has not one input and one result; use another operation")
+    return chosen
+
+
+def _require_fit(out: Any, shape: tuple[int, ...], results: Any) -> None:
+    """Checks that `out` has that shape, and the type of the results."""
+    if tuple(out.shape) != shape:
+        raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
+    if dtype_name(out.dtype) != dtype_name(results.dtype):
+        raise TypeError(
+            f"samesum: the result has elements of type {dtype_name(results.dtype)}, but those of out are "
+            f"{dtype_name(out.dtype)}; convert the input, or choose a method in its format"
+        )
+
+
+def _in_rows(library: Any, a: Any, count: int) -> Any:
+    """Returns a vector in rows of one length, since not every engine gathers others. Zeros fill the last one."""
+    n, width = a.shape[0], -(-a.shape[0] // count)
+    if n < width * count:
+        padded = library.empty((width * count,), dtype_name(a.dtype), a)
+        padded[:n] = a
+        padded[n:] = 0
+        a = padded
+    return a.reshape(count, width)
+
+
 def _reduce_elements(
     ranks: Ranks, function: str, x: Any, out: Any, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]],
     gathers: bool, require: Callable[[str, Any], None], method: str | Method | None, grid: int | None, check: bool,
@@ -221,33 +250,15 @@ def _reduce_elements(
         nonlocal library, rows, received, operation
         require("x", x)
         require("out", out)
-        library = library_of(x)
+        library, dtype = library_of(x), dtype_name(x.dtype)
         rows = library.contiguous(library.array(x)).reshape(-1)
-        format, device, dtype = format_of(x.dtype), library.view(rows).device, dtype_name(x.dtype)
-        chosen = find_method(method, "fp64" if format == "int" else format, device)
-        if chosen.inputs != 1 or chosen.results != 1:
-            raise ValueError(f"samesum: method {chosen.name} has not one input and one result; use another operation")
+        chosen = _method_for_elements(method, format_of(x.dtype), library.view(rows).device)
         operation = chosen.operation
-        expected = shape_of_out(tuple(x.shape))
-        if tuple(out.shape) != expected:
-            raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {expected}")
         # The results for no columns have the type of all results.
         none = library.empty((ranks.size, 0), dtype, rows)
-        dtype_of_results = dtype_name(_reduce(operation, none, axis=0, method=method, grid=grid).dtype)
-        if dtype_name(out.dtype) != dtype_of_results:
-            raise TypeError(
-                f"samesum: the result has elements of type {dtype_of_results}, but those of out are "
-                f"{dtype_name(out.dtype)}; convert the input, or choose a method in its format"
-            )
-        n = math.prod(x.shape)
-        width = -(-n // ranks.size)
-        if n < width * ranks.size:  # equal rows, since not every engine gathers others
-            padded = library.empty((width * ranks.size,), dtype, rows)
-            padded[:n] = rows
-            padded[n:] = 0
-            rows = padded
-        rows = rows.reshape(ranks.size, width)
-        received = library.empty((ranks.size, width), dtype, rows)
+        _require_fit(out, shape_of_out(tuple(x.shape)), _reduce(operation, none, axis=0, method=method, grid=grid))
+        rows = _in_rows(library, rows, ranks.size)
+        received = library.empty(tuple(rows.shape), dtype, rows)
         names = {"method": _everywhere(chosen), "shape": tuple(x.shape), "data type": dtype, "grid": check_grid(grid)}
         return names, None
 

@@ -34,7 +34,7 @@ from . import _core, _functions
 from ._arrays import dtype_name, format_of
 from ._calls import Method, common_type, is_exact, method_of
 from ._integers import EXACT_OPERATIONS
-from ._layout import VECTOR, normalised_axes, paired
+from ._layout import VECTOR, axes_last, normalised_axes, paired, reduced_shape
 from ._states import Partial
 from ._workers import merged
 
@@ -107,9 +107,8 @@ class _IntegerPartial:
 
 def _rows(a: Any, axes: Sequence[int]) -> Any:
     """Returns the elements of each result as a row."""
-    kept = [d for d in range(a.ndim) if d not in axes]
-    shape = math.prod(a.shape[d] for d in kept), math.prod(a.shape[d] for d in axes)
-    return np.ascontiguousarray(a.transpose((*kept, *axes)).reshape(shape))
+    shape = math.prod(reduced_shape(a.shape, axes, False)), math.prod(a.shape[d] for d in axes)
+    return np.ascontiguousarray(a.transpose(axes_last(a.ndim, axes)[0]).reshape(shape))
 
 
 def reduce_chunk(call: _Call, axes: Sequence[int], begin: int, *inputs: Any) -> list[Any]:

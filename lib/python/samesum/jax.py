@@ -23,6 +23,7 @@ Array([0.6, 0.8], dtype=float32)
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Sequence
 
@@ -32,12 +33,12 @@ import numpy
 
 from . import _core
 from ._arrays import DTYPES, dtype_name, format_of, library_of
-from ._calls import Method, check_threads, common_type, method_of
+from ._calls import Method, Options, check_threads, common_type, method_of, refuse_product
 from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import EXACT_OPERATIONS
-from ._layout import normalised_axes, paired
+from ._layout import axes_last, normalised_axes, paired, reduced_shape
 
 __all__ = [
     "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax",
@@ -50,12 +51,9 @@ _TARGET = "samesum_reduce"
 class Call(NamedTuple):
     """What XLA calls: a method for the last axis of arrays. A name without a backend means the device's."""
 
-    operation: str
+    method: Method
     name: str
     format: str  # of the result
-    results: int
-    returns_index: bool
-    has_result_per_element: bool
     threads: int
     ddof: float
 
@@ -101,15 +99,15 @@ def _require_x64(dtype: str, why: str) -> None:
 def _reduced(call: Call, *arrays: Any) -> Any:
     """Reduces the last axis of arrays of one shape."""
     shape = tuple(arrays[0].shape)
-    if not call.has_result_per_element:
-        shape = shape[:-1] + ((2,) if call.results == 2 else ())
-    dtype = "int64" if call.returns_index else DTYPES[call.format]
+    if not call.method.has_result_per_element:
+        shape = shape[:-1] + ((2,) if call.method.results == 2 else ())
+    dtype = "int64" if call.method.returns_index else DTYPES[call.format]
     # vmap adds axes in front; the handler takes any number of them.
     run = jax.ffi.ffi_call(
         _TARGET, jax.ShapeDtypeStruct(shape, jnp.dtype(dtype)), vmap_method="broadcast_all"
     )
     result = run(*arrays, method=call.name, threads=call.threads, ddof=call.ddof)
-    if call.returns_index and not jax.config.jax_enable_x64:
+    if call.method.returns_index and not jax.config.jax_enable_x64:
         return jax.lax.convert_element_type(result, jnp.int32)
     return result
 
@@ -121,13 +119,19 @@ def _forward(call: Call, *arrays: Any) -> tuple[Any, Any]:
 
 def _backward(call: Call, saved: Any, gradient: Any) -> tuple[Any, ...]:
     arrays, result = saved
-    if call.returns_index:
+    if call.method.returns_index:
         return tuple(jnp.zeros_like(x) for x in arrays)
     # In the format of the result, at least fp32.
     dtype = jnp.promote_types(result.dtype, jnp.float32)
     values = [x.astype(dtype) for x in arrays]
-    found = _GRADIENTS[call.operation](call, gradient.astype(dtype), result.astype(dtype), *values)
-    return tuple(g.astype(x.dtype) for g, x in zip(found, arrays))
+    g, r = (_kept(call, a.astype(dtype)) for a in (gradient, result))
+    found = _GRADIENTS[call.method.operation](call, g, r, *values)
+    return tuple(g.astype(x.dtype) for g, x in zip(found if isinstance(found, tuple) else (found,), arrays))
+
+
+def _kept(call: Call, a: Any) -> Any:
+    """Returns results, or their gradients, with a last axis for the reduced one."""
+    return a if call.method.has_result_per_element or call.method.results == 2 else a[..., None]
 
 
 _reduced.defvjp(_forward, _backward)
@@ -137,26 +141,15 @@ def _like(call: Call, operation: str, x: Any, *others: Any) -> Any:
     """Reduces x by another operation: exactly if the call is exact, else in the order tree."""
     accumulator = "exact" if "/exact/" in call.name else "tree/plain"
     method = method_of(accumulator, operation, format_of(x.dtype), -1)
-    return _reduced(_call_of(operation, method, "", call.threads, 0, x.dtype), x, *others)
+    return _reduced(_call_of(method, "", call.threads, 0, x.dtype), x, *others)
 
 
-def _of_sum(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (jnp.broadcast_to(g[..., None], x.shape),)
+# Each gradient is that of the inputs: one array, or one for each of two inputs.
 
 
-def _of_mean(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (jnp.broadcast_to(g[..., None] / x.shape[-1], x.shape),)
-
-
-def _of_moments(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
+def _of_moments(call: Call, g: Any, r: Any, x: Any) -> Any:
     n = x.shape[-1]
-    return (
-        g[..., :1] / n + g[..., 1:] * (2 / (n - call.ddof) if n > call.ddof else jnp.nan) * (x - r[..., :1]),
-    )
-
-
-def _of_prod(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (g[..., None] * _products_of_others(x),)
+    return g[..., :1] / n + g[..., 1:] * (2 / (n - call.ddof) if n > call.ddof else jnp.nan) * (x - r[..., :1])
 
 
 def _products_of_others(x: Any) -> Any:
@@ -170,70 +163,45 @@ def _products_of_others(x: Any) -> Any:
     return jnp.stack([others * right, others * left], axis=-1).reshape(pairs.shape)[..., :n]
 
 
-def _of_extremum(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    found = (x == r[..., None]).astype(x.dtype)
-    return (g[..., None] * found / found.sum(-1, keepdims=True),)
+def _of_extremum(call: Call, g: Any, r: Any, x: Any) -> Any:
+    found = (x == r).astype(x.dtype)
+    return g * found / found.sum(-1, keepdims=True)
 
 
-def _of_dot(call: Call, g: Any, r: Any, x: Any, y: Any) -> tuple[Any, ...]:
-    return g[..., None] * y, g[..., None] * x
-
-
-def _of_norm(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
+def _of_norm(call: Call, g: Any, r: Any, x: Any) -> Any:
     zero = r == 0
-    return (jnp.where(zero, 0, g / jnp.where(zero, 1, r))[..., None] * x,)
+    return jnp.where(zero, 0, g / jnp.where(zero, 1, r)) * x
 
 
-def _of_logsumexp(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
+def _of_logsumexp(call: Call, g: Any, r: Any, x: Any) -> Any:
     # The derivative is exp(x - result). If the result is inf, it is 0 for finite elements, the softmax NaN for all.
-    is_zero = (x < jnp.inf) & (r[..., None] == jnp.inf)
-    return (g[..., None] * jnp.where(is_zero, 0, _like(call, "softmax", x)),)
-
-
-def _of_softmax(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (r * (g - _like(call, "dot", g, r)[..., None]),)
-
-
-def _of_log_softmax(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (g - _like(call, "softmax", x) * _like(call, "sum", g)[..., None],)
+    return g * jnp.where((x < jnp.inf) & (r == jnp.inf), 0, _like(call, "softmax", x))
 
 
 _GRADIENTS = {
-    "sum": _of_sum,
-    "mean": _of_mean,
+    "sum": lambda call, g, r, x: jnp.broadcast_to(g, x.shape),
+    "mean": lambda call, g, r, x: jnp.broadcast_to(g / x.shape[-1], x.shape),
     "moments": _of_moments,
-    "prod": _of_prod,
+    "prod": lambda call, g, r, x: g * _products_of_others(x),
     "min": _of_extremum,
     "max": _of_extremum,
-    "dot": _of_dot,
+    "dot": lambda call, g, r, x, y: (g * y, g * x),
     "norm": _of_norm,
-    "sum_of_magnitudes": lambda call, g, r, x: (g[..., None] * jnp.sign(x),),
-    "squared_norm": lambda call, g, r, x: (g[..., None] * 2 * x,),
+    "sum_of_magnitudes": lambda call, g, r, x: g * jnp.sign(x),
+    "squared_norm": lambda call, g, r, x: g * 2 * x,
     "logsumexp": _of_logsumexp,
-    "softmax": _of_softmax,
-    "log_softmax": _of_log_softmax,
+    "softmax": lambda call, g, r, x: r * (g - _like(call, "dot", g, r)[..., None]),
+    "log_softmax": lambda call, g, r, x: g - _like(call, "softmax", x) * _like(call, "sum", g)[..., None],
 }
 
 
 # --- from the arguments of a function to a call ------------------------------------------------------------
 
 
-def _call_of(
-    operation: str, method: Method, given: str | Method | None, threads: int, ddof: float, dtype: Any
-) -> Call:
+def _call_of(method: Method, given: str | Method | None, threads: int, ddof: float, dtype: Any) -> Call:
     # A backend that the caller has named stays; otherwise the device decides.
     named = method.name if isinstance(given, str) and "@" in given else method.name.partition("@")[0]
-    format = format_of(dtype) if method.keeps_format else method.format
-    return Call(
-        operation,
-        named,
-        format,
-        method.results,
-        method.returns_index,
-        method.has_result_per_element,
-        threads,
-        float(ddof),
-    )
+    return Call(method, named, format_of(dtype) if method.keeps_format else method.format, threads, float(ddof))
 
 
 def _array(x: Any, argument: str) -> Any:
@@ -252,28 +220,8 @@ def _array(x: Any, argument: str) -> Any:
         ) from error
 
 
-def reduce_traced(
-    operation: str,
-    x: Any,
-    y: Any = None,
-    *,
-    axis: int | Sequence[int] | None = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    out: Any = None,
-    method: str | Method | None = None,
-    threads: int = 0,
-    ddof: float = 0,
-    finish: Any = None,
-) -> Any:
-    """Reduces the axes `axis` of x (of x and y, for dot) by a method of `operation`, as a JAX function.
-
-    `finish(namespace, result)` computes further from the results, in jax.numpy.
-    """
-    if out is not None:
-        raise TypeError("samesum: out is given, but JAX arrays cannot be written; use the result")
-    _register()
-    check_threads(threads)
+def _inputs(x: Any, y: Any, axis: Any, dtype: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """Returns the inputs in one type and shape, and the reduced axes."""
     arrays = [_array(x, "x")] + ([] if y is None else [_array(y, "y")])
     if dtype is not None:
         name = dtype_name(dtype)
@@ -281,48 +229,49 @@ def reduce_traced(
         _require_x64(name, "dtype is")
         arrays = [a.astype(name) for a in arrays]
     if y is None:
-        axes = normalised_axes(axis, arrays[0].ndim)
-    else:
-        for a, argument in zip(arrays, "xy"):
-            format_of(a.dtype, argument)
-        wider = common_type(numpy, *(a.dtype for a in arrays))  # as outside transformations
-        _require_x64(wider, "the common type of x and y is")
-        *arrays, axes = paired(jnp, *(a.astype(wider) for a in arrays), axis)
-        arrays = list(jnp.broadcast_arrays(*arrays))
+        return arrays, normalised_axes(axis, arrays[0].ndim)
+    for a, argument in zip(arrays, "xy"):
+        format_of(a.dtype, argument)
+    wider = common_type(numpy, *(a.dtype for a in arrays))  # as outside transformations
+    _require_x64(wider, "the common type of x and y is")
+    *arrays, axes = paired(jnp, *(a.astype(wider) for a in arrays), axis)
+    return list(jnp.broadcast_arrays(*arrays)), axes
+
+
+def _in_rows(a: Any, axes: Sequence[int]) -> Any:
+    """Returns an array whose last axis has the elements of the axes."""
+    n = math.prod(a.shape[d] for d in axes)
+    return a.transpose(axes_last(a.ndim, axes)[0]).reshape(*reduced_shape(a.shape, axes, False), n)
+
+
+def reduce_traced(operation: str, x: Any, y: Any, o: Options) -> Any:
+    """Makes one call of a public function as a JAX function. Arguments are as for `_calls.reduce`."""
+    if o.out is not None:
+        raise TypeError("samesum: out is given, but JAX arrays cannot be written; use the result")
+    _register()
+    check_threads(o.threads)
+    arrays, axes = _inputs(x, y, o.axis, o.dtype)
     shape = tuple(arrays[0].shape)
-    kept = [d for d in range(len(shape)) if d not in axes]
     if format_of(arrays[0].dtype) == "int":
         if operation in EXACT_OPERATIONS:
-            return _reduced_integers(operation, arrays[0], axes, kept, keepdims)
-        if operation == "prod":
-            raise TypeError(
-                "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
-            )
+            return _reduced_integers(operation, arrays[0], axes, o.keepdims)
+        refuse_product(operation)
         _require_x64("float64", "integers are converted to")
         arrays = [a.astype("float64") for a in arrays]
-    chosen = method_of(method, operation, format_of(arrays[0].dtype), -1)
+    chosen = method_of(o.method, operation, format_of(arrays[0].dtype), -1)
     if not chosen.returns_index and not chosen.has_result_per_element:
         _require_x64(DTYPES[chosen.format], f"method {chosen.name} returns")
-    call = _call_of(operation, chosen, method, threads, ddof, arrays[0].dtype)
-    order = (*kept, *axes)
-    n = 1
-    for d in axes:
-        n *= shape[d]
-    rows = [a.transpose(order).reshape(*(shape[d] for d in kept), n) for a in arrays]
-    result = _reduced(call, *rows)
-    if call.has_result_per_element:
-        back = tuple(order.index(d) for d in range(len(shape)))
+    call = _call_of(chosen, o.method, o.threads, o.ddof, arrays[0].dtype)
+    result = _reduced(call, *(_in_rows(a, axes) for a in arrays))
+    if call.method.has_result_per_element:
+        order, back = axes_last(len(shape), axes)
         result = result.reshape(tuple(shape[d] for d in order)).transpose(back)
-    elif keepdims:
-        result = result.reshape(_with_ones(shape, axes) + ((2,) if call.results == 2 else ()))
-    return result if finish is None else finish(jnp, result)
+    elif o.keepdims:
+        result = result.reshape(reduced_shape(shape, axes, True) + ((2,) if call.method.results == 2 else ()))
+    return result if o.finish is None else o.finish(jnp, result)
 
 
-def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(1 if d in axes else size for d, size in enumerate(shape))
-
-
-def _reduced_integers(operation: str, a: Any, axes: tuple[int, ...], kept: list[int], keepdims: bool) -> Any:
+def _reduced_integers(operation: str, a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Reduces integers by XLA's integer operations, whose order cannot change the result."""
     shape = tuple(a.shape)
     if operation == "sum":
@@ -330,11 +279,7 @@ def _reduced_integers(operation: str, a: Any, axes: tuple[int, ...], kept: list[
         _require_x64(wide, "a sum of integers is")
         result = a.astype(wide).sum(axes)
     else:
-        n = 1
-        for d in axes:
-            n *= shape[d]
-        if n == 0:
+        if math.prod(shape[d] for d in axes) == 0:
             raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
-        rows = a.transpose((*kept, *axes)).reshape(*(shape[d] for d in kept), n)
-        result = getattr(jnp, operation)(rows, axis=-1)
-    return result.reshape(_with_ones(shape, axes)) if keepdims else result
+        result = getattr(jnp, operation)(_in_rows(a, axes), axis=-1)
+    return result.reshape(reduced_shape(shape, axes, True)) if keepdims else result

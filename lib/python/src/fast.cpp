@@ -160,17 +160,10 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   /// Returns the format of the elements; nullptr if it is none of the library.
   const FormatInfo* format() const {
-    if (!held_ || !view_.format || view_.format[0] == 0 || view_.format[1] != 0) return nullptr;
-    switch (view_.format[0]) {
-      case 'e':
-        return &format_info<fp16>();
-      case 'f':
-        return &format_info<fp32>();
-      case 'd':
-        return &format_info<fp64>();
-      default:
-        return nullptr;
-    }
+    const std::string_view code = held_ && view_.format ? view_.format : "";
+    if (code == "e") return &format_info<fp16>();
+    if (code == "f") return &format_info<fp32>();
+    return code == "d" ? &format_info<fp64>() : nullptr;
   }
   Array array(const FormatInfo& format) const {
     return {{format, view_.buf, static_cast<std::size_t>(view_.len) / format.bytes},

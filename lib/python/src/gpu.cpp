@@ -6,16 +6,13 @@
 #include <mutex>
 
 #include "module.hpp"
+#include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/kept_workspace.hpp"
 
 namespace samesum::python {
 namespace {
 
-void check(cudaError_t code, const char* call) {
-  if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw gpu::Error{call, code};
-}
+using gpu::check;
 
 /// Makes a device current, and the previous one again at the end.
 class CurrentDevice {
@@ -68,12 +65,16 @@ Workspaces& workspaces() {
   return all;
 }
 
+/// Allocates memory in stream order, which is freed in stream order.
+gpu::Memory stream_memory(std::size_t bytes, cudaStream_t stream) {
+  return {gpu::pool_memory(bytes, nullptr, stream),
+          [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }};
+}
+
 /// Replaces the workspace by one of at least `bytes` bytes, in stream order.
 void grow(gpu::KeptWorkspace& workspace, std::size_t bytes, cudaStream_t stream) {
   const std::size_t size = std::max(2 * workspace.bytes(), bytes);
-  workspace.replace({gpu::pool_memory(size, nullptr, stream),
-                     [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }},
-                    size);
+  workspace.replace(stream_memory(size, stream), size);
 }
 
 /// Whether a stream is being captured into a graph.
@@ -82,22 +83,6 @@ bool is_captured(cudaStream_t stream) {
   check(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
   return capture != cudaStreamCaptureStatusNone;
 }
-
-/// Memory of a GPU that is freed in stream order.
-class StreamMemory {
- public:
-  StreamMemory(std::size_t bytes, cudaStream_t stream) : stream_{stream} {
-    check(cudaMallocAsync(&memory_, bytes, stream), "cudaMallocAsync");
-  }
-  ~StreamMemory() { static_cast<void>(cudaFreeAsync(memory_, stream_)); }
-  StreamMemory(const StreamMemory&) = delete;
-  StreamMemory& operator=(const StreamMemory&) = delete;
-  void* get() const { return memory_; }
-
- private:
-  void* memory_ = nullptr;
-  cudaStream_t stream_;
-};
 
 /// Copies `bytes` bytes to the host, and waits for the stream.
 void fetch(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
@@ -145,7 +130,7 @@ void reduce_on_gpu(const Call& call, Place place) {
         *call.method,
         "a graph is being captured, and calls by key wait for the GPU, to check the keys; call it outside, "
         "or use gpu::reduce in C++, which does not wait");
-  const StreamMemory status{sizeof(gpu::KeyStatus), stream};
+  const gpu::Memory status = stream_memory(sizeof(gpu::KeyStatus), stream);
   enqueue_in_stream(call, place.device, stream, static_cast<gpu::KeyStatus*>(status.get()));
   require_success(call, status.get(), stream);
 }
@@ -160,7 +145,8 @@ Exact accumulate_on_gpu(Values x, Place place) {
   const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
   std::size_t bytes = 0;
   check(gpu::accumulate(nullptr, bytes, x, nullptr, stream), "gpu::accumulate");
-  const StreamMemory workspace{bytes, stream}, memory{sizeof(gpu::ExactState), stream};
+  const gpu::Memory workspace = stream_memory(bytes, stream);
+  const gpu::Memory memory = stream_memory(sizeof(gpu::ExactState), stream);
   auto* const state = static_cast<gpu::ExactState*>(memory.get());
   check(gpu::prepare(workspace.get(), bytes, stream), "gpu::prepare");
   check(cudaMemsetAsync(state, 0, sizeof *state, stream), "cudaMemsetAsync");

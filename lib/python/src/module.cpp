@@ -89,33 +89,47 @@ void run_at(const Call& call, Place place) {
   }
 }
 
+namespace {
+
+/// The one binding of calls. `x`, `y`, `keys` and `offsets` are addresses; `layout` has the fields of Layout
+/// before `offsets`. `size` is the number of elements of an input, `key_format` is "" without keys.
+void bind_run(nb::module_& m) {
+  using namespace nb::literals;
+  m.def(
+      "run",
+      [](const Method& method, std::string_view format, std::uintptr_t x, std::size_t size,
+         const std::vector<std::size_t>& layout, std::uintptr_t out, std::size_t out_size, int device,
+         std::uintptr_t stream, std::uintptr_t y, std::string_view key_format, std::uintptr_t keys,
+         std::uintptr_t offsets, std::size_t out_stride, int threads, double ddof, bool exclusive,
+         std::optional<int> grid, bool combine) {
+        const FormatInfo& input = format_named(format);
+        const Layout l{layout.at(0), layout.at(1), layout.at(2),
+                       layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
+        const Call call{
+            .method = &method,
+            .x = values_at(input, x, method.inputs == 0 ? 0 : size),
+            .y = method.inputs == 2 ? values_at(input, y, size) : Values{},
+            .keys = key_format.empty()
+                        ? Keys{}
+                        : Keys{key_format_named(key_format), reinterpret_cast<const void*>(keys), l.n},
+            .layout = l,
+            .out = {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+            .options = {
+                .threads = threads, .ddof = ddof, .exclusive = exclusive, .grid = grid, .combine = combine}};
+        const nb::gil_scoped_release released;
+        run_at(call, {device, stream});
+      },
+      "method"_a, "format"_a, "x"_a, "size"_a, "layout"_a, "out"_a, "out_size"_a, "device"_a, "stream"_a,
+      nb::kw_only(), "y"_a = 0, "key_format"_a = "", "keys"_a = 0, "offsets"_a = 0, "out_stride"_a = 0,
+      "threads"_a = 0, "ddof"_a = 0.0, "exclusive"_a = false, "grid"_a = nb::none(), "combine"_a = false);
+}
+
+}  // namespace
+
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // caches hold methods until the process ends
   bind_methods(m);
-  // The one binding of calls. `x`, `y`, `keys` and `offsets` are addresses; `layout` has the fields of Layout
-  // before `offsets`. `size` is the number of elements of an input, `key_format` is "" without keys.
-  m.def("run", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-                  std::size_t size, std::string_view key_format, std::uintptr_t keys,
-                  const std::vector<std::size_t>& layout, std::uintptr_t offsets, std::uintptr_t out,
-                  std::size_t out_size, std::size_t out_stride, int device, std::uintptr_t stream,
-                  int threads, double ddof, bool exclusive, std::optional<int> grid, bool combine) {
-    const FormatInfo& input = format_named(format);
-    const Layout l{layout.at(0), layout.at(1), layout.at(2),
-                   layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
-    const Call call{
-        .method = &method,
-        .x = values_at(input, x, method.inputs == 0 ? 0 : size),
-        .y = method.inputs == 2 ? values_at(input, y, size) : Values{},
-        .keys = key_format.empty()
-                    ? Keys{}
-                    : Keys{key_format_named(key_format), reinterpret_cast<const void*>(keys), l.n},
-        .layout = l,
-        .out = {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-        .options = {
-            .threads = threads, .ddof = ddof, .exclusive = exclusive, .grid = grid, .combine = combine}};
-    const nb::gil_scoped_release released;
-    run_at(call, {device, stream});
-  });
+  bind_run(m);
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
     const FloatingPointEnvironment environment;

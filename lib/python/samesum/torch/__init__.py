@@ -22,6 +22,7 @@ from torch.overrides import _get_current_function_mode
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _core
+from .._torch_methods import fields
 from ._graphs import _Recording
 from ._handlers import _HANDLERS
 from ._routing import _Routing
@@ -63,27 +64,20 @@ def routed() -> list[str]:
 
 def _validated(method: str | _core.Method) -> str:
     if isinstance(method, _core.Method):
-        method = "/".join(filter(None, (method.operation, method.order, method.accumulator)))
+        method = "/".join(filter(None, (method.operation, fields(method))))
+    unknown = f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
     if not isinstance(method, str):
-        raise TypeError(
-            f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
-        )
+        raise TypeError(unknown)
     like = method.removeprefix("sum/")
-    for m in _core.methods():
-        if (
-            m.operation == "sum"
-            and m.backend == "cpu"
-            and like == "/".join(filter(None, (m.order, m.accumulator)))
-        ):
-            if m.promise in ("everywhere", "order_free"):
-                return like
-            raise ValueError(
-                f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same "
-                "everywhere"
-            )
-    raise ValueError(
-        f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
-    )
+    promises = [m.promise for m in _core.methods() if m.operation == "sum" and m.backend == "cpu" and fields(m) == like]
+    if not promises:
+        raise ValueError(unknown)
+    if promises[0] not in ("everywhere", "order_free"):
+        raise ValueError(
+            f"samesum: method {method!r} has the promise {promises[0]}; use one whose bits are the same "
+            "everywhere"
+        )
+    return like
 
 
 class deterministic:

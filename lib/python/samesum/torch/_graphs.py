@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Sequence
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch._compile import _disable_dynamo
 from torch.overrides import TorchFunctionMode
 
-from ._handlers import Handler, _eps_of, _reduced, _softmax_of, _std, _std_mean, _var, _var_mean
+from ._handlers import MOMENTS, Handler, _eps_of, _reduced, _softmax_of
 from ._routing import _Routing, _can_skip, _methods, _recorded, _skip, _watch, _with_divisor
 
 
@@ -33,22 +34,10 @@ class _Compiled:
 
 
 def _compiled_softmax(operation: str) -> Handler:
+    """Returns the handler of the function of that name in torch.nn.functional."""
+
     def handler(route: Any, x: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-        return _softmax_of(route, operation, x, dim, x.dtype if dtype is None else dtype)
-
-    return handler
-
-
-def _compiled_torch_softmax(operation: str) -> Handler:
-    def handler(route: Any, x: Tensor, dim: Any, dtype: Any = None) -> Any:
-        return _softmax_of(route, operation, x, dim, x.dtype if dtype is None else dtype)
-
-    return handler
-
-
-def _compiled_reduction(operation: str) -> Handler:
-    def handler(route: Any, x: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-        return _reduced(route, operation, x, dim, keepdim, dtype)
+        return _softmax_of(operation, route, x, dim, dtype)
 
     return handler
 
@@ -58,10 +47,6 @@ def _compiled_moments(operator: Handler) -> Handler:
         return operator(route, None, x, dim, correction=correction, keepdim=keepdim)
 
     return handler
-
-
-def _compiled_logsumexp(route: Any, x: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    return _reduced(route, "logsumexp", x, dim, keepdim, None)
 
 
 def _compiled_layer_norm(
@@ -77,20 +62,19 @@ def _called_rms_norm(
 
 
 _IN_GRAPHS: dict[Any, Handler] = {
-    torch.logsumexp: _compiled_logsumexp, Tensor.logsumexp: _compiled_logsumexp,
-    torch.special.logsumexp: _compiled_logsumexp,
     F.softmax: _compiled_softmax("softmax"), F.log_softmax: _compiled_softmax("log_softmax"),
     F.layer_norm: _compiled_layer_norm, F.rms_norm: _called_rms_norm, torch.rms_norm: _called_rms_norm,
 }  # fmt: skip
+for _owner in (torch, Tensor, torch.special):
+    for _name in ("sum", "mean", "logsumexp"):
+        if hasattr(_owner, _name):
+            _IN_GRAPHS[getattr(_owner, _name)] = partial(_reduced, _name)
 for _owner in (torch, Tensor):
-    for _name in ("sum", "mean"):
-        _IN_GRAPHS[getattr(_owner, _name)] = _compiled_reduction(_name)
     for _name in ("softmax", "log_softmax"):
-        _IN_GRAPHS[getattr(_owner, _name)] = _compiled_torch_softmax(_name)
-    for _name, _operator in (("var", _var), ("std", _std)):
-        _IN_GRAPHS[getattr(_owner, _name)] = _compiled_moments(_operator)
-for _name, _operator in (("var_mean", _var_mean), ("std_mean", _std_mean)):
-    _IN_GRAPHS[getattr(torch, _name)] = _compiled_moments(_operator)
+        _IN_GRAPHS[getattr(_owner, _name)] = partial(_softmax_of, _name)
+    for _name, _handler in MOMENTS.items():
+        if hasattr(_owner, _name):  # tensors have no var_mean
+            _IN_GRAPHS[getattr(_owner, _name)] = _compiled_moments(_handler)
 
 
 def _named(names: str) -> set[Any]:

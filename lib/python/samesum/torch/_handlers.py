@@ -63,7 +63,7 @@ def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtyp
 
 
 def _reduced(
-    route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None
+    operation: str, route: Any, x: Tensor, dim: Any = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
     x, result = _converted(x, dtype)
     return route.reduce(operation, x, _axes(dim, x.dim()), keepdim).to(result)
@@ -74,98 +74,66 @@ def _is_integral(x: Tensor, dtype: torch.dtype | None) -> bool:
     return not (chosen.is_floating_point or chosen.is_complex)
 
 
-@_handles("sum", aten.sum.dim_IntList)
-def _sum(
-    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    if _is_integral(x, dtype):
-        return func(x, dim, keepdim, dtype=dtype)  # exact in any order
-    return _reduced(route, "sum", x, dim, keepdim, dtype)
+def _added(operation: str) -> Handler:
+    """Returns the handler of sum or mean, over some axes or all."""
+
+    def handler(route: Any, func: Any, x: Tensor, *axes: Any, dtype: Any = None, **options: Any) -> Any:
+        if _is_integral(x, dtype):
+            return func(x, *axes, dtype=dtype, **options)  # sums are exact in any order, means raise an error
+        return _reduced(operation, route, x, *axes, dtype=dtype, **options)
+
+    return handler
 
 
-@_handles("sum", aten.sum.default)
-def _sum_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
-    if _is_integral(x, dtype):
-        return func(x, dtype=dtype)
-    return _reduced(route, "sum", x, None, False, dtype)
+_handles("sum", aten.sum.dim_IntList, aten.sum.default)(_added("sum"))
+_handles("mean", aten.mean.dim, aten.mean.default)(_added("mean"))
 
 
-@_handles("mean", aten.mean.dim)
-def _mean(
-    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    if _is_integral(x, dtype):
-        return func(x, dim, keepdim, dtype=dtype)  # raises an error
-    return _reduced(route, "mean", x, dim, keepdim, dtype)
+def _part_of_moments(i: int) -> Callable[[Tensor], Tensor]:
+    """Returns the function that takes means (i = 0) or variances (i = 1) as a tensor of their own."""
+    return lambda moments: moments.select(-1, i).clone(memory_format=torch.contiguous_format)
 
 
-@_handles("mean", aten.mean.default)
-def _mean_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
-    return func(x, dtype=dtype) if _is_integral(x, dtype) else _reduced(route, "mean", x, None, False, dtype)
+def _deviation(moments: Tensor) -> Tensor:
+    return square_root(moments[..., 1])
 
 
-def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
-    divisor = 1.0 if correction is None else float(correction)
-    if not divisor >= 0:
-        raise ValueError(
-            f"samesum: correction is {correction}; use one that is not negative, or call the operator outside "
-            "samesum.torch.deterministic"
-        )
-    return route.reduce("moments", x, _axes(dim, x.dim()), keepdim, divisor)
+def _moments(*parts: Callable[[Tensor], Tensor]) -> Handler:
+    """Returns the handler of an operator with one or several results, each a part of the moments."""
+
+    def handler(
+        route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+    ) -> Any:
+        divisor = 1.0 if correction is None else float(correction)
+        if not divisor >= 0:
+            raise ValueError(
+                f"samesum: correction is {correction}; use one that is not negative, or call the operator outside "
+                "samesum.torch.deterministic"
+            )
+        moments = route.reduce("moments", x, _axes(dim, x.dim()), keepdim, divisor)
+        found = tuple([part(moments).to(x.dtype) for part in parts])
+        return found if len(found) > 1 else found[0]
+
+    return handler
 
 
-def _of_moments(moments: Tensor, i: int, dtype: torch.dtype) -> Tensor:
-    """Returns the means (i = 0) or the variances (i = 1) as a tensor of their own."""
-    return moments.select(-1, i).clone(memory_format=torch.contiguous_format).to(dtype)
-
-
-@_handles("var", aten.var.correction)
-def _var(
-    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:
-    return _of_moments(_moments(route, x, dim, correction, keepdim), 1, x.dtype)
-
-
-@_handles("std", aten.std.correction)
-def _std(
-    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:
-    return square_root(_moments(route, x, dim, correction, keepdim)[..., 1]).to(x.dtype)
-
-
-@_handles("var_mean", aten.var_mean.correction)
-def _var_mean(
-    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:
-    moments = _moments(route, x, dim, correction, keepdim)
-    return _of_moments(moments, 1, x.dtype), _of_moments(moments, 0, x.dtype)
-
-
-@_handles("std_mean", aten.std_mean.correction)
-def _std_mean(
-    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:
-    moments = _moments(route, x, dim, correction, keepdim)
-    return square_root(moments[..., 1]).to(x.dtype), _of_moments(moments, 0, x.dtype)
+MOMENTS = {
+    "var": _moments(_part_of_moments(1)),
+    "std": _moments(_deviation),
+    "var_mean": _moments(_part_of_moments(1), _part_of_moments(0)),
+    "std_mean": _moments(_deviation, _part_of_moments(0)),
+}
+"""Handlers of the operators of these names."""
+for _name, _handler in MOMENTS.items():
+    _handles(_name, getattr(aten, _name).correction)(_handler)
 
 
 _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
 
 
 @_handles("norm", aten.linalg_vector_norm.default)
-def _vector_norm(
-    route: Any,
-    func: Any,
-    x: Tensor,
-    ord: Any = 2,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Any:
-    if ord not in _NORMS:
-        return func(x, ord, dim, keepdim, dtype=dtype)
-    return _reduced(route, _NORMS[ord], x, dim, keepdim, dtype)
+def _vector_norm(route: Any, func: Any, x: Tensor, ord: Any = 2, *axes: Any, **options: Any) -> Any:
+    return _reduced(_NORMS[ord], route, x, *axes, **options) if ord in _NORMS else func(x, ord, *axes, **options)
 
 
 @_handles(
@@ -175,35 +143,21 @@ def _vector_norm(
     aten.norm.ScalarOpt_dtype,
     aten.norm.ScalarOpt_dim_dtype,
 )
-def _norm(
-    route: Any, func: Any, x: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    return _vector_norm(
-        route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype
-    )
+def _norm(route: Any, func: Any, x: Tensor, p: Any = 2, *axes: Any, **options: Any) -> Any:
+    return _vector_norm(route, aten.linalg_vector_norm.default, x, 2 if p is None else p, *axes, **options)
 
 
-def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+def _softmax_of(operation: str, route: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     axis = _axis(dim, x.dim())
     if x.dim() == 0:
-        return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
-    y = route.softmax(operation, x.to(dtype), [axis])
+        return _softmax_of(operation, route, x.reshape(1), 0, dtype).reshape(())
+    y = route.softmax(operation, x if dtype is None else x.to(dtype), [axis])
     return y if axis == x.dim() - 1 else row_major(y)
-
-
-@_handles("softmax", aten._softmax.default)
-def _softmax(route: Any, func: Any, x: Tensor, dim: int, half_to_float: bool) -> Any:
-    return _softmax_of(route, "softmax", x, dim, torch.float32 if half_to_float else x.dtype)
-
-
-@_handles("log_softmax", aten._log_softmax.default)
-def _log_softmax(route: Any, func: Any, x: Tensor, dim: int, half_to_float: bool) -> Any:
-    return _softmax_of(route, "log_softmax", x, dim, torch.float32 if half_to_float else x.dtype)
 
 
 @_handles("softmax", aten._safe_softmax.default)
 def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None) -> Any:
-    y = _softmax_of(route, "softmax", x, dim, x.dtype if dtype is None else dtype)
+    y = _softmax_of("softmax", route, x, dim, dtype)
     return y.masked_fill((x == float("-inf")).all(dim, keepdim=True), 0)
 
 
@@ -221,24 +175,30 @@ def _softmax_gradient(
     return row_major(result.to(dtype))
 
 
-@_handles("softmax_backward", aten._softmax_backward_data.default)
-def _softmax_backward(
-    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
-) -> Any:
-    return _softmax_gradient(route, "softmax", gradient, output, dim, input_dtype)
+def _handle_softmax(operation: str) -> None:
+    """Registers the handlers of softmax or log_softmax, of its gradient, and of its form with `out`."""
+
+    @_handles(operation, getattr(aten, f"_{operation}").default)
+    def forward(route: Any, func: Any, x: Tensor, dim: int, half_to_float: bool) -> Any:
+        return _softmax_of(operation, route, x, dim, torch.float32 if half_to_float else x.dtype)
+
+    @_handles(f"{operation}_backward", getattr(aten, f"_{operation}_backward_data").default)
+    def backward(route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Any:
+        return _softmax_gradient(route, operation, gradient, output, dim, input_dtype)
+
+    @_handles(operation, getattr(aten, operation).int_out)  # which PyTorch does not decompose
+    def into_out(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None, *, out: Tensor) -> Tensor:
+        return _written(out, _softmax_of(operation, route, x, dim, dtype))
 
 
-@_handles("log_softmax_backward", aten._log_softmax_backward_data.default)
-def _log_softmax_backward(
-    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
-) -> Any:
-    return _softmax_gradient(route, "log_softmax", gradient, output, dim, input_dtype)
+_handle_softmax("softmax")
+_handle_softmax("log_softmax")
 
 
 @_handles("logsumexp", aten.logsumexp.default)
 def _logsumexp(route: Any, func: Any, x: Tensor, dim: Any, keepdim: bool = False) -> Any:
     x = x if x.dtype.is_floating_point else x.float()
-    return _reduced(route, "logsumexp", x, dim, keepdim, None)
+    return _reduced("logsumexp", route, x, dim, keepdim)
 
 
 @_handles("layer_norm", aten.native_layer_norm.default)
@@ -292,9 +252,7 @@ def _nll_loss(
     weights = counts.to(x.dtype) if weight is None else torch.where(counts, weight[index], 0)
     terms = torch.where(counts, terms * weights, 0)
     everything = list(range(terms.dim()))
-    total, loss = route.reduce("sum", weights, everything, False), route.reduce(
-        "sum", terms, everything, False
-    )
+    total, loss = (route.reduce("sum", a, everything, False) for a in (weights, terms))
     return (loss / total if reduction == _MEAN else loss).to(x.dtype), total.to(x.dtype)
 
 
@@ -311,7 +269,7 @@ def _loss(functional: Any, position: int) -> Handler:
         else:
             kwargs["reduction"] = _NONE
         each = functional(*args, **kwargs)
-        result = _reduced(route, "mean" if reduction == _MEAN else "sum", each, None, False, None)
+        result = _reduced("mean" if reduction == _MEAN else "sum", route, each)
         return result if out is None else _written(out, result)
 
     return handler
@@ -361,17 +319,6 @@ def _into_out(functional: Any, form: Any) -> Handler:
     return handler
 
 
-def _softmax_into_out(operation: str) -> Handler:
-    """Returns the handler of torch.softmax(…, out=…) or log_softmax, which PyTorch does not decompose."""
-
-    def handler(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None, *, out: Tensor) -> Tensor:
-        return _written(out, _softmax_of(route, operation, x, dim, x.dtype if dtype is None else dtype))
-
-    return handler
-
-
-_handles("softmax", aten.softmax.int_out)(_softmax_into_out("softmax"))
-_handles("log_softmax", aten.log_softmax.int_out)(_softmax_into_out("log_softmax"))
 _handles("cumsum", aten.cumsum_.default)(_in_place(aten.cumsum.default))
 for _functional, _out in (
     (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
