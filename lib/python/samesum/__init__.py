@@ -8,9 +8,9 @@
 from . import _traced
 from ._by_key import bincount, groupby_sum, reduce_by_key, scatter_add
 from ._calls import Method
+from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._functions import (
-    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, dot,
-    log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import integer_overflow
 from ._states import Exact, Partial, fsum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from functools import lru_cache
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence, Union
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
@@ -14,6 +14,7 @@ from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, redu
 from ._traced import reduce_traced
 
 Method = _core.Method
+MethodName = Union[str, Method, None]
 run_call = _core.run
 
 

@@ -6,13 +6,12 @@ from typing import Any, Callable, Sequence, Union
 
 from . import _core
 from ._arrays import library_of
-from ._calls import Method, reduce
+from ._calls import MethodName, reduce
+from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
-from ._scans import scan
 from ._traced import square_root, watches
 
 Axis = Union[int, Sequence[int], None]
-MethodName = Union[str, Method, None]
 _fast = _core.fast
 
 
@@ -297,125 +296,6 @@ def log_softmax(
     {parameters}
     """
     return _reduced("log_softmax", x, axis, dtype, out, True, method, threads)
-
-
-def cumsum(
-    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0, grid: int | None = None,
-) -> Any:  # fmt: skip
-    """Returns the sums of the first elements along `axis`, by default correctly rounded.
-
-    Each result has the bits of `sum` of the first elements, up to and including its own. With `exclusive`, each
-    leaves out its own element, so the first result is +0.
-
-    >>> cumsum([1e16, 1.0, 1.0, -1e16]).tolist()
-    [1e+16, 1e+16, 1.0000000000000002e+16, 2.0]
-    >>> cumsum([1.0, 2.0, 3.0], exclusive=True).tolist()
-    [0.0, 1.0, 3.0]
-
-    {parameters}
-    """
-    return scan("cumsum", **locals())
-
-
-def cumprod(
-    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
-) -> Any:  # fmt: skip
-    """Returns the products of the first elements along `axis`.
-
-    Intermediate results neither overflow nor underflow. With `exclusive`, each result leaves out its own element,
-    so the first one is 1.
-
-    >>> cumprod([1e200, 1e200, 1e-300]).tolist()
-    [1e+200, inf, 1e+100]
-
-    {parameters}
-    """
-    return scan("cumprod", **locals())
-
-
-def cummax(
-    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
-) -> Any:  # fmt: skip
-    """Returns the maxima of the first elements along `axis`.
-
-    Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is -inf.
-
-    >>> cummax([1.0, 3.0, 2.0]).tolist()
-    [1.0, 3.0, 3.0]
-
-    {parameters}
-    """
-    return scan("cummax", **locals())
-
-
-def cummin(
-    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
-) -> Any:  # fmt: skip
-    """Returns the minima of the first elements along `axis`.
-
-    Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is +inf.
-
-    >>> cummin([2.0, 1.0, 3.0]).tolist()
-    [2.0, 1.0, 1.0]
-
-    {parameters}
-    """
-    return scan("cummin", **locals())
-
-
-def cumlogsumexp(
-    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
-) -> Any:  # fmt: skip
-    """Returns the log(Σ exp(x)) of the first elements along `axis`, computed in fp32.
-
-    Elements in fp64 need `dtype="float32"`. With `exclusive`, each result leaves out its own element, so the first
-    is -inf.
-
-    >>> cumlogsumexp([1000.0, 1000.0], dtype="float32").tolist()
-    [1000.0, 1000.6931762695312]
-
-    {parameters}
-    """
-    return scan("cumlogsumexp", **locals())
-
-
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
-    method: MethodName = None, threads: int = 0, grid: int | None = None,
-) -> Any:  # fmt: skip
-    """Returns what `cumsum` returns, with the arguments of the array API standard.
-
-    An array of several axes needs `axis`. With `include_initial`, +0 comes first, and the result is one longer
-    than x.
-
-    >>> cumulative_sum([2.0, 3.0], include_initial=True).tolist()
-    [0.0, 2.0, 5.0]
-
-    {parameters}
-    """
-    return scan("cumsum", flattens=False, **locals())
-
-
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
-    method: MethodName = None, threads: int = 0,
-) -> Any:  # fmt: skip
-    """Returns what `cumprod` returns, with the arguments of the array API standard.
-
-    An array of several axes needs `axis`. With `include_initial`, 1 comes first, and the result is one longer
-    than x.
-
-    >>> cumulative_prod([2.0, 3.0], include_initial=True).tolist()
-    [1.0, 2.0, 6.0]
-
-    {parameters}
-    """
-    return scan("cumprod", flattens=False, **locals())
 
 
 _PARAMETERS = {

@@ -5,7 +5,7 @@ Each has an operator for its gradients. Statistics and gradients of 16-bit forma
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -161,27 +161,6 @@ def _(
     return _present(found, x)
 
 
-def _remember_layer(ctx: Any, inputs: Any, output: Any) -> None:
-    x, ctx.axes, weight, bias, _, ctx.method = inputs
-    ctx.bias = None if bias is None else (bias.dtype, bias.shape)
-    ctx.save_for_backward(x, weight, output[1], output[2])
-    ctx.mark_non_differentiable(output[1], output[2])
-
-
-def _layer_backward(ctx: Any, gradient: Tensor, _mean: Any, _inverse: Any) -> Any:
-    x, weight, mean, inverse = ctx.saved_tensors
-    needed = ctx.needs_input_grad
-    wanted = [needed[0], weight is not None and needed[2], ctx.bias is not None and needed[3]]
-    found = layer_norm_backward(gradient, x, ctx.axes, mean, inverse, weight, wanted, ctx.method)
-    of_x, of_weight, of_bias = (t if w else None for t, w in zip(found, wanted))
-    if of_bias is not None:
-        of_bias = of_bias.to(ctx.bias[0]).reshape(ctx.bias[1])
-    return of_x, None, of_weight, of_bias, None, None
-
-
-layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
-
-
 @custom_op("samesum::rms_norm", mutates_args=())
 def rms_norm(
     x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str
@@ -217,18 +196,28 @@ def _(gradient: Tensor, x: Tensor, axes: int, inverse: Any, weight: Any, wanted:
     return _present((of_x, of_weight), x)
 
 
-def _remember_rms(ctx: Any, inputs: Any, output: Any) -> None:
-    x, ctx.axes, weight, _, ctx.method = inputs
-    ctx.save_for_backward(x, weight, output[1])
-    ctx.mark_non_differentiable(output[1])
+def _remember(ctx: Any, inputs: Any, output: Any) -> None:
+    x, ctx.axes, weight, *bias, _, ctx.method = inputs
+    ctx.bias = [None if b is None else (b.dtype, b.shape) for b in bias]
+    ctx.save_for_backward(x, weight, *output[1:])
+    ctx.mark_non_differentiable(*output[1:])
 
 
-def _rms_backward(ctx: Any, gradient: Tensor, _inverse: Any) -> Any:
-    x, weight, inverse = ctx.saved_tensors
-    wanted = [ctx.needs_input_grad[0], weight is not None and ctx.needs_input_grad[2]]
-    found = rms_norm_backward(gradient, x, ctx.axes, inverse, weight, wanted, ctx.method)
-    of_x, of_weight = (t if w else None for t, w in zip(found, wanted))
-    return of_x, None, of_weight, None, None
+def _backward_by(operator: Any) -> Callable[..., Any]:
+    """Returns the gradient of an operator whose arguments are x, axes, weight, a bias if it has one, eps and method."""
+
+    def backward(ctx: Any, gradient: Tensor, *_: Any) -> Any:
+        x, weight, *statistics = ctx.saved_tensors
+        needed = ctx.needs_input_grad
+        given = [weight, *ctx.bias]
+        wanted = [needed[0], *(a is not None and n for a, n in zip(given, needed[2:]))]
+        found = operator(gradient, x, ctx.axes, *statistics, weight, wanted, ctx.method)
+        of_x, of_weight, *of_bias = (t if w else None for t, w in zip(found, wanted))
+        of_bias = [None if t is None else t.to(b[0]).reshape(b[1]) for t, b in zip(of_bias, ctx.bias)]
+        return of_x, None, of_weight, *of_bias, None, None
+
+    return backward
 
 
-rms_norm.register_autograd(_rms_backward, setup_context=_remember_rms)
+layer_norm.register_autograd(_backward_by(layer_norm_backward), setup_context=_remember)
+rms_norm.register_autograd(_backward_by(rms_norm_backward), setup_context=_remember)

@@ -168,37 +168,24 @@ template <auto add> void add_exactly(SharedExact& state, nb::handle numbers) {
   state.merge(all.sum());
 }
 
+// The stub _core.pyi describes the members of both classes, which only the Python side calls.
+
 void bind_exact(nb::module_& m) {
-  nb::class_<SharedExact>(m, "Exact", "The state of an exact sum.")
+  nb::class_<SharedExact>(m, "Exact")
       .def(nb::init<>())
-      .def("add_elements", &add_elements, nb::arg("format"), nb::arg("x"), nb::arg("size"), nb::arg("device"),
-           nb::arg("stream"), nb::arg("threads"),
-           "Adds `size` contiguous elements at the address `x`, on a GPU if `device` >= 0.")
-      .def("add_number", &add_exactly<&NumberSum::add>, nb::arg("number"), "Adds a number; an int exactly.")
-      .def("add_numbers", &add_exactly<&NumberSum::add_all>, nb::arg("numbers"),
-           "Adds the numbers of an iterable, all of them or, if it raises, none.")
-      .def(
-          "merge", [](SharedExact& self, const SharedExact& other) { self.merge(other.get()); },
-          nb::arg("other"), "Adds the sum of another state.")
-      .def(
-          "value",
-          [](const SharedExact& self, std::string_view format) {
-            return self.get().result(format_named(format)).to_double();
-          },
-          nb::arg("format"), "Returns the sum, rounded once to a format.")
-      .def_prop_ro(
-          "is_empty", [](const SharedExact& self) { return self.get().empty(); },
-          "Whether no element has been added.")
-      .def(
-          "copy", [](const SharedExact& self) { return new SharedExact{self.get()}; },
-          "Returns an independent state of the same sum.")
-      .def(
-          "serialise", [](const SharedExact& self) { return to_bytes(self.get().serialise()); },
-          "Returns the state as 284 bytes.")
-      .def_static(
-          "deserialise",
-          [](const nb::bytes& data) { return new SharedExact{Exact::deserialise(span_of(data))}; },
-          nb::arg("data"), "Restores a state from the bytes of `serialise`.");
+      .def("add_elements", &add_elements)
+      .def("add_number", &add_exactly<&NumberSum::add>)
+      .def("add_numbers", &add_exactly<&NumberSum::add_all>)
+      .def("merge", [](SharedExact& self, const SharedExact& other) { self.merge(other.get()); })
+      .def("value",
+           [](const SharedExact& self, std::string_view format) {
+             return self.get().result(format_named(format)).to_double();
+           })
+      .def_prop_ro("is_empty", [](const SharedExact& self) { return self.get().empty(); })
+      .def("copy", [](const SharedExact& self) { return new SharedExact{self.get()}; })
+      .def("serialise", [](const SharedExact& self) { return to_bytes(self.get().serialise()); })
+      .def_static("deserialise",
+                  [](const nb::bytes& data) { return new SharedExact{Exact::deserialise(span_of(data))}; });
 }
 
 // --- partials ----------------------------------------------------------------------------------------------
@@ -287,44 +274,29 @@ template <auto member> auto fact(SharedPartial& self) {
 }
 
 void bind_partial(nb::module_& m) {
-  nb::class_<SharedPartial>(m, "Partial", "The state of a reduction of consecutive elements.")
-      .def(
-          "__init__",
-          [](SharedPartial* self, const Method& method, std::uint64_t begin, std::optional<int> grid) {
-            new (self) SharedPartial{Partial{method, begin, grid}};
-          },
-          nb::arg("method"), nb::arg("begin"), nb::arg("grid"))
-      .def("add", &add_portion, nb::arg("format"), nb::arg("x"), nb::arg("y"), nb::arg("size"),
-           nb::arg("has_y"), nb::arg("device"), nb::arg("stream"), nb::arg("threads"),
-           "Takes in `size` contiguous elements at the addresses `x` and `y`, on a GPU if `device` >= 0.")
-      .def(
-          "merge",
-          [](SharedPartial& self, SharedPartial& next) {
-            const Partial other = next.get();
-            self.with([&](Partial& partial) { partial.merge(other); });
-          },
-          nb::arg("next"), "Merges with the partial that begins where this one ends.")
-      .def("finish", &finish, nb::arg("ddof"), "Returns the result for the vector.")
+  nb::class_<SharedPartial>(m, "Partial")
+      .def("__init__",
+           [](SharedPartial* self, const Method& method, std::uint64_t begin, std::optional<int> grid) {
+             new (self) SharedPartial{Partial{method, begin, grid}};
+           })
+      .def("add", &add_portion)
+      .def("merge",
+           [](SharedPartial& self, SharedPartial& next) {
+             const Partial other = next.get();
+             self.with([&](Partial& partial) { partial.merge(other); });
+           })
+      .def("finish", &finish)
       .def_prop_ro(
           "method",
-          [](SharedPartial& self) {
-            return self.with([](const Partial& partial) { return &partial.method(); });
-          },
-          nb::rv_policy::reference, "The method.")
-      .def_prop_ro("begin", &fact<&Partial::begin>, "Index of the first element.")
-      .def_prop_ro("end", &fact<&Partial::end>, "Index after the last element.")
-      .def(
-          "copy", [](SharedPartial& self) { return new SharedPartial{self.get()}; },
-          "Returns an independent partial of the same elements.")
-      .def(
-          "serialise", [](SharedPartial& self) { return to_bytes(fact<&Partial::serialise>(self)); },
-          "Returns the partial as bytes.")
-      .def_static(
-          "deserialise",
-          [](const nb::bytes& data, std::string_view backend) {
-            return new SharedPartial{Partial::deserialise(span_of(data), backend)};
-          },
-          nb::arg("data"), nb::arg("backend"), "Restores a partial from the bytes of `serialise`.");
+          [](SharedPartial& self) { return self.with([](const Partial& p) { return &p.method(); }); },
+          nb::rv_policy::reference)
+      .def_prop_ro("begin", &fact<&Partial::begin>)
+      .def_prop_ro("end", &fact<&Partial::end>)
+      .def("copy", [](SharedPartial& self) { return new SharedPartial{self.get()}; })
+      .def("serialise", [](SharedPartial& self) { return to_bytes(fact<&Partial::serialise>(self)); })
+      .def_static("deserialise", [](const nb::bytes& data, std::string_view backend) {
+        return new SharedPartial{Partial::deserialise(span_of(data), backend)};
+      });
 }
 
 constexpr const char* fsum_signature =
