@@ -146,8 +146,10 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
                 "samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found"
             )
         return reduce_traced(operation, x, y, o)
-    o = o._replace(threads=check_threads(o.threads), grid=check_grid(o.grid))
-    keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and o.grid is None
+    threads, grid = check_threads(o.threads), check_grid(o.grid)
+    if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
+        o = o._replace(threads=threads, grid=grid)
+    keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and grid is None
     library, a = read(x, o.out, wide=keeps_integers and o.dtype is None)
     b = None if y is None else second_array(library, a, owner.second(y))
     a, b, axes = _paired(library, in_type(library, a, o.dtype), in_type(library, b, o.dtype), o.axis)
