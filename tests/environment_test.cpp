@@ -10,6 +10,7 @@
 #include <set>
 
 #include "environments.hpp"
+#include "interface/c_support.hpp"
 #include "operation/reduction_support.hpp"
 #include "operation/user_reductions.hpp"
 #include "public_functions.hpp"
@@ -326,6 +327,108 @@ const std::vector<EntryPoint>& entry_points() {
              << convert<float>(third.to_double()) << convert<double>(tiny[0])
              << static_cast<double>(bf16{tiny[0]});
        }},
+      {"calls of the C interface",
+       {"samesum_run", "samesum_estimate", "samesum_bound", "samesum_find", "samesum_method_count",
+        "samesum_method_at", "samesum_workspace_size", "samesum_prepare", "samesum_enqueue"},
+       [](Text& out, int threads) {
+         for (std::size_t i = 0; i < samesum_method_count(); i += 7) {
+           const samesum_method* const m = samesum_method_at(i);
+           if (!reduces_vectors(methods()[i]) || methods()[i].backend == "cuda") continue;
+           std::uint64_t bits[2] = {};
+           samesum_call call{};
+           call.method = m;
+           call.x = c_interface::values_in_c(arrays[2].values());
+           if (samesum_method_inputs(m) == 2) call.y = call.x;
+           call.out = {bits, static_cast<std::size_t>(samesum_method_results(m)), 0,
+                       samesum_method_result_format(m, SAMESUM_FP32)};
+           call.options.threads = threads;
+           out << c_interface::ask(samesum_run, static_cast<const samesum_call*>(&call)).message << bits[0]
+               << bits[1];
+         }
+         const samesum_values x = c_interface::values_in_c(Values{tiny});
+         samesum_bound_query query{};
+         query.method = c_interface::found("tree/kahan/fp32");
+         float value = 0;
+         double bound = 0;
+         out << c_interface::ask(samesum_estimate, query.method, &x,
+                                 static_cast<const samesum_values*>(nullptr), static_cast<void*>(&value),
+                                 &bound, static_cast<double*>(nullptr))
+                    .message
+             << value << bound;
+         query.result = &value;
+         query.n = 9;
+         query.input = SAMESUM_FP32;
+         query.has_magnitudes = 1;
+         for (const double probability : {0.0, 0.9, subnormal}) {
+           query.magnitudes = subnormal;
+           query.probability = probability;
+           out << c_interface::ask(samesum_bound, static_cast<const samesum_bound_query*>(&query), &bound)
+                      .message
+               << bound;
+         }
+         std::size_t bytes = 0;
+         const samesum_call none{};
+         void* const nowhere = nullptr;
+         out << c_interface::ask(samesum_workspace_size, &none, &bytes).message
+             << c_interface::ask(samesum_prepare, nowhere, bytes, nowhere).message
+             << c_interface::ask(samesum_enqueue, &none, nowhere, bytes, nowhere,
+                                 static_cast<samesum_device_status*>(nullptr))
+                    .message;
+       }},
+      {"states of the C interface",
+       {"samesum_state_kind_find", "samesum_state_init", "samesum_state_add", "samesum_state_add_fp32",
+        "samesum_state_add_fp64", "samesum_state_subtract", "samesum_state_subtract_fp32",
+        "samesum_state_subtract_fp64", "samesum_state_merge", "samesum_state_unmerge", "samesum_state_copy",
+        "samesum_state_finish", "samesum_state_finish_mean", "samesum_state_serialise",
+        "samesum_state_deserialise"},
+       [](Text& out, int) {
+         for (c_interface::State state :
+              {c_interface::State{"exact/fp64"}, c_interface::State{"exact/fp64", c_interface::subtractable},
+               c_interface::State{"fixed_point/fp64", c_interface::on_grid(-90)}}) {
+           const c_interface::State empty = state;
+           c_interface::State other = state;
+           for (const Array& x : arrays) out << other.add(x.values()).message;
+           samesum_state_add_fp32(state, tiny[0]);
+           samesum_state_add_fp64(state, subnormal);
+           out << state.subtract(Values{tiny}).message
+               << std::uint64_t(samesum_state_subtract_fp32(state, tiny[0]))
+               << std::uint64_t(samesum_state_subtract_fp64(state, subnormal))
+               << c_interface::ask(samesum_state_copy, empty.get(), state.memory(), state.bytes(),
+                                   static_cast<samesum_state**>(nullptr))
+                      .message
+               << state.merge(other).message << other.unmerge(state).message << state.serialise()
+               << state.deserialise(state.serialise()).message << state.result(formats[1])
+               << state.mean(formats[2], 1803);
+         }
+       }},
+      {"partials of the C interface",
+       {"samesum_partial_create", "samesum_partial_copy", "samesum_partial_destroy", "samesum_partial_add",
+        "samesum_partial_merge", "samesum_partial_finish", "samesum_partial_serialise",
+        "samesum_partial_deserialise"},
+       [](Text& out, int threads) {
+         const samesum_values x = c_interface::values_in_c(long_array.values());
+         samesum_options options{};
+         options.threads = threads;
+         samesum_partial *left = nullptr, *right = nullptr, *copy = nullptr;
+         const samesum_method* const m = c_interface::found("prefix/kahan/fp32");
+         samesum_partial_create(m, 0, 0, 0, &left, nullptr, 0);
+         samesum_partial_create(m, x.size, 0, 0, &right, nullptr, 0);
+         for (samesum_partial* partial : {left, right})
+           samesum_partial_add(partial, &x, nullptr, &options, nullptr, 0);
+         samesum_partial_copy(left, &copy, nullptr, 0);
+         std::size_t size = 0;
+         samesum_partial_serialise(right, nullptr, 0, &size, nullptr, 0);
+         std::vector<std::byte> bytes(size);
+         samesum_partial_serialise(right, bytes.data(), size, &size, nullptr, 0);
+         samesum_partial_destroy(right);
+         samesum_partial_deserialise(bytes.data(), size, "cpu", &right, nullptr, 0);
+         samesum_partial_merge(copy, right, nullptr, 0);
+         float sum = 0;
+         const samesum_results results{&sum, 1, 0, SAMESUM_FP32};
+         samesum_partial_finish(copy, &results, nullptr, nullptr, 0);
+         out << sum << bytes;
+         for (samesum_partial* partial : {left, right, copy}) samesum_partial_destroy(partial);
+       }},
   };
   return all;
 }
@@ -407,7 +510,8 @@ std::set<std::string> public_functions() {
     for (std::string line; std::getline(file, line);)
       if (std::smatch match; std::regex_search(line, match, include)) follow(match[1]);
   };
-  for (const char* header : {"samesum/samesum.hpp", "samesum/reducer.hpp", "samesum/operation/distinct.hpp"})
+  for (const char* header :
+       {"samesum/samesum.hpp", "samesum/samesum.h", "samesum/reducer.hpp", "samesum/operation/distinct.hpp"})
     follow(header);
   EXPECT_GT(seen.size(), 10u);
   return functions;
@@ -424,6 +528,17 @@ const std::set<std::string> without_guard{
     "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "backend", "completed",
     "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name", "refusal",
     "special_bits", "with_defaults",
+    // names, facts, layouts and headers of states in C
+    "samesum_abi_version", "samesum_version", "samesum_status_name", "samesum_format_name",
+    "samesum_format_bytes", "samesum_vector", "samesum_rows", "samesum_axis", "samesum_segments",
+    "samesum_method_name", "samesum_method_operation", "samesum_method_summary", "samesum_method_order",
+    "samesum_method_accumulator", "samesum_method_backend", "samesum_method_promise", "samesum_method_format",
+    "samesum_method_result_format", "samesum_method_inputs", "samesum_method_results",
+    "samesum_method_returns_index", "samesum_method_has_result_per_element", "samesum_method_is_scan",
+    "samesum_method_takes_keys", "samesum_method_takes_grid", "samesum_method_can_combine",
+    "samesum_method_accepts", "samesum_state_bytes", "samesum_state_alignment",
+    "samesum_state_serialised_bytes", "samesum_state_destroy", "samesum_state_is_empty",
+    "samesum_partial_method", "samesum_partial_begin", "samesum_partial_end",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call

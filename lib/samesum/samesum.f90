@@ -1,0 +1,641 @@
+!> Fortran module of the C interface: constants, structures and functions as in samesum.h, whose comments say
+!> what they do. Compile it with your program: files of compiled modules fit only the compiler that wrote them.
+!>
+!> Pointers to data are type(c_ptr), from c_loc. Names need a NUL at their end: 'exact/fp64' // c_null_char.
+!> Messages are ordinary variables of type character, passed with their length: message, len(message, c_size_t);
+!> samesum_text cuts them at the NUL. Structures begin as zeros, the default of every field. Arguments that may
+!> be NULL in C are optional. Arrays of Fortran are column-major: samesum_axis(outer, n, inner) has its last
+!> index first.
+module samesum
+  use, intrinsic :: iso_c_binding
+  implicit none
+  private :: c_strlen
+
+  integer(c_int), parameter :: samesum_abi = 0  ! SAMESUM_ABI_VERSION
+
+  integer(c_int32_t), parameter :: samesum_ok = 0, samesum_invalid_argument = 1, samesum_out_of_memory = 2, &
+    samesum_overflow = 3, samesum_too_many_elements = 4, samesum_unavailable = 5, samesum_gpu_error = 6, &
+    samesum_internal_error = 7
+  integer(c_int32_t), parameter :: samesum_none = 0, samesum_fp16 = 1, samesum_bf16 = 2, samesum_fp32 = 3, &
+    samesum_fp64 = 4, samesum_int64 = 5
+  integer(c_int32_t), parameter :: samesum_no_keys = 0, samesum_keys_int32 = 1, samesum_keys_uint32 = 2, &
+    samesum_keys_int64 = 3
+  integer(c_int32_t), parameter :: samesum_all = 0, samesum_strided = 1, samesum_of_segments = 2
+  integer(c_int32_t), parameter :: samesum_promise_none = 0, samesum_promise_run_to_run = 1, &
+    samesum_promise_everywhere = 2, samesum_promise_order_free = 3
+
+  !> A view of contiguous elements, or no input at all.
+  type, bind(c) :: samesum_values
+    type(c_ptr) :: data = c_null_ptr
+    integer(c_size_t) :: size = 0
+    integer(c_int32_t) :: format = samesum_none
+  end type
+  !> A view of keys, or no keys at all.
+  type, bind(c) :: samesum_keys
+    type(c_ptr) :: data = c_null_ptr
+    integer(c_size_t) :: size = 0
+    integer(c_int32_t) :: format = samesum_no_keys
+  end type
+  !> Where the elements of each result lie.
+  type, bind(c) :: samesum_layout
+    type(c_ptr) :: offsets = c_null_ptr
+    integer(c_size_t) :: outer = 0, n = 0, inner = 0, outer_stride = 0, stride = 0
+    integer(c_int32_t) :: kind = samesum_all
+  end type
+  !> The array for the results.
+  type, bind(c) :: samesum_results
+    type(c_ptr) :: data = c_null_ptr
+    integer(c_size_t) :: size = 0, row_stride = 0
+    integer(c_int32_t) :: format = samesum_none
+  end type
+  !> Options of a call.
+  type, bind(c) :: samesum_options
+    real(c_double) :: ddof = 0
+    integer(c_int32_t) :: threads = 0, exclusive = 0, combine = 0, has_grid = 0, grid = 0, reserved_32 = 0
+    integer(c_int64_t) :: reserved(4) = 0
+  end type
+  !> A reduction to run.
+  type, bind(c) :: samesum_call
+    type(c_ptr) :: method = c_null_ptr
+    type(samesum_values) :: x, y
+    type(samesum_keys) :: keys
+    type(samesum_layout) :: layout
+    type(samesum_results) :: out
+    type(samesum_options) :: options
+    integer(c_int64_t) :: reserved(4) = 0
+  end type
+  !> A question for the error bound of a result.
+  type, bind(c) :: samesum_bound_query
+    type(c_ptr) :: method = c_null_ptr, result = c_null_ptr
+    integer(c_size_t) :: n = 0
+    real(c_double) :: magnitudes = 0, probability = 0, ddof = 0
+    integer(c_int32_t) :: input = samesum_none, has_magnitudes = 0, result_index = 0, has_grid = 0, grid = 0, &
+      reserved_32 = 0
+    integer(c_int64_t) :: reserved(4) = 0
+  end type
+  !> What a call on a GPU reports, in device memory.
+  type, bind(c) :: samesum_device_status
+    integer(c_int64_t) :: first_bad_key = -1
+    integer(c_int32_t) :: overflowed = 0
+  end type
+  !> What an aggregate state adds, and how.
+  type, bind(c) :: samesum_state_kind
+    integer(c_int64_t) :: opaque(2) = 0
+  end type
+  !> Options of an aggregate state.
+  type, bind(c) :: samesum_state_options
+    integer(c_int32_t) :: subtractable = 0, has_grid = 0, grid = 0, reserved_32 = 0
+  end type
+
+  interface
+    function samesum_abi_version() bind(c) result(answer)
+      import :: c_int
+      integer(c_int) :: answer
+    end function
+
+    function samesum_version() bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_status_name(status) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      integer(c_int32_t), value :: status
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_format_name(format) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      integer(c_int32_t), value :: format
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_format_bytes(format) bind(c) result(answer)
+      import :: c_int32_t, c_size_t
+      integer(c_int32_t), value :: format
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_method_count() bind(c) result(answer)
+      import :: c_size_t
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_method_at(i) bind(c) result(answer)
+      import :: c_ptr, c_size_t
+      integer(c_size_t), value :: i
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_find(name, input, method, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int32_t), value :: input
+      type(c_ptr), intent(out) :: method
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_method_name(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_operation(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_summary(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_order(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_accumulator(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_backend(method) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: method
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_method_promise(method) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_method_format(method) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_method_result_format(method, input) bind(c) result(answer)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int32_t), value :: input
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_method_inputs(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_results(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_returns_index(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_has_result_per_element(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_is_scan(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_takes_keys(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_takes_grid(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_can_combine(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_accepts(method, input, layout) bind(c) result(answer)
+      import :: c_int, c_int32_t, c_ptr, samesum_layout
+      type(c_ptr), value :: method
+      integer(c_int32_t), value :: input
+      type(samesum_layout), intent(in), optional :: layout
+      integer(c_int) :: answer
+    end function
+
+    function samesum_run(call, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_size_t, samesum_call
+      type(samesum_call), intent(in) :: call
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_estimate(method, x, y, value, bound, magnitudes, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_double, c_int32_t, c_ptr, c_size_t, samesum_values
+      type(c_ptr), value :: method
+      type(samesum_values), intent(in) :: x
+      type(samesum_values), intent(in), optional :: y
+      type(c_ptr), value :: value
+      real(c_double), intent(out) :: bound
+      real(c_double), intent(out), optional :: magnitudes
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_bound(query, bound, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_double, c_int32_t, c_size_t, samesum_bound_query
+      type(samesum_bound_query), intent(in) :: query
+      real(c_double), intent(out) :: bound
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_workspace_size(call, bytes, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_size_t, samesum_call
+      type(samesum_call), intent(in) :: call
+      integer(c_size_t), intent(out) :: bytes
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_prepare(workspace, bytes, stream, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: workspace
+      integer(c_size_t), value :: bytes
+      type(c_ptr), value :: stream
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_enqueue(call, workspace, bytes, stream, status, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_call
+      type(samesum_call), intent(in) :: call
+      type(c_ptr), value :: workspace
+      integer(c_size_t), value :: bytes
+      type(c_ptr), value :: stream, status
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_kind_find(name, format, options, kind, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_size_t, samesum_state_kind, samesum_state_options
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int32_t), value :: format
+      type(samesum_state_options), intent(in), optional :: options
+      type(samesum_state_kind), intent(out) :: kind
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_bytes(kind) bind(c) result(answer)
+      import :: c_size_t, samesum_state_kind
+      type(samesum_state_kind), intent(in) :: kind
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_state_alignment(kind) bind(c) result(answer)
+      import :: c_size_t, samesum_state_kind
+      type(samesum_state_kind), intent(in) :: kind
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_state_serialised_bytes(kind) bind(c) result(answer)
+      import :: c_size_t, samesum_state_kind
+      type(samesum_state_kind), intent(in) :: kind
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_state_init(kind, memory, bytes, state, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_state_kind
+      type(samesum_state_kind), intent(in) :: kind
+      type(c_ptr), value :: memory
+      integer(c_size_t), value :: bytes
+      type(c_ptr), intent(out), optional :: state
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_copy(state, memory, bytes, copy, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: state, memory
+      integer(c_size_t), value :: bytes
+      type(c_ptr), intent(out), optional :: copy
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    subroutine samesum_state_destroy(state) bind(c)
+      import :: c_ptr
+      type(c_ptr), value :: state
+    end subroutine
+
+    function samesum_state_is_empty(state) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: state
+      integer(c_int) :: answer
+    end function
+
+    function samesum_state_add(state, x, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_values
+      type(c_ptr), value :: state
+      type(samesum_values), intent(in) :: x
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_add_fp32(state, x) bind(c) result(answer)
+      import :: c_float, c_int32_t, c_ptr
+      type(c_ptr), value :: state
+      real(c_float), value :: x
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_add_fp64(state, x) bind(c) result(answer)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: state
+      real(c_double), value :: x
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_merge(state, other, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: state, other
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_subtract(state, x, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_values
+      type(c_ptr), value :: state
+      type(samesum_values), intent(in) :: x
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_subtract_fp32(state, x) bind(c) result(answer)
+      import :: c_float, c_int32_t, c_ptr
+      type(c_ptr), value :: state
+      real(c_float), value :: x
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_subtract_fp64(state, x) bind(c) result(answer)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: state
+      real(c_double), value :: x
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_unmerge(state, other, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: state, other
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_finish(state, format, out, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: state
+      integer(c_int32_t), value :: format
+      type(c_ptr), value :: out
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_finish_mean(state, n, format, out, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: state
+      integer(c_int64_t), value :: n
+      integer(c_int32_t), value :: format
+      type(c_ptr), value :: out
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_serialise(state, bytes, capacity, size, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: state, bytes
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(out) :: size
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, &
+        message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_state_kind
+      type(samesum_state_kind), intent(in) :: kind
+      type(c_ptr), value :: bytes
+      integer(c_size_t), value :: size
+      type(c_ptr), value :: memory
+      integer(c_size_t), value :: memory_bytes
+      type(c_ptr), intent(out), optional :: state
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_create(method, begin, has_grid, grid, partial, message, &
+        message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: method
+      integer(c_int64_t), value :: begin
+      integer(c_int32_t), value :: has_grid, grid
+      type(c_ptr), intent(out) :: partial
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_copy(partial, copy, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: partial
+      type(c_ptr), intent(out) :: copy
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    subroutine samesum_partial_destroy(partial) bind(c)
+      import :: c_ptr
+      type(c_ptr), value :: partial
+    end subroutine
+
+    function samesum_partial_method(partial) bind(c) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: partial
+      type(c_ptr) :: answer
+    end function
+
+    function samesum_partial_begin(partial) bind(c) result(answer)
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: partial
+      integer(c_int64_t) :: answer
+    end function
+
+    function samesum_partial_end(partial) bind(c) result(answer)
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: partial
+      integer(c_int64_t) :: answer
+    end function
+
+    function samesum_partial_add(partial, x, y, options, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_options, samesum_values
+      type(c_ptr), value :: partial
+      type(samesum_values), intent(in) :: x
+      type(samesum_values), intent(in), optional :: y
+      type(samesum_options), intent(in), optional :: options
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_merge(partial, next, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: partial, next
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_finish(partial, out, options, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_options, samesum_results
+      type(c_ptr), value :: partial
+      type(samesum_results), intent(in) :: out
+      type(samesum_options), intent(in), optional :: options
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_serialise(partial, bytes, capacity, size, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: partial, bytes
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(out) :: size
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_partial_deserialise(bytes, size, backend, partial, message, message_bytes) bind(c) result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: bytes
+      integer(c_size_t), value :: size
+      character(kind=c_char), intent(in), optional :: backend(*)
+      type(c_ptr), intent(out) :: partial
+      character(kind=c_char), intent(inout) :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+    function c_strlen(text) bind(c, name='strlen') result(answer)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+      integer(c_size_t) :: answer
+    end function
+  end interface
+
+  !> Returns a text as a variable of Fortran: a message up to its NUL, or the text at an address.
+  interface samesum_text
+    module procedure text_of_message, text_at_address
+  end interface
+  private :: text_of_message, text_at_address
+
+contains
+
+  !> Returns the layout of one reduction of n contiguous elements.
+  pure function samesum_vector(n) result(layout)
+    integer(c_size_t), intent(in) :: n
+    type(samesum_layout) :: layout
+    layout = samesum_layout(c_null_ptr, 1, n, 1, n, 1, samesum_strided)
+  end function
+
+  !> Returns the layout of one reduction for each of `rows` runs of contiguous elements, `row_stride` apart: each
+  !> column of an array a(columns, rows) of Fortran.
+  pure function samesum_rows(rows, columns, row_stride) result(layout)
+    integer(c_size_t), intent(in) :: rows, columns, row_stride
+    type(samesum_layout) :: layout
+    layout = samesum_layout(c_null_ptr, rows, columns, 1, row_stride, 1, samesum_strided)
+  end function
+
+  !> Returns the layout of one reduction along the middle axis of an array a(inner, n, outer) of Fortran.
+  pure function samesum_axis(outer, n, inner) result(layout)
+    integer(c_size_t), intent(in) :: outer, n, inner
+    type(samesum_layout) :: layout
+    layout = samesum_layout(c_null_ptr, outer, n, inner, n * inner, inner, samesum_strided)
+  end function
+
+  !> Returns the layout of one reduction for each of `count` segments, with count + 1 offsets of 64 bits, which
+  !> count from 0.
+  pure function samesum_segments(offsets, count) result(layout)
+    type(c_ptr), intent(in) :: offsets
+    integer(c_size_t), intent(in) :: count
+    type(samesum_layout) :: layout
+    layout = samesum_layout(offsets, count, 0, 1, 0, 1, samesum_of_segments)
+  end function
+
+  pure function text_of_message(message) result(text)
+    character(len=*), intent(in) :: message
+    character(len=:), allocatable :: text
+    integer :: n
+    n = index(message, c_null_char)
+    if (n == 0) n = len(message) + 1
+    text = message(:n - 1)
+  end function
+
+  function text_at_address(address) result(text)
+    type(c_ptr), intent(in) :: address
+    character(len=:), allocatable :: text
+    character(kind=c_char), pointer :: characters(:)
+    integer :: i
+    text = ''
+    if (.not. c_associated(address)) return
+    call c_f_pointer(address, characters, [c_strlen(address)])
+    allocate (character(len=size(characters)) :: text)
+    do i = 1, size(characters)
+      text(i:i) = characters(i)
+    end do
+  end function
+
+end module
