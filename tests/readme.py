@@ -1,11 +1,11 @@
 """Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA NCCL MPIEXEC
 
 The programs are the files in lib/examples. Each is built in FOLDER against the package that is installed in PREFIX,
-and must print its NAME.txt. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
+and must print its NAME.txt; those in Python and Fortran are tested by interface/example. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
 Those that need NCCL are built unless NCCL, the folder of its header and its library with a ":" between them, is empty.
 Programs for several ranks are built, and run on four, unless MPIEXEC is empty.
 
-Each ```cpp and ```cuda block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
+Each ```cpp, ```c, ```cuda and ```fortran block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
 ```text block right after it must be its NAME.txt. Each ```console block is a session with the tool, in a folder that is
 empty at the top of the file: lines that start with "$ " are typed, the others must be the output.
 
@@ -58,7 +58,7 @@ def target_of(program):
 def build(programs, folder, prefix, cxx, nccl):
     components = ["mpi"] * any(map(needs_mpi, programs)) + ["nccl"] * any(map(needs_nccl, programs))
     wanted = " ".join(["", "COMPONENTS", *components]) if components else ""
-    cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX)",
+    cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX C)",
              f"find_package(samesum CONFIG REQUIRED{wanted})"]
     if any(p.suffix == ".cu" for p in programs):
         cmake += ['set(CMAKE_CUDA_FLAGS -std=c++20)', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
@@ -77,7 +77,8 @@ def main():
     root, folder, prefix, cxx, tool, cuda, nccl, mpiexec = sys.argv[1:]
     root, folder, session = pathlib.Path(root), pathlib.Path(folder), pathlib.Path(folder) / "session"
     folder.mkdir(parents=True, exist_ok=True)
-    programs = sorted(p for p in (root / "lib/examples").iterdir() if p.suffix in (".cpp", ".cu"))
+    programs = sorted(p for p in (root / "lib/examples").iterdir() if p.suffix in (".cpp", ".c", ".cu"))
+    shown = [*programs, *(root / "lib/examples").glob("*.f90")]
     built = [p for p in programs if (cuda == "ON" or not needs_gpu(p)) and (mpiexec or not needs_mpi(p))
              and (nccl or not needs_nccl(p))]
     build(built, folder, prefix, cxx, nccl)
@@ -107,9 +108,9 @@ def main():
         for block in re.finditer(r"^```(\w+)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", text, re.M | re.S):
             kind, code, output = block.groups()
             place = f"{file}:{text.count(chr(10), 0, block.start()) + 1}"
-            if kind in ("cpp", "cuda"):
+            if kind in ("cpp", "c", "cuda", "fortran"):
                 blocks += 1
-                sources = [p for p in programs if is_part(code, p)]
+                sources = [p for p in shown if is_part(code, p)]
                 check(sources, f"{place}: these are not consecutive lines of a program in lib/examples")
                 if sources and output is not None:
                     check(output in map(output_of, sources), f"{place}: the output is not its NAME.txt", output,

@@ -632,7 +632,7 @@ contains
     text = ''
     if (.not. c_associated(address)) return
     call c_f_pointer(address, characters, [c_strlen(address)])
-    allocate (character(len=size(characters)) :: text)
+    text = repeat(' ', size(characters))
     do i = 1, size(characters)
       text(i:i) = characters(i)
     end do

@@ -9,6 +9,7 @@
 #include <map>
 #include <new>
 
+#include "interface/c_support.hpp"
 #include "operation/by_key_support.hpp"
 #include "samesum/backend/cpu/threads.hpp"
 
@@ -222,6 +223,74 @@ TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCall
   EXPECT_GE(failures.size(), 20u);
   for (const auto& [operation, count] : failures) EXPECT_GT(count, 0) << operation;
   EXPECT_GT(failures_in_helpers, 0);
+}
+
+TEST(ACallInC, ThatFindsNoMemoryReturnsACodeAndAMessage) {
+  const Array x{format_info<fp32>(), wide(140'000, 12, 1)};
+  const samesum_values values = c_interface::values_in_c(x.values());
+  std::vector<float> out(7000);
+  samesum_call call{};
+  call.method = c_interface::found("moments/exact/fp32");
+  call.x = values;
+  call.layout = samesum_axis(1, 40, 3500);
+  call.out = {out.data(), out.size(), 0, SAMESUM_FP32};
+  call.options.threads = 4;
+  samesum_partial* partial = nullptr;
+  char message[100] = "";
+  std::size_t size = 0;
+  const std::function<samesum_status()> calls[] = {
+      [&] { return samesum_run(&call, message, sizeof message); },
+      [&] {
+        const samesum_method* method = nullptr;
+        return samesum_find("a name that is longer than a short string", SAMESUM_FP32, &method, message,
+                            sizeof message);
+      },
+      [&] {
+        samesum_partial_destroy(std::exchange(partial, nullptr));
+        return samesum_partial_create(call.method, 0, 0, 0, &partial, message, sizeof message);
+      },
+      [&] { return samesum_partial_add(partial, &values, nullptr, nullptr, message, sizeof message); },
+      [&] { return samesum_partial_serialise(partial, nullptr, 0, &size, message, sizeof message); }};
+  for (const auto& run : calls) {
+    int failures = 0;
+    for (int k = 1;; ++k) {
+      samesum_status status = SAMESUM_INTERNAL_ERROR;
+      const Outcome outcome = with_failure(k, [&] { status = run(); });
+      if (!outcome.reached) break;
+      ASSERT_EQ(status, SAMESUM_OUT_OF_MEMORY) << "allocation " << k << ": " << message;
+      ASSERT_STREQ(message, "samesum: memory is exhausted");
+      ++failures;
+    }
+    EXPECT_GT(failures, 0) << "call " << &run - calls;
+  }
+  samesum_partial_destroy(partial);
+}
+
+TEST(AnAggregateState, AllocatesNothing) {
+  const Array x{format_info<fp32>(), wide(50'000, 60, 1)};
+  c_interface::State all[] = {c_interface::State{"exact/fp32"},
+                              c_interface::State{"exact/fp32", c_interface::subtractable},
+                              c_interface::State{"fixed_point/fp32", c_interface::on_grid(-20)}};
+  const samesum_values values = c_interface::values_in_c(x.values());
+  for (c_interface::State& state : all) {
+    const c_interface::State other = state;
+    char message[100];
+    float out = 0;
+    const int before = allocations;
+    EXPECT_EQ(samesum_state_init(&state.kind(), state.memory(), state.bytes(), nullptr, message, 100),
+              SAMESUM_OK);
+    EXPECT_EQ(samesum_state_add(state, &values, message, sizeof message), SAMESUM_OK);
+    EXPECT_EQ(samesum_state_add_fp64(state, 1), SAMESUM_OK);
+    EXPECT_EQ(samesum_state_merge(state, other, message, sizeof message), SAMESUM_OK);
+    EXPECT_EQ(samesum_state_finish(state, SAMESUM_FP32, &out, message, sizeof message), SAMESUM_OK);
+    if (&state == &all[1]) {
+      EXPECT_EQ(samesum_state_subtract(state, &values, message, sizeof message), SAMESUM_OK);
+      EXPECT_EQ(samesum_state_unmerge(state, other, message, sizeof message), SAMESUM_OK);
+    }
+    EXPECT_EQ(samesum_state_copy(other, state.memory(), state.bytes(), nullptr, message, 100), SAMESUM_OK);
+    samesum_state_destroy(state);
+    EXPECT_EQ(allocations, before);
+  }
 }
 
 TEST(ThreadsThatCannotBeCreated, LeaveTheWorkToTheOthersAndTheSignalsToTheCaller) {

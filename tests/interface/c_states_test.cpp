@@ -294,6 +294,15 @@ std::vector<State> one_of_each_kind() {
   return all;
 }
 
+TEST(AState, HasTheSizesOfTheDocumentation) {
+  const std::vector<State> all = one_of_each_kind();
+  constexpr std::size_t bytes[] = {560, 600, 40}, serialised[] = {284, 340, 66};  // lib/README.md
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(samesum_state_bytes(&all[i].kind()), bytes[i]);
+    EXPECT_EQ(samesum_state_serialised_bytes(&all[i].kind()), serialised[i]);
+  }
+}
+
 TEST(AState, MovesByMemcpyAndIsCopied) {
   for (State& state : one_of_each_kind()) {
     const Bytes before = state.serialise();

@@ -75,9 +75,9 @@ samesum_status status_of_exception(char* message, std::size_t bytes) noexcept {
   }
 }
 
-const FormatInfo& format_of(samesum_format format, const char* name) {
+const FormatInfo& format_of(samesum_format format, const char* name, const char* field) {
   if (format < SAMESUM_FP16 || format > SAMESUM_FP64)
-    refuse(std::string{name} + " is " + std::to_string(format) +
+    refuse(std::string{name} + field + " is " + std::to_string(format) +
            "; use one of SAMESUM_FP16, SAMESUM_BF16, SAMESUM_FP32, SAMESUM_FP64");
   return formats[static_cast<std::size_t>(format - SAMESUM_FP16)];
 }
@@ -101,7 +101,7 @@ Values values_of(const samesum_values& values, const char* name) {
       refuse(std::string{name} + " has no format; set " + name + ".format, or leave out " + name);
     return {};
   }
-  return {format_of(values.format, (std::string{name} + ".format").c_str()), values.data, values.size};
+  return {format_of(values.format, name, ".format"), values.data, values.size};
 }
 
 Values values_of(const samesum_values* values, const char* name) {

@@ -49,9 +49,9 @@ template <class T> T& given(T* pointer, const char* name) {
 }
 
 // The values of the C interface as those of C++. They throw std::invalid_argument for values that are not in
-// the list; `name` is that of the argument.
+// the list; `name` is that of the argument, and `field` that of its field.
 
-const FormatInfo& format_of(samesum_format format, const char* name);
+const FormatInfo& format_of(samesum_format format, const char* name, const char* field = "");
 /// nullptr for SAMESUM_INT64.
 const FormatInfo* result_format_of(samesum_format format, const char* name);
 samesum_format to_c(const FormatInfo* format);
