@@ -96,7 +96,7 @@ namespace {
 const char* text_of(const samesum_method* method, std::string Method::*field) {
   return fact<const char*>(method, nullptr, [&](const Method& m) { return (m.*field).c_str(); });
 }
-int flag_of(const samesum_method* method, bool Method::*field) {
+int is_set(const samesum_method* method, bool Method::*field) {
   return fact<int>(method, 0, [&](const Method& m) { return m.*field; });
 }
 
@@ -140,22 +140,22 @@ SAMESUM_API int samesum_method_results(const samesum_method* method) {
   return fact<int>(method, 0, [](const Method& m) { return m.results; });
 }
 SAMESUM_API int samesum_method_returns_index(const samesum_method* method) {
-  return flag_of(method, &Method::returns_index);
+  return is_set(method, &Method::returns_index);
 }
 SAMESUM_API int samesum_method_has_result_per_element(const samesum_method* method) {
-  return flag_of(method, &Method::has_result_per_element);
+  return is_set(method, &Method::has_result_per_element);
 }
 SAMESUM_API int samesum_method_is_scan(const samesum_method* method) {
   return fact<int>(method, 0, [](const Method& m) { return m.is_scan(); });
 }
 SAMESUM_API int samesum_method_takes_keys(const samesum_method* method) {
-  return flag_of(method, &Method::takes_keys);
+  return is_set(method, &Method::takes_keys);
 }
 SAMESUM_API int samesum_method_takes_grid(const samesum_method* method) {
-  return flag_of(method, &Method::takes_grid);
+  return is_set(method, &Method::takes_grid);
 }
 SAMESUM_API int samesum_method_can_combine(const samesum_method* method) {
-  return flag_of(method, &Method::can_combine);
+  return is_set(method, &Method::can_combine);
 }
 
 SAMESUM_API int samesum_method_accepts(const samesum_method* method, samesum_format input,

@@ -152,7 +152,7 @@ std::vector<std::byte> SubtractableSum::serialise() const {
 void SubtractableSum::deserialise(std::span<const std::byte> bytes) {
   SerialReader in{bytes, name};
   in.check_checksum();
-  Counts all, read;
+  Counts all;
   all.with(all, [&](std::int64_t& count, std::int64_t) {
     count = static_cast<std::int64_t>(in.get<std::uint64_t>());
   });
