@@ -37,7 +37,8 @@ int main(void) {
   // The state of an aggregate, in memory of the caller: two threads or machines add, then their states merge.
   const samesum_state_options options = {.subtractable = 1};
   samesum_state_kind kind;
-  check(samesum_state_kind_find("exact/fp64", SAMESUM_NONE, &options, &kind, message, sizeof message), message);
+  check(samesum_state_kind_find("exact/fp64", SAMESUM_NONE, &options, &kind, message, sizeof message),
+        message);
   const size_t bytes = samesum_state_bytes(&kind);
   samesum_state *left, *right;
   check(samesum_state_init(&kind, malloc(bytes), bytes, &left, message, sizeof message), message);

@@ -64,7 +64,7 @@ module samesum
     type(samesum_options) :: options
     integer(c_int64_t) :: reserved(4) = 0
   end type
-  !> A question for the error bound of a result.
+  !> The arguments of samesum_bound.
   type, bind(c) :: samesum_bound_query
     type(c_ptr) :: method = c_null_ptr, result = c_null_ptr
     integer(c_size_t) :: n = 0
@@ -78,7 +78,7 @@ module samesum
     integer(c_int64_t) :: first_bad_key = -1
     integer(c_int32_t) :: overflowed = 0
   end type
-  !> What an aggregate state adds, and how.
+  !> Kind of an aggregate state.
   type, bind(c) :: samesum_state_kind
     integer(c_int64_t) :: opaque(2) = 0
   end type

@@ -46,7 +46,7 @@ SAMESUM_API int samesum_abi_version(void);
 /// Returns the version of the library, "0.1.0" for example.
 SAMESUM_API const char* samesum_version(void);
 
-/// What became of a call: one of the values below.
+/// Result code of a call: one of the values below.
 typedef int32_t samesum_status;
 enum {
   SAMESUM_OK = 0,
@@ -246,7 +246,7 @@ SAMESUM_API int samesum_method_accepts(const samesum_method* method, samesum_for
 
 // --- calls -------------------------------------------------------------------------------------------------
 
-/// A reduction to run: what, of which data, in which layout, to where. See samesum::Call.
+/// A reduction to run: the method, inputs, keys, layout, results and options. See samesum::Call.
 typedef struct samesum_call {
   const samesum_method* method;
   samesum_values x;       ///< the first input; none for scatter_count
@@ -281,7 +281,8 @@ SAMESUM_API samesum_status samesum_estimate(const samesum_method* method, const 
                                             const samesum_values* y, void* value, double* bound,
                                             double* magnitudes, char* message, size_t message_bytes);
 
-/// A question for the error bound of a result. See samesum::Method::bound.
+/// The arguments of `samesum_bound`: a result, and what is known about its elements. See
+/// samesum::Method::bound.
 typedef struct samesum_bound_query {
   const samesum_method* method;
   const void* result;    ///< the numbers of the result; for moments both. Not read for indices and counts
@@ -333,7 +334,8 @@ SAMESUM_API samesum_status samesum_enqueue(const samesum_call* call, void* works
 
 // --- aggregate states --------------------------------------------------------------------------------------
 
-/// What an aggregate state adds, and how. Made by `samesum_state_kind_find`; may be copied.
+/// Kind of an aggregate state: the sum and the accumulator, and for fixed_point the format and the grid. Made
+/// by `samesum_state_kind_find`; may be copied.
 typedef struct samesum_state_kind {
   uint64_t opaque[2];
 } samesum_state_kind;
@@ -420,8 +422,7 @@ SAMESUM_API samesum_status samesum_state_unmerge(samesum_state* state, const sam
 ///
 /// Special values: see Exact::result; fixed_point gives +0 for every zero.
 /// @return SAMESUM_OVERFLOW if the sum overflows the grid, as the method in the format of the state defines
-///   it: `out` is NaN then. SAMESUM_INVALID_ARGUMENT if a subtractable state has lost more elements than it
-///   got.
+///   it: `out` is NaN then. SAMESUM_INVALID_ARGUMENT if more elements were subtracted than added.
 SAMESUM_API samesum_status samesum_state_finish(const samesum_state* state, samesum_format format, void* out,
                                                 char* message, size_t message_bytes);
 /// Writes the sum divided by n, rounded once: with n elements, the bits of mean/exact or mean/fixed_point.

@@ -124,7 +124,7 @@ Exact SubtractableSum::state() const {
   const std::int64_t numbers = counts.other_than_minus_zero - counts.specials();
   if (least < 0 || numbers < 0 || counts.elements < counts.other_than_minus_zero || (numbers == 0 && has_sum))
     throw std::invalid_argument(
-        "samesum: the state has lost elements that it never got; add what was subtracted");
+        "samesum: more elements were subtracted from the state than added; add what was subtracted");
   std::uint32_t flags = 0;
   if (counts.elements > 0) flags |= Exact::seen_any;
   if (counts.other_than_minus_zero > 0) flags |= Exact::seen_other_than_minus_zero;
