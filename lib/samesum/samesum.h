@@ -53,7 +53,7 @@ enum {
   SAMESUM_INVALID_ARGUMENT = 1,   ///< the message names the argument and the remedy
   SAMESUM_OUT_OF_MEMORY = 2,      ///< host or GPU memory is exhausted
   SAMESUM_OVERFLOW = 3,           ///< a term or a sum overflows the given grid; its result is NaN
-  SAMESUM_TOO_MANY_ELEMENTS = 4,  ///< of a state or a partial: 2^63 or more
+  SAMESUM_TOO_MANY_ELEMENTS = 4,  ///< of a state or a partial: 2^63 or more, 2^62 if subtractable
   SAMESUM_UNAVAILABLE = 5,        ///< this process has no such backend; the message has the reason
   SAMESUM_GPU_ERROR = 6,          ///< a CUDA call failed; the message names it
   SAMESUM_INTERNAL_ERROR = 7      ///< an error in the library

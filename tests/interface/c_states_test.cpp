@@ -481,5 +481,23 @@ TEST(AStateThatIsMergedWithItself, IsRefusedBeforeItsElementsAreTooMany) {
   }
 }
 
+TEST(Elements, ThatWouldBeTooManyAreRefusedBeforeAnyIsAdded) {
+  // 2^61 + 2^60 + … + 1 elements, one fewer than too many.
+  State state{"exact/fp64", subtractable}, power{"exact/fp64", subtractable};
+  EXPECT_THAT(power.add(std::vector<float>{1}), IsOk());
+  for (int k = 0; k <= 61; ++k) {
+    ASSERT_THAT(state.merge(power), IsOk());
+    if (k < 61) {
+      ASSERT_THAT(power.merge(power), IsOk());
+    }
+  }
+  const Bytes full = state.serialise();
+  const std::vector<float> many(10'000, 1);
+  EXPECT_THAT(state.add(many), IsRefusal(static_cast<samesum_status>(SAMESUM_TOO_MANY_ELEMENTS), "fewer"));
+  EXPECT_TRUE(state.serialise() == full);
+  EXPECT_THAT(state.unmerge(power), IsOk());
+  EXPECT_THAT(state.add(many), IsOk());
+}
+
 }  // namespace
 }  // namespace samesum::c_interface

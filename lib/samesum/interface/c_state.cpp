@@ -17,8 +17,12 @@ namespace {
 /// Below this, adding elements one by one is faster than merging the state of all of them.
 constexpr std::size_t few = 32;
 
+/// Counts stay below it, so that no sum or difference of two overflows.
+constexpr std::int64_t most_counted = std::int64_t{1} << 62;
+
 [[noreturn]] void refuse_more_elements() {
-  throw std::length_error("samesum: a state holds fewer than 2^63 elements; merge no more");
+  throw std::length_error(
+      "samesum: a state holds fewer than 2^63 elements, and a subtractable one fewer than 2^62; add no more");
 }
 
 using Digits = std::array<std::int64_t, Exact::digit_count>;
@@ -82,15 +86,16 @@ template <class T> void SubtractableSum::add_block(std::span<const T> x, int sig
     return;
   }
   const Exact sum = cpu::sum_exact(Values{x}, 1);
-  finite.merge(sign > 0 ? sum : negative(sum));
   const auto minus_zeros =
       std::ranges::count_if(x, [](T element) { return to_bits(element) == Format<T>::sign_bit; });
   const auto n = static_cast<std::int64_t>(x.size());
   add_counts({.elements = n, .other_than_minus_zero = n - minus_zeros}, sign);
+  finite.merge(sign > 0 ? sum : negative(sum));
 }
 
 void SubtractableSum::add(Values x, int sign) {
   constexpr std::size_t block = 4096;  // a block with a NaN or an infinity is added one by one
+  check_room(x.size);
   with_format(*x.format, [&]<class T>() {
     const std::span<const T> all = x.as<T>();
     for (std::size_t i = 0; i < all.size(); i += block)
@@ -106,12 +111,20 @@ void SubtractableSum::merge(const SubtractableSum& other, int sign) {
   finite.merge(digits);
 }
 
+/// Throws std::length_error if n elements more could be too many, before any of them is added.
+void SubtractableSum::check_room(std::size_t n) const {
+  Counts all = counts;
+  all.with(counts, [n](std::int64_t& count, std::int64_t) {
+    if (n >= most_counted || std::abs(count) >= most_counted - static_cast<std::int64_t>(n))
+      refuse_more_elements();
+  });
+}
+
 void SubtractableSum::add_counts(const Counts& other, int sign) {
-  constexpr std::int64_t most = std::int64_t{1} << 62;  // so that no sum or difference of two overflows
   Counts sum = counts;
   sum.with(other, [&](std::int64_t& mine, std::int64_t more) {
     mine += sign * more;
-    if (std::abs(mine) >= most) refuse_more_elements();
+    if (std::abs(mine) >= most_counted) refuse_more_elements();
   });
   counts = sum;
 }

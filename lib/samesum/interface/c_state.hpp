@@ -94,6 +94,7 @@ struct SubtractableSum {
   void add(Values x, int sign);
   void merge(const SubtractableSum& other, int sign);
   void add_counts(const Counts& other, int sign);
+  void check_room(std::size_t n) const;
   Exact state() const;
 };
 
