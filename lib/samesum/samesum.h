@@ -291,7 +291,7 @@ typedef struct samesum_bound_query {
   double probability;    ///< below 1: a probable bound of a sum; 0 means 1
   double ddof;           ///< as in samesum_options
   samesum_format input;  ///< format of the elements
-  int32_t has_magnitudes;  ///< flag: `magnitudes` is given. Without it, bounds of sum, mean, dot are infinite
+  int32_t has_magnitudes;  ///< flag: `magnitudes` is given; bounds of sum, mean and dot need it
   int32_t result_index;    ///< for moments: 0 for the mean, 1 for the variance
   int32_t has_grid;        ///< flag: `grid` is given
   int32_t grid;            ///< as in samesum_options

@@ -226,7 +226,7 @@ TEST(EstimatesInC, AreThoseOfCpp) {
     if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element || m.takes_keys ||
         m.returns_index || m.results != 1 || !m.accepts(formats[2]))
       continue;
-    const Estimate e = estimate(x.values(), m.inputs == 2 ? y.values() : Values{}, m.name);
+    const Estimate e = estimate(m.name, x.values(), m.inputs == 2 ? y.values() : Values{});
     std::uint64_t bits = 0;
     double bound = -1, magnitudes = -1;
     EXPECT_THAT(ask(samesum_estimate, found(m.name), &in_x, m.inputs == 2 ? &in_y : nullptr,
@@ -251,7 +251,8 @@ TEST(BoundsInC, AreThoseOfCpp) {
   q.result = &sum;
   q.n = 1000;
   q.input = SAMESUM_FP32;
-  EXPECT_EQ(bound_of(q), std::numeric_limits<double>::infinity());  // Σ|x| is not given, and not 0
+  EXPECT_THAT(ask(samesum_bound, static_cast<const samesum_bound_query*>(&q), &bound),
+              IsInvalid("without the sum of |x| the bound is infinite; pass the sum"));
   q.has_magnitudes = 1;
   q.magnitudes = 70;
   EXPECT_EQ(bound_of(q), kahan.bound(formats[2], 1000, Number::of(sum), 70));

@@ -133,7 +133,7 @@ def run(
 
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(
-    method: Method, input: str, n: int, results: Sequence[float], magnitudes: float, probability: float,
+    method: Method, input: str, n: int, results: Sequence[float], magnitudes: float | None, probability: float,
     index: int, ddof: float, /,
 ) -> float: ...  # fmt: skip
 def choose(

@@ -87,7 +87,7 @@ def _on_host(x: Any, argument: str) -> Any:
 
 def bound(
     method: str | Method, n: int, result: float | Sequence[float] = 0.0, *, input: str | None = None,
-    magnitudes: float = math.inf, probability: float = 1.0, index: int = 0, ddof: float = 0.0,
+    magnitudes: float | None = None, probability: float = 1.0, index: int = 0, ddof: float = 0.0,
 ) -> float:  # fmt: skip
     """Returns a rigorous bound on |result - exact result| for n elements.
 
@@ -105,8 +105,8 @@ def bound(
     input
         format of the elements; default: that of the method.
     magnitudes
-        an upper bound on Σ|x|, for dot on Σ|xy|, for softmax on the largest minus the smallest element. Without
-        it, the bounds of sum, mean and dot are infinite.
+        an upper bound on Σ|x|, for dot on Σ|xy|, for softmax on the largest minus the smallest element. The bounds
+        of sum, mean and dot need it: without it, ValueError.
     probability
         below 1, for sums: the error exceeds the bound with a probability of at most 1 - probability if each
         rounding has mean 0 (Higham and Mary 2019; Hallman and Ipsen 2022).

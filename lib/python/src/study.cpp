@@ -12,7 +12,7 @@ Promise promise_named(std::string_view name) {
 }
 
 double bound(const Method& method, std::string_view input, std::size_t n, std::vector<double> results,
-             double magnitudes, double probability, std::size_t index, double ddof) {
+             std::optional<double> magnitudes, double probability, std::size_t index, double ddof) {
   if (results.size() != static_cast<std::size_t>(method.results))
     throw std::invalid_argument("samesum: " + method.name + ": result has " + std::to_string(results.size()) +
                                 " numbers; the method returns " + std::to_string(method.results));
@@ -36,7 +36,7 @@ void bind_study(nb::module_& m) {
                        std::size_t size) {
     const FormatInfo& input = format_named(format);
     const nb::gil_scoped_release released;
-    const Estimate e = estimate(values_at(input, x, size), y ? values_at(input, y, size) : Values{}, name);
+    const Estimate e = estimate(name, values_at(input, x, size), y ? values_at(input, y, size) : Values{});
     return std::tuple{e.value.to_double(), e.bound, e.magnitudes};
   });
   m.def("bound", &bound);

@@ -1,5 +1,6 @@
 /// Calls and error bounds of the C interface.
 #include <bit>
+#include <optional>
 
 #include "samesum/interface/c_support.hpp"
 
@@ -14,7 +15,7 @@ SAMESUM_API samesum_status samesum_estimate(const samesum_method* method, const 
   return guarded(message, message_bytes, [&] {
     given(static_cast<char*>(value), "value");
     given(bound, "bound");
-    const Estimate e = estimate(values_of(given(x, "x"), "x"), values_of(y, "y"), method_of(method).name);
+    const Estimate e = estimate(method_of(method).name, values_of(given(x, "x"), "x"), values_of(y, "y"));
     write_number(e.value, value);
     *bound = e.bound;
     if (magnitudes) *magnitudes = e.magnitudes;
@@ -53,9 +54,8 @@ SAMESUM_API samesum_status samesum_bound(const samesum_bound_query* query, doubl
     BoundOptions options{.result_index = static_cast<std::size_t>(q.result_index), .ddof = q.ddof};
     if (!is_zero(q.probability)) options.probability = q.probability;
     if (flag_of(q.has_grid, "query.has_grid")) options.grid = q.grid;
-    const double magnitudes = flag_of(q.has_magnitudes, "query.has_magnitudes")
-                                  ? q.magnitudes
-                                  : std::numeric_limits<double>::infinity();
+    std::optional<double> magnitudes;
+    if (flag_of(q.has_magnitudes, "query.has_magnitudes")) magnitudes = q.magnitudes;
     out = m.bound(input, q.n, numbers_of(m, input, q.result), magnitudes, options);
   });
 }
