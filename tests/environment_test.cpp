@@ -76,7 +76,8 @@ const std::vector<EntryPoint>& entry_points() {
              << sum<"serial/neumaier/fp16@reference">(tiny);
        }},
       {"typed reductions",
-       {"reduce", "Reduction::operator()", "Named::method"},
+       {"reduce", "mean", "dot", "norm", "squared_norm", "sum_of_magnitudes", "prod", "logsumexp", "min",
+        "max", "argmin", "argmax", "moments", "Named::method"},
        [](Text& out, int threads) {
          const Options options{.threads = threads};
          out << mean(tiny, options) << dot(tiny, tiny, options) << norm(tiny, options)

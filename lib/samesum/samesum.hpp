@@ -61,52 +61,76 @@ template <Name name, Input X, Input Y> auto reduce(const X& x, const Y& y, Optio
   return detail::reduce_to<typename Method::Result>(Method::method(), x, y, options);
 }
 
-/// A reduction by the default method of an operation (see default_method): the exact one if there is one. The
-/// type of the result is the format of the elements, for logsumexp fp32; std::int64_t for the index of an
-/// extremum, MeanVariance for moments. Promise: Method::promise of that method, `everywhere` or `order_free`.
-/// Error bound: Method::bound; exact methods round once.
-///
-/// Each throws std::invalid_argument if an input is null but not empty or is misaligned, if two inputs differ
-/// in size, or if an option is invalid.
-template <Name operation> struct Reduction {
-  static constexpr const OperationFacts& facts = operation_facts[operation_index(operation.view())];
+// --- by the default method ---------------------------------------------------------------------------------
+// The exact method of the operation if there is one, else tree/plain (default_method). The type of the result
+// is the format of the elements. Promise: Method::promise of that method, `everywhere` or `order_free`. Error
+// bound: Method::bound; exact methods round once. Each function throws std::invalid_argument if an input is
+// null but not empty or is misaligned, if two inputs differ in size, or if an option is invalid.
 
-  /// Reduces one input.
-  template <Input X> auto operator()(const X& x, Options options = {}) const {
-    static_assert(facts.inputs == 1, "samesum: the operation takes two inputs; pass y, too");
-    return result<detail::format_of<X>>(x, {}, options);
-  }
-  /// Reduces two inputs of the same format and size.
-  template <Input X, Input Y> auto operator()(const X& x, const Y& y, Options options = {}) const {
-    static_assert(facts.inputs == 2, "samesum: the operation takes one input; leave y out");
-    return result<detail::format_of<X>>(x, y, options);
-  }
+namespace detail {
+/// Reduces x, or x and y, by the default method of an operation.
+template <Name operation, Input X, class... Y>
+auto by_default(const X& x, const Options& options, const Y&... y) {
+  using T = format_of<X>;
+  using Operation = FactsOf<operation>;
+  static_assert(Element<T>, "samesum: pass a range or span; for Values, call reduce(\"operation/...\", x)");
+  static_assert(Operation::facts.only_format.empty() || sizeof(T) <= sizeof(float),
+                "samesum: exp and log are computed in fp32; convert the elements");
+  static const Method& method = *default_method(Operation::name, format_info<T>());
+  using F = std::conditional_t<Operation::facts.only_format.empty(), T, float>;
+  return reduce_to<ResultOf<Operation::facts.returns_index, Operation::facts.results, F>>(method, x, {y...},
+                                                                                          options);
+}
+}  // namespace detail
 
- private:
-  template <class T> static auto result(Values x, Values y, const Options& options) {
-    static_assert(Element<T>, "samesum: pass a range or span; for Values, call reduce(\"operation/...\", x)");
-    static_assert(facts.only_format.empty() || sizeof(T) <= sizeof(float),
-                  "samesum: exp and log are computed in fp32; convert the elements");
-    using F = std::conditional_t<facts.only_format.empty(), T, float>;
-    static const Method& method = *default_method(facts.name, format_info<T>());
-    using Result = std::conditional_t<facts.returns_index, std::int64_t,
-                                      std::conditional_t<facts.results == 2, MeanVariance<F>, F>>;
-    return detail::reduce_to<Result>(method, x, y, options);
-  }
-};
-
-inline constexpr Reduction<"mean"> mean{};                  ///< mean(x): NaN for no elements
-inline constexpr Reduction<"dot"> dot{};                    ///< dot(x, y)
-inline constexpr Reduction<"norm"> norm{};                  ///< norm(x), without overflow of squares
-inline constexpr Reduction<"squared_norm"> squared_norm{};  ///< squared_norm(x)
-inline constexpr Reduction<"sum_of_magnitudes"> sum_of_magnitudes{};  ///< sum_of_magnitudes(x)
-inline constexpr Reduction<"prod"> prod{};                            ///< prod(x): 1 for no elements
-inline constexpr Reduction<"moments"> moments{};      ///< moments(x): mean and variance, see Options::ddof
-inline constexpr Reduction<"logsumexp"> logsumexp{};  ///< logsumexp(x): -inf for no elements
-inline constexpr Reduction<"min"> min{};              ///< min(x): +inf for no elements
-inline constexpr Reduction<"max"> max{};              ///< max(x): -inf for no elements
-inline constexpr Reduction<"argmin"> argmin{};        ///< argmin(x): the first index; -1 for no elements
-inline constexpr Reduction<"argmax"> argmax{};        ///< argmax(x): the first index; -1 for no elements
+/// Returns the mean of x; NaN if x is empty.
+template <Input X> auto mean(const X& x, Options options = {}) {
+  return detail::by_default<"mean">(x, options);
+}
+/// Returns the Euclidean norm of x. Squares neither overflow nor underflow on the way.
+template <Input X> auto norm(const X& x, Options options = {}) {
+  return detail::by_default<"norm">(x, options);
+}
+/// Returns the sum of the squares of x.
+template <Input X> auto squared_norm(const X& x, Options options = {}) {
+  return detail::by_default<"squared_norm">(x, options);
+}
+/// Returns the sum of the absolute values of x.
+template <Input X> auto sum_of_magnitudes(const X& x, Options options = {}) {
+  return detail::by_default<"sum_of_magnitudes">(x, options);
+}
+/// Returns the product of x, which overflows only at the end; 1 if x is empty.
+template <Input X> auto prod(const X& x, Options options = {}) {
+  return detail::by_default<"prod">(x, options);
+}
+/// Returns mean and variance of x, as a MeanVariance. The divisor of the variance is n - options.ddof.
+template <Input X> auto moments(const X& x, Options options = {}) {
+  return detail::by_default<"moments">(x, options);
+}
+/// Returns log Σe^x in fp32; -inf if x is empty. Elements of fp64 do not compile.
+template <Input X> auto logsumexp(const X& x, Options options = {}) {
+  return detail::by_default<"logsumexp">(x, options);
+}
+/// Returns the smallest element; NaN if there is one, +inf if x is empty.
+template <Input X> auto min(const X& x, Options options = {}) {
+  return detail::by_default<"min">(x, options);
+}
+/// Returns the largest element; NaN if there is one, -inf if x is empty.
+template <Input X> auto max(const X& x, Options options = {}) {
+  return detail::by_default<"max">(x, options);
+}
+/// Returns the first index of the smallest element, a std::int64_t; -1 if x is empty.
+template <Input X> auto argmin(const X& x, Options options = {}) {
+  return detail::by_default<"argmin">(x, options);
+}
+/// Returns the first index of the largest element, a std::int64_t; -1 if x is empty.
+template <Input X> auto argmax(const X& x, Options options = {}) {
+  return detail::by_default<"argmax">(x, options);
+}
+/// Returns the dot product of x and y, which have the same format and size.
+template <Input X, Input Y> auto dot(const X& x, const Y& y, Options options = {}) {
+  return detail::by_default<"dot">(x, options, Values{y});
+}
 
 /// Returns the sum of x, correctly rounded to the format of its elements (to nearest, ties to even).
 ///

@@ -13,7 +13,7 @@
 
 #include "backend/cuda_support.hpp"
 #include "partial_support.hpp"
-#include "samesum/communicator/nccl/merge.hpp"
+#include "samesum/catalogue/backend.hpp"
 
 namespace samesum {
 namespace {
@@ -183,7 +183,7 @@ void reduce_on_cpu(const Method& m, const Values& x, const Values* y, const Layo
 std::vector<const Method*> methods_that_merge() {
   std::vector<const Method*> chosen;
   for (const Method* m : methods_with_partials("cuda"))
-    if (nccl::merge_states_of(*m)) chosen.push_back(m);
+    if (Code::of(*m).merge_subtrees) chosen.push_back(m);
   return chosen;
 }
 

@@ -27,8 +27,8 @@ struct HostRun {
 };
 
 namespace gpu {
-struct Launch;       ///< a call on a GPU; backend/cuda/call.hpp defines it
-struct StatesMerge;  ///< states on a GPU to be merged; backend/cuda/merge_states.hpp defines it
+struct Launch;        ///< a call on a GPU; backend/cuda/call.hpp defines it
+struct SubtreeMerge;  ///< states on a GPU to be merged; backend/cuda/merge_subtrees.hpp defines it
 }  // namespace gpu
 
 /// Throws std::overflow_error: a sum overflows the given grid.
@@ -82,7 +82,7 @@ struct Code {
   using Watch = RecordedSum (*)(const void* x, std::size_t n);
   std::array<Watch, Formats::size> watch{};  ///< sums and records what `estimate` needs; for sums
   /// Merges the states of subtrees on a device; null if no kernel does.
-  void (*merge_states)(gpu::StatesMerge& merge) = nullptr;
+  void (*merge_subtrees)(gpu::SubtreeMerge& merge) = nullptr;
 
   static const Code& of(const Method& method) { return *method.code_; }
   void run_by(Method& method) const { method.code_ = this; }

@@ -38,7 +38,7 @@ void merge(Code& code, const Code& other) {
   fill(code.device.any, other.device.any);
   fill(code.device.vector, other.device.vector);
   if (other.partial_form) code.partial_form = other.partial_form;
-  if (other.merge_states) code.merge_states = other.merge_states;
+  if (other.merge_subtrees) code.merge_subtrees = other.merge_subtrees;
 }
 
 /// Decides what runs a vector: a function for vectors, else the one for sums, else the one for any layout.

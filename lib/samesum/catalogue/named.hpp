@@ -14,6 +14,11 @@ template <Element T> struct MeanVariance {
 
 namespace detail {
 
+/// The type of a result whose numbers have the format F.
+template <bool is_index, int numbers, class F>
+using ResultOf =
+    std::conditional_t<is_index, std::int64_t, std::conditional_t<numbers == 2, MeanVariance<F>, F>>;
+
 /// Whether a vector has a result by the method with these fields, none of which is left out.
 constexpr bool reduces(const NameFields& f) {
   const std::size_t index = operation_index(f.operation);
@@ -68,11 +73,9 @@ template <Name name, class T = void, Name operation = "sum", Name backend = "cpu
   static constexpr std::size_t place = operation_index(detail::meant(name.view(), defaults).operation);
 
  public:
-  static constexpr const OperationFacts& facts = operation_facts[place];
+  static constexpr OperationFacts facts = operation_facts[place];
   using Format = Formats::at<index>;
-  /// The type of the result.
-  using Result = std::conditional_t<facts.returns_index, std::int64_t,
-                                    std::conditional_t<facts.results == 2, MeanVariance<Format>, Format>>;
+  using Result = detail::ResultOf<facts.returns_index, facts.results, Format>;
   static const Method& method() {
     static const Method& found = find(name.view(), defaults);
     return found;

@@ -122,7 +122,7 @@ constexpr bool has_scan(std::string_view name) {
 
 /// The facts of an operation as constants of its type, which derives from this one.
 template <Name operation> struct FactsOf {
-  static constexpr const OperationFacts& facts = operation_facts.at(operation_index(operation.view()));
+  static constexpr OperationFacts facts = operation_facts.at(operation_index(operation.view()));
   static constexpr std::string_view name = facts.name;
   static constexpr int inputs = facts.inputs;
   static constexpr bool has_accumulator = facts.has_accumulator, has_order = facts.has_order,

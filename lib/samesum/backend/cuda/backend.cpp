@@ -4,7 +4,7 @@
 
 #include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/backend/cuda/kept_workspace.hpp"
-#include "samesum/backend/cuda/merge_states.hpp"
+#include "samesum/backend/cuda/merge_subtrees.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
 
@@ -180,7 +180,7 @@ class Cuda : public Backend {
     const auto scans_of = []<std::size_t index>() { return scans<index>(); };
     return joined(sums_of,
                   joined(reductions_of, joined(scans_of, joined(joined(softmax_methods(), methods_by_key()),
-                                                                state_merges()))));
+                                                                subtree_merges()))));
   }
 
   Placed place(Values x) const override { return placed(x); }

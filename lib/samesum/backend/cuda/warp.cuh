@@ -11,6 +11,9 @@
 
 namespace samesum::gpu {
 
+using ::max;  // CUDA's, which samesum::max and samesum::min would hide
+using ::min;
+
 inline constexpr int warp = 32;
 inline constexpr unsigned whole_warp = 0xffffffffu;
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "samesum/backend/cuda/merge_states.hpp"
+#include "samesum/backend/cuda/merge_subtrees.hpp"
 #include "samesum/catalogue/state_call.hpp"
 #include "samesum/communicator/nccl/plan.hpp"
 #include "samesum/communicator/nccl/schedule.hpp"
@@ -81,16 +81,16 @@ class VectorWork : public Plan::Work {
       check(ncclAllGather(state_at(ranks().me(), 0), states_.get(),
                           schedule_.states_per_rank * form_.state_bytes, ncclChar, ranks().comm(), stream),
             "ncclAllGather");
-    gpu::StatesMerge merge{states_.get(),
-                           static_cast<const std::int32_t*>(place_.get()),
-                           static_cast<const std::uint64_t*>(begins_.get()),
-                           static_cast<int>(schedule_.place.size()),
-                           schedule_.n,
-                           options().ddof,
-                           options().grid.value_or(0),
-                           out,
-                           stream};
-    Code::of(method()).merge_states(merge);
+    gpu::SubtreeMerge merge{states_.get(),
+                            static_cast<const std::int32_t*>(place_.get()),
+                            static_cast<const std::uint64_t*>(begins_.get()),
+                            static_cast<int>(schedule_.place.size()),
+                            schedule_.n,
+                            options().ddof,
+                            options().grid.value_or(0),
+                            out,
+                            stream};
+    Code::of(method()).merge_subtrees(merge);
     gpu::check(merge.error, method().name);
   }
 
@@ -178,7 +178,7 @@ std::unique_ptr<Plan::Work> plan_vector(const Call& call, ncclComm_t comm, bool 
         if (wrong.empty()) {
           Partial{method, 0, call.options.grid};  // throws if the method has none, or needs a grid
           const Code& code = Code::of(method);
-          if (!code.merge_states)
+          if (!code.merge_subtrees)
             wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
           else if (code.partial_form->leaf == 0 && method.accumulator != Exact::name &&
                    ranks.count() > most_tiles)

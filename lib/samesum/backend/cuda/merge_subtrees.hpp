@@ -1,6 +1,8 @@
 /// Merges the states of the subtrees of one vector on a GPU, and writes the result.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <vector>
 
 #include "samesum/catalogue/backend.hpp"
@@ -11,7 +13,7 @@ namespace samesum::gpu {
 inline constexpr std::uint64_t most_subtrees = 1024;
 
 /// States in device memory, and where their result is written.
-struct StatesMerge {
+struct SubtreeMerge {
   const void* states;
   /// For each subtree the place of its state; -1 if it is part of a larger one before it. In device memory.
   const std::int32_t* place;
@@ -26,7 +28,7 @@ struct StatesMerge {
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };
 
-/// The parts Code::merge_states of the methods whose states have such a kernel.
-std::vector<Entry> state_merges();
+/// The parts Code::merge_subtrees of the methods whose states have such a kernel.
+std::vector<Entry> subtree_merges();
 
 }  // namespace samesum::gpu

@@ -1,13 +1,13 @@
-/// Definitions of merge_states.hpp: one block merges a tree of subtrees, one warp adds exact digits.
+/// Definitions of merge_subtrees.hpp: one block merges a tree of subtrees, one warp adds exact digits.
 #include "samesum/backend/cuda/exact_finish.cuh"
 #include "samesum/backend/cuda/launch.hpp"
-#include "samesum/backend/cuda/merge_states.hpp"
+#include "samesum/backend/cuda/merge_subtrees.hpp"
 #include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {
 namespace {
 
-constexpr int places_per_thread = 8, threads = static_cast<int>(most_subtrees) / places_per_thread;
+constexpr int places_per_thread = 8, merging_threads = static_cast<int>(most_subtrees) / places_per_thread;
 
 /// A reducer whose states are merged.
 template <class Reducer> struct Merging : Reducer {};
@@ -47,10 +47,10 @@ template <class F> __device__ void move_index(FirstExtremum<F>& state, std::uint
 /// Merges the states by stride doubling. A place without a state is part of a subtree that begins before it:
 /// what the tree would merge with it is in that state.
 template <class Reducer>
-__global__ void __launch_bounds__(threads) merge_subtrees(Reducer reducer, StatesMerge merge) {
+__global__ void __launch_bounds__(merging_threads) merge_subtrees(Reducer reducer, SubtreeMerge merge) {
   using State = typename Reducer::State;
-  __shared__ alignas(16) unsigned char memory[threads * sizeof(State)];
-  __shared__ bool has[threads];
+  __shared__ alignas(16) unsigned char memory[merging_threads * sizeof(State)];
+  __shared__ bool has[merging_threads];
   State* shared = reinterpret_cast<State*>(memory);
   const int t = static_cast<int>(threadIdx.x);
   State state[places_per_thread];
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads) merge_subtrees(Reducer reducer, State
       }
   if (present & 1) shared[t] = state[0];
   has[t] = present & 1;
-  for (int stride = 1; stride < threads; stride *= 2) {
+  for (int stride = 1; stride < merging_threads; stride *= 2) {
     __syncthreads();  // all threads have written the states that are merged now
     if (t % (2 * stride) > 0 || !has[t + stride]) continue;
     if (has[t])
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads) merge_subtrees(Reducer reducer, State
 }
 
 /// Adds the digits of all states, each below 2^32 in magnitude. One warp.
-__global__ void merge_digits(ExactFinish end, StatesMerge merge) {
+__global__ void merge_digits(ExactFinish end, SubtreeMerge merge) {
   __shared__ TermDigits digits[2];
   unsigned flags = 0;
   const auto* states = static_cast<const ExactDigits*>(merge.states);
@@ -108,16 +108,16 @@ __global__ void merge_digits(ExactFinish end, StatesMerge merge) {
   finish(end, digits, flags, merge.n, 0);
 }
 
-template <class Operation, template <class> class A, class F> void merge(StatesMerge& call) {
+template <class Operation, template <class> class A, class F> void merge(SubtreeMerge& call) {
   using Reducer = decltype(partial_reducer<Operation, A, F>({}));
   const Merging<Reducer> reducer{partial_reducer<Operation, A, F>({call.ddof, call.grid})};
-  call.error = launch(merge_subtrees<Merging<Reducer>>, 1, threads, call.stream, reducer, call);
+  call.error = launch(merge_subtrees<Merging<Reducer>>, 1, merging_threads, call.stream, reducer, call);
 }
-template <class Operation, class F> void merge_on_grid(StatesMerge& call) {
+template <class Operation, class F> void merge_on_grid(SubtreeMerge& call) {
   const GridMerging<F> reducer{exact_kind<Operation>.mean, call.grid};
-  call.error = launch(merge_subtrees<GridMerging<F>>, 1, threads, call.stream, reducer, call);
+  call.error = launch(merge_subtrees<GridMerging<F>>, 1, merging_threads, call.stream, reducer, call);
 }
-template <class Operation, class F> void merge_exactly(StatesMerge& call) {
+template <class Operation, class F> void merge_exactly(SubtreeMerge& call) {
   const ExactFinish end{exact_kind<Operation>, Formats::index_of<F>(), whole(call.ddof), call.out};
   call.error = launch(merge_digits, 1, warp, call.stream, end, call);
 }
@@ -133,10 +133,10 @@ template <class Operation, class Order> constexpr bool has_subtrees() {
 
 }  // namespace
 
-std::vector<Entry> state_merges() {
+std::vector<Entry> subtree_merges() {
   std::vector<Entry> all;
-  const auto add = [&](Entry e, void (*function)(StatesMerge&)) {
-    e.code.merge_states = function;
+  const auto add = [&](Entry e, void (*function)(SubtreeMerge&)) {
+    e.code.merge_subtrees = function;
     all.push_back(e);
   };
   Formats::for_each([&]<class F>() {
