@@ -68,6 +68,21 @@ inline std::uint64_t tiles_of_subtree(std::uint64_t first, std::uint64_t end, st
   return std::bit_floor(aligned == 0 ? left : std::min(left, aligned));
 }
 
+/// For each tile the rank that has its state, and the index of the state there; the number of ranks if there
+/// is none.
+using States = std::vector<std::pair<std::size_t, std::size_t>>;
+
+/// Makes each block a subtree, for methods whose order is free.
+inline States one_per_block(Schedule& s, std::span<const std::uint64_t> sizes) {
+  States states(sizes.size(), {sizes.size(), 0});
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    if (sizes[r] == 0) continue;
+    s.subtrees[r].push_back({s.begins[r], sizes[r]});
+    states[r] = {r, 0};
+  }
+  return states;
+}
+
 }  // namespace schedule_of_tiles
 
 /// Makes the schedule for blocks of these sizes. `leaf` is the number of elements per leaf of the tree; 0 if
@@ -82,15 +97,9 @@ inline Schedule schedule_of(std::span<const std::uint64_t> sizes, std::uint64_t 
     s.begins.push_back(s.n);
     s.n += size;
   }
-  std::vector<std::pair<std::size_t, std::size_t>> of_tile;  // rank and index of the state; none: `ranks`
-  const std::pair covered{ranks, std::size_t{0}};
+  States of_tile;
   if (leaf == 0) {
-    of_tile.assign(ranks, covered);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      if (sizes[r] == 0) continue;
-      s.subtrees[r].push_back({s.begins[r], sizes[r]});
-      of_tile[r] = {r, 0};
-    }
+    of_tile = one_per_block(s, sizes);
   } else if (s.n > 0) {
     std::uint64_t tile = leaf;
     while ((s.n - 1) / tile >= most) tile *= 2;
@@ -98,7 +107,7 @@ inline Schedule schedule_of(std::span<const std::uint64_t> sizes, std::uint64_t 
     const auto elements = [&](std::uint64_t first, std::uint64_t end) {
       return Range{first * tile, std::min(end * tile, s.n) - first * tile};
     };
-    of_tile.assign(tiles, covered);
+    of_tile.assign(tiles, {ranks, 0});
     const auto add = [&](std::size_t rank, std::uint64_t first, std::uint64_t count) {
       of_tile[first] = {rank, s.subtrees[rank].size()};
       s.subtrees[rank].push_back(elements(first, first + count));
