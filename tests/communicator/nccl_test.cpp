@@ -682,5 +682,34 @@ TEST(ACallThatWaits, HasTheResultsOfAPlan) {
   EXPECT_EQ(errors, no_errors());
 }
 
+TEST(APlanOfACall, ReducesWhatTheLayoutSaysWithTheAddressesOfTheCall) {
+  SAMESUM_NEEDS_GPUS();
+  const auto errors = Gpus::all().run([&](const Rank& r, auto) {
+    const std::size_t n = 1000;
+    const OnGpu x{std::vector<float>(n, static_cast<float>(r.rank + 1))};
+    const float ranks = static_cast<float>(r.size), total = ranks * (ranks + 1) / 2;
+    const Method& tree = gpu::find("tree/fp32");
+    const DeviceResults one{tree, format_info<fp32>(), 1}, all{tree, format_info<fp32>(), n};
+    const auto call = [&](const Layout& layout, const DeviceResults& out) {
+      return Call{.method = &tree, .x = x.values(), .layout = layout, .out = out.results()};
+    };
+    const auto first = [&](const DeviceResults& out) {
+      float value;
+      std::memcpy(&value, out.fetch(r.stream).data(), sizeof value);
+      return value;
+    };
+    nccl::Plan vector{call(Layout::vector(n), one), r.comm};
+    vector.enqueue(r.stream);
+    EXPECT_EQ(first(one), static_cast<float>(n) * total);
+    nccl::Plan elements{call(Layout::axis(1, 1, n), all), r.comm};
+    elements.enqueue(r.stream);
+    EXPECT_EQ(first(all), total);
+    nccl::run(call(Layout::axis(1, 1, n), all), r.comm, r.stream);
+    EXPECT_EQ(first(all), total);
+    EXPECT_THROW((nccl::Plan{call(Layout::rows(2, n / 2), all), r.comm}), nccl::Error);
+  });
+  EXPECT_EQ(errors, no_errors());
+}
+
 }  // namespace
 }  // namespace samesum
