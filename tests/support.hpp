@@ -156,5 +156,15 @@ inline Partial partial_of(const Method& m, std::uint64_t begin = 0) {
   return Partial{m, begin, with_grid(m).grid};
 }
 
+/// Returns the message of the std::invalid_argument that f throws; empty if it throws nothing.
+template <class F> std::string refusal_by(F f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return {};
+}
+
 }  // namespace testing_support
 }  // namespace samesum

@@ -163,6 +163,12 @@ class DeviceResults {
     succeed(cudaMemcpy(host.data(), memory_.get(), bytes_, cudaMemcpyDeviceToHost));
     return host;
   }
+  /// The first result.
+  float first(cudaStream_t stream) const {
+    float value;
+    std::memcpy(&value, fetch(stream).data(), sizeof value);
+    return value;
+  }
 
  private:
   std::size_t bytes_;
@@ -498,9 +504,7 @@ TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneHasNoMemory) {
     const OnGpu x{std::vector<float>(100, 1)};
     const DeviceResults out{tree, f, 1};
     nccl::reduce(tree, x.values(), out.results(), r.comm, r.stream);
-    float sum = 0;
-    std::memcpy(&sum, out.fetch(r.stream).data(), sizeof sum);
-    EXPECT_EQ(sum, static_cast<float>(100 * r.size));
+    EXPECT_EQ(out.first(r.stream), static_cast<float>(100 * r.size));
   };
   EXPECT_EQ(Gpus::all().run([&](const Rank& r, auto) { sum_has_its_bits(r); }), no_errors());
   for (const std::size_t left : {std::size_t{64} << 20, std::size_t{0}}) {
@@ -646,9 +650,7 @@ TEST(ACallOverGpus, RefusesOtherArgumentsThanThoseOfItsPlan) {
     meet();
     // After errors the next call is a call like any other.
     plan.enqueue(all, out.results(), r.stream);
-    float sum = 0;
-    std::memcpy(&sum, out.fetch(r.stream).data(), sizeof sum);
-    EXPECT_EQ(sum, static_cast<float>(100 * r.size));
+    EXPECT_EQ(out.first(r.stream), static_cast<float>(100 * r.size));
     meet();
   });
   EXPECT_EQ(errors, no_errors());
@@ -661,22 +663,17 @@ TEST(ACallThatWaits, HasTheResultsOfAPlan) {
     const OnGpu x{std::vector<float>(n, static_cast<float>(r.rank + 1))};
     const float ranks = static_cast<float>(r.size), total = ranks * (ranks + 1) / 2;
     const Method &exact = gpu::find("exact/fp32"), &dot = gpu::find("dot/exact/fp32");
-    const auto first = [](const DeviceResults& out) {
-      float value;
-      std::memcpy(&value, out.fetch(nullptr).data(), sizeof value);
-      return value;
-    };
     const DeviceResults one{exact, format_info<fp32>(), 1}, all{exact, format_info<fp32>(), n},
         block{exact, format_info<fp32>(), r.rank == 0 ? n : 0};
     nccl::reduce(exact, x.values(), one.results(), r.comm, r.stream);
-    EXPECT_EQ(first(one), static_cast<float>(n) * total);
+    EXPECT_EQ(one.first(nullptr), static_cast<float>(n) * total);
     nccl::reduce(dot, x.values(), x.values(), one.results(), r.comm, r.stream);
-    EXPECT_EQ(first(one), static_cast<float>(n) * ranks * (ranks + 1) * (2 * ranks + 1) / 6);
+    EXPECT_EQ(one.first(nullptr), static_cast<float>(n) * ranks * (ranks + 1) * (2 * ranks + 1) / 6);
     nccl::all_reduce(exact, x.values(), all.results(), r.comm, r.stream);
-    EXPECT_EQ(first(all), total);
+    EXPECT_EQ(all.first(nullptr), total);
     nccl::reduce_scatter(exact, x.values(), block.results(), r.comm, r.stream);
     if (r.rank == 0) {
-      EXPECT_EQ(first(block), total);
+      EXPECT_EQ(block.first(nullptr), total);
     }
   });
   EXPECT_EQ(errors, no_errors());
@@ -693,19 +690,14 @@ TEST(APlanOfACall, ReducesWhatTheLayoutSaysWithTheAddressesOfTheCall) {
     const auto call = [&](const Layout& layout, const DeviceResults& out) {
       return Call{.method = &tree, .x = x.values(), .layout = layout, .out = out.results()};
     };
-    const auto first = [&](const DeviceResults& out) {
-      float value;
-      std::memcpy(&value, out.fetch(r.stream).data(), sizeof value);
-      return value;
-    };
     nccl::Plan vector{call(Layout::vector(n), one), r.comm};
     vector.enqueue(r.stream);
-    EXPECT_EQ(first(one), static_cast<float>(n) * total);
+    EXPECT_EQ(one.first(r.stream), static_cast<float>(n) * total);
     nccl::Plan elements{call(Layout::axis(1, 1, n), all), r.comm};
     elements.enqueue(r.stream);
-    EXPECT_EQ(first(all), total);
+    EXPECT_EQ(all.first(r.stream), total);
     nccl::run(call(Layout::axis(1, 1, n), all), r.comm, r.stream);
-    EXPECT_EQ(first(all), total);
+    EXPECT_EQ(all.first(r.stream), total);
     EXPECT_THROW((nccl::Plan{call(Layout::rows(2, n / 2), all), r.comm}), nccl::Error);
   });
   EXPECT_EQ(errors, no_errors());

@@ -19,23 +19,13 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t huge = std::size_t{1} << 63, minus_three = static_cast<std::size_t>(-3);
 
-/// Returns the message of the std::invalid_argument that f throws; empty if it throws nothing.
-template <class F> std::string refusal(F f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return {};
-}
-
 // --- layouts --------------------------------------------------------------------------------------------
 
 TEST(ALayout, WhoseExtentOverflowsIsRefused) {
   const std::vector<float> six(6, 1.0f);
   std::vector<float> out(3);
   const auto refused = [&](const Layout& layout, std::size_t results) {
-    return refusal([&] { reduce(find("sum/exact/fp32"), six, layout, std::span{out}.first(results)); });
+    return refusal_by([&] { reduce(find("sum/exact/fp32"), six, layout, std::span{out}.first(results)); });
   };
   EXPECT_THAT(refused(Layout::rows(2, 3, minus_three), 2), HasSubstr("layout reaches beyond 2^63 elements"));
   EXPECT_THAT(refused(Layout::rows(3, 2, huge), 3), HasSubstr("layout reaches beyond 2^63 elements"));
@@ -48,24 +38,24 @@ TEST(ALayout, WhoseNumberOfResultsOverflowsIsRefused) {
   const std::vector<float> six(6, 1.0f);
   std::vector<float> out(4);
   const Method& moments = find("moments/tree/fp32");
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(refusal_by([&] {
                 reduce(moments, six, {huge, 1, 1, 0, 1}, std::span{out}.first(0));
               }),
               HasSubstr("results; fewer than 2^63"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(refusal_by([&] {
                 reduce(moments, six, {huge + 1, 1, 2, 0, 2}, std::span{out});
               }),
               HasSubstr("results; fewer than 2^63"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(refusal_by([&] {
                 reduce(moments, six, {huge / 2, 1, 1, 0, 1}, std::span{out}.first(0));
               }),
               HasSubstr("out has room for 0 results"));
-  EXPECT_THAT(refusal([&] { reduce(moments, six, Layout::rows(2, 3), std::span{out}.first(3)); }),
+  EXPECT_THAT(refusal_by([&] { reduce(moments, six, Layout::rows(2, 3), std::span{out}.first(3)); }),
               HasSubstr("out has room for 3 numbers; it needs 2 for each result"));
 }
 
 TEST(Segments, WithoutOffsetsAreRefused) {
-  EXPECT_THAT(refusal([] { Layout::segments(nullptr, 2); }), HasSubstr("offsets is null"));
+  EXPECT_THAT(refusal_by([] { Layout::segments(nullptr, 2); }), HasSubstr("offsets is null"));
 }
 
 TEST(Segments, AreCountedBeforeAnyOffsetIsRead) {
@@ -73,7 +63,7 @@ TEST(Segments, AreCountedBeforeAnyOffsetIsRead) {
   std::vector<float> out(2);
   const std::uint64_t offsets[] = {0, 3, 6};
   for (const std::size_t count : {std::size_t{1}, std::size_t{3}, huge, huge - 1, ~std::size_t{0}})
-    EXPECT_NE(refusal([&] {
+    EXPECT_NE(refusal_by([&] {
                 reduce(find("sum/tree/plain/fp32"), x, Layout::segments(offsets, count), std::span{out});
               }),
               "")
@@ -129,7 +119,7 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
                        : r->results == 2 ? Results{std::span{both}}
                                          : Results{std::span{out}};
     const std::string message =
-        refusal([&] { r->inputs == 2 ? reduce(*r, x, x, layout, to) : reduce(*r, x, layout, to); });
+        refusal_by([&] { r->inputs == 2 ? reduce(*r, x, x, layout, to) : reduce(*r, x, layout, to); });
     ++(message.empty() ? reduced : refused);
     ASSERT_EQ(message.empty(), fits(layout, n, results))
         << message << ": " << layout.outer << " " << layout.n << " " << layout.inner << " "
@@ -156,20 +146,21 @@ TEST(LayoutsNearEveryPowerOfTwo, OfACustomReductionAreRefusedIfTheyOverflow) {
     // The call does not state the number of elements, so only impossible layouts are refused.
     if (!possible && reach <= most && results <= most) continue;
     std::vector<float> out(64);
-    const std::string message = refusal([&] { reduce(RoundingSum{}, x.data(), layout, out.data()); });
+    const std::string message = refusal_by([&] { reduce(RoundingSum{}, x.data(), layout, out.data()); });
     ASSERT_TRUE(possible || !message.empty()) << "an impossible layout was accepted";
     ++(message.empty() ? reduced : refused);
   }
   EXPECT_GT(reduced, 100);
   EXPECT_GT(refused, 100);
-  EXPECT_THAT(
-      refusal([&] { reduce(RoundingSum{}, static_cast<const float*>(nullptr), Layout::vector(3), nullptr); }),
-      HasSubstr("x is null"));
-  EXPECT_THAT(refusal([&] { reduce(RoundingSum{}, x.data(), Layout::vector(3), nullptr); }),
+  EXPECT_THAT(refusal_by([&] {
+                reduce(RoundingSum{}, static_cast<const float*>(nullptr), Layout::vector(3), nullptr);
+              }),
+              HasSubstr("x is null"));
+  EXPECT_THAT(refusal_by([&] { reduce(RoundingSum{}, x.data(), Layout::vector(3), nullptr); }),
               HasSubstr("out is null"));
   const std::uint64_t falling[] = {0, 5, 3};
   std::vector<float> out(2);
-  EXPECT_THAT(refusal([&] { reduce(RoundingSum{}, x.data(), Layout::segments(falling, 2), out.data()); }),
+  EXPECT_THAT(refusal_by([&] { reduce(RoundingSum{}, x.data(), Layout::segments(falling, 2), out.data()); }),
               HasSubstr("decreases from 5 to 3"));
 }
 
@@ -189,7 +180,7 @@ TEST(RowsNearEveryPowerOfTwo, AreSoftmaxedIfTheyFitAndRefusedOtherwise) {
     const bool small = std::max(elements(in_stride), elements(really)) <= 4096;
     const std::vector<float> in(small ? static_cast<std::size_t>(elements(in_stride)) : 1);
     std::vector<float> out(small ? static_cast<std::size_t>(elements(really)) : 1);
-    const std::string message = refusal([&] {
+    const std::string message = refusal_by([&] {
       reduce(find("softmax/tree/plain/fp32"), in, Layout::rows(rows, columns, in_stride),
              Results{std::span{out}, out_stride});
     });
@@ -222,17 +213,17 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunction) {
                              Wrong{{single, between, 1}, "x is not aligned to its elements of 4 bytes"},
                              Wrong{{strange, number, 2}, "x has an unknown format"}}) {
     const Values& x = wrong.x;
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32")(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { find("exact/fp32@reference")(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").bind(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").place(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { accumulate(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { estimate("tree/plain/fp32", x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { Partial{"tree/kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { count_distinct(x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", x, x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { find("tree/plain/fp32")(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { find("exact/fp32@reference")(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { find("tree/plain/fp32").bind(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { find("tree/plain/fp32").place(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { accumulate(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { estimate("tree/plain/fp32", x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { Partial{"tree/kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { count_distinct(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal_by([&] { reduce("dot/tree/plain/fp32", x, x); }), HasSubstr(wrong.why));
   }
 }
 
@@ -247,9 +238,9 @@ TEST(AFormat, ThatIsACopyOfAListedOneIsAccepted) {
 
 TEST(ADotProduct, OfVectorsOfDifferentLengthsIsRefused) {
   const std::vector<float> five(5, 1.0f), seven(7, 1.0f);
-  EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", five, seven); }),
+  EXPECT_THAT(refusal_by([&] { reduce("dot/tree/plain/fp32", five, seven); }),
               HasSubstr("x has 5 elements and y has 7; pass inputs of equal length"));
-  EXPECT_THAT(refusal([&] { reduce("dot/exact/fp32", seven, five); }),
+  EXPECT_THAT(refusal_by([&] { reduce("dot/exact/fp32", seven, five); }),
               HasSubstr("x has 7 elements and y has 5"));
 }
 
@@ -261,38 +252,38 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
   for (const Method& m : methods()) {
     const Number own{m.result_format(input) ? m.result_format(input) : m.format, 0};
     const std::string what = (m.results == 2 ? "largest" : "magnitudes") + std::string{" is -1"};
-    EXPECT_THAT(refusal([&] { m.bound(input, 3, {own, own}, -1); }), HasSubstr(what)) << m.name;
+    EXPECT_THAT(refusal_by([&] { m.bound(input, 3, {own, own}, -1); }), HasSubstr(what)) << m.name;
     if (m.operation != "sum") continue;
-    EXPECT_THAT(refusal([&] { m.bound(input, 3, own, -1); }),
+    EXPECT_THAT(refusal_by([&] { m.bound(input, 3, own, -1); }),
                 HasSubstr("magnitudes is -1; it must be 0 or more"))
         << m.name;
-    EXPECT_THAT(refusal([&] { m.bound(input, 3, own, -1, {.probability = 0.5}); }),
+    EXPECT_THAT(refusal_by([&] { m.bound(input, 3, own, -1, {.probability = 0.5}); }),
                 HasSubstr("magnitudes is -1"))
         << m.name;
     EXPECT_EQ(m.bound(input, 3, Number{m.format, m.format->infinity}, NAN), INFINITY) << m.name;
   }
   const Method& m = find("tree/plain/fp32");
   EXPECT_THAT(
-      refusal([&] { m.bound(input, 3, twice, 1); }),
+      refusal_by([&] { m.bound(input, 3, twice, 1); }),
       HasSubstr("result has format fp64; pass the number that the method returned, which has format fp32"));
-  EXPECT_THAT(refusal([&] { m.bound(input, 3, none, 1); }), HasSubstr("result has format (unknown)"));
-  EXPECT_THAT(refusal([&] { m.bound(input, 3, twice, 1, {.probability = 0.5}); }),
+  EXPECT_THAT(refusal_by([&] { m.bound(input, 3, none, 1); }), HasSubstr("result has format (unknown)"));
+  EXPECT_THAT(refusal_by([&] { m.bound(input, 3, twice, 1, {.probability = 0.5}); }),
               HasSubstr("result has format fp64"));
-  EXPECT_THAT(refusal([&] { find("norm/tree/fp32").bound(input, 3, twice); }), HasSubstr("format fp64"));
+  EXPECT_THAT(refusal_by([&] { find("norm/tree/fp32").bound(input, 3, twice); }), HasSubstr("format fp64"));
   const Method& moments = find("moments/tree/fp32");
-  EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, twice, single); }),
+  EXPECT_THAT(refusal_by([&] { moments_bound(moments, input, 3, twice, single); }),
               HasSubstr("mean has format fp64"));
-  EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, single, twice); }),
+  EXPECT_THAT(refusal_by([&] { moments_bound(moments, input, 3, single, twice); }),
               HasSubstr("variance has format fp64"));
-  EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, single, single, -1); }),
+  EXPECT_THAT(refusal_by([&] { moments_bound(moments, input, 3, single, single, -1); }),
               HasSubstr("ddof is -1; it must be 0 or more"));
   const Method& softmax = find("softmax/tree/plain/fp32");
-  EXPECT_THAT(refusal([&] { softmax.bound(input, 5, single, -1); }), HasSubstr("magnitudes is -1"));
-  EXPECT_THAT(refusal([&] { softmax.bound(input, 5, twice, 1); }), HasSubstr("result has format fp64"));
+  EXPECT_THAT(refusal_by([&] { softmax.bound(input, 5, single, -1); }), HasSubstr("magnitudes is -1"));
+  EXPECT_THAT(refusal_by([&] { softmax.bound(input, 5, twice, 1); }), HasSubstr("result has format fp64"));
   EXPECT_EQ(softmax.bound(format_info<fp64>(), 5, twice, 1), INFINITY) << "softmax does not accept fp64";
   FormatInfo strange = input;
   strange.index = 17;
-  EXPECT_THAT(refusal([&] { m.bound(strange, 3, single, 1); }), HasSubstr("input is not a format"));
+  EXPECT_THAT(refusal_by([&] { m.bound(strange, 3, single, 1); }), HasSubstr("input is not a format"));
 }
 
 TEST(ABound, OfAnImpossibleResultIsInfinite) {
@@ -311,11 +302,11 @@ TEST(Ddof, IsReadByMomentsAlone) {
   EXPECT_EQ(reduce("max/fp32", x, {.ddof = NAN}).to_double(), 4);
   std::vector<float> two(2);
   for (const double ddof : {-1.0, -0x1p-1060, static_cast<double>(NAN)})
-    EXPECT_THAT(refusal([&] {
+    EXPECT_THAT(refusal_by([&] {
                   reduce(find("moments/tree/fp32"), x, Layout::vector(3), std::span{two}, {.ddof = ddof});
                 }),
                 HasSubstr("it must be 0 or more"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(refusal_by([&] {
                 reduce(find("moments/exact/fp32"), x, Layout::vector(3), std::span{two}, {.ddof = 0.5});
               }),
               HasSubstr("a whole number"));
@@ -324,7 +315,8 @@ TEST(Ddof, IsReadByMomentsAlone) {
 TEST(AnEnumeration, ThatWasCastFromAnotherNumberIsRefused) {
   for (const int wrong : {-1, 5, 9, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
     const auto promise = static_cast<Promise>(wrong);
-    EXPECT_THAT(refusal([&] { choose({.length = 3, .promise = promise, .ulps = 1}); }), HasSubstr("promise"))
+    EXPECT_THAT(refusal_by([&] { choose({.length = 3, .promise = promise, .ulps = 1}); }),
+                HasSubstr("promise"))
         << wrong;
     EXPECT_THROW(name_of(promise), std::out_of_range) << wrong;
   }

@@ -2,7 +2,6 @@
 #include "samesum/catalogue/partial.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <utility>
