@@ -56,7 +56,7 @@ std::vector<std::uint32_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule sc
 std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
   const bool plain = v.accumulator == "plain";
-  if (plain && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
+  if ((plain || v.accumulator == "exact") && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
   if (plain && columns <= (capability >= 9 ? 131072 : 16384)) all.push_back(SoftmaxSchedule::held);

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "samesum/format/format.hpp"
+#include "samesum/window/rounding.hpp"
 
 namespace samesum {
 
@@ -41,42 +41,6 @@ SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
     digit[i] = sum & 0xffffffff;
   }
   digit[count - 1] += carry;
-}
-
-/// Bit pattern of the value of F nearest to a wide integer, ties to even. `first` is the highest digit that
-/// is not 0, of weight 2^exponent; `second` and `third` follow it. `more` says whether any lower digit is not
-/// 0.
-template <class F>
-SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint64_t second,
-                                   std::uint64_t third, bool more, int exponent) {
-  // The 64 bits from the leading 1 down. The last one is sticky: it is also 1 if any bit below is.
-  const int zeros = leading_zeros(first) - 32;
-  std::uint64_t leading = ((first << 32) | second) << zeros;
-  if (zeros > 0) leading |= third >> (32 - zeros);
-  more = more || ((third << zeros) & 0xffffffff) != 0;
-  return round_to_bits<F>(negative, leading | std::uint64_t{more}, exponent - 32 - zeros);
-}
-
-__extension__ using Wide = unsigned __int128;  ///< a number modulo 2^128
-
-/// Number of leading zeros of a number of 128 bits.
-SAMESUM_HD constexpr int leading_zeros(Wide x) {
-  const auto high = static_cast<std::uint64_t>(x >> 64);
-  return high != 0 ? leading_zeros(high) : 64 + leading_zeros(static_cast<std::uint64_t>(x));
-}
-
-/// Bit pattern of (-1)^negative·(magnitude + ε)·2^exponent, correctly rounded to F (to nearest, ties to
-/// even), where 0 < ε < 1 if `more` is true, else ε = 0. With `more`, the magnitude has at least 57 bits. A
-/// zero is +0, unless `signed_zero` keeps the sign of a number that rounds to zero.
-template <class F, bool signed_zero>
-SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Wide magnitude, bool more, std::int64_t exponent) {
-  if (magnitude == 0) return 0;
-  const int zeros = leading_zeros(magnitude);
-  magnitude <<= zeros;
-  const bool sticky = more || static_cast<std::uint64_t>(magnitude) != 0;
-  const auto leading = static_cast<std::uint64_t>(magnitude >> 64) | std::uint64_t{sticky};
-  const BitsOf<F> bits = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
-  return !signed_zero && bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
 }
 
 /// Bit pattern of the value of F nearest to the digits times 2^exponent, divided by `divisor` < 2^39, ties to

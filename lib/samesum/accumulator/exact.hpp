@@ -10,6 +10,7 @@
 
 #include "samesum/accumulator/digits.hpp"
 #include "samesum/format/number.hpp"
+#include "samesum/window/seen.hpp"
 
 namespace samesum {
 
@@ -21,23 +22,13 @@ namespace samesum {
 /// Promise: `order_free`. Integer addition is associative, so states can be filled, merged and sent in any
 /// order and any partition, and the results agree to the last bit. Only `result` rounds, and it rounds once.
 /// No operation uses floating-point arithmetic, so none depends on the caller's rounding mode or flags.
-class Exact {
+class Exact : public Seen {
  public:
   static constexpr std::string_view name = "exact";  ///< in the names of methods and in serialised states
 
   /// Number of digits: 2098 bits for the range of fp64, 64 bits for the number of elements, and a sign.
   static constexpr int digit_count = 68;
   static constexpr int lowest_exponent = -1074;  ///< digit i counts units of 2^(lowest_exponent + 32 i)
-  /// The kinds of elements that have been added. Flags are combined by bitwise or.
-  enum Flag : std::uint8_t {
-    seen_any = 1,                    ///< any element
-    seen_other_than_minus_zero = 2,  ///< an element other than -0
-    seen_nan = 4,                    ///< a NaN
-    seen_plus_infinity = 8,          ///< +infinity
-    seen_minus_infinity = 16         ///< -infinity
-  };
-  /// The flags of elements that are not finite.
-  static constexpr std::uint32_t special_flags = seen_nan | seen_plus_infinity | seen_minus_infinity;
 
   /// The empty state.
   Exact() = default;
@@ -119,13 +110,5 @@ class Exact {
   std::uint32_t pending_ = 0;  // every |digit| is at most (pending_ + 1)·2^32
   std::uint8_t flags_ = 0;
 };
-
-/// Bit pattern of a sum whose flags, a combination of Exact::Flag, contain one of Exact::special_flags: an
-/// infinity, or NaN.
-template <class F> SAMESUM_HD constexpr BitsOf<F> special_bits(std::uint32_t flags) {
-  constexpr std::uint32_t both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
-  if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
-  return BitsOf<F>(Format<F>::infinity | (flags & Exact::seen_minus_infinity ? Format<F>::sign_bit : 0));
-}
 
 }  // namespace samesum

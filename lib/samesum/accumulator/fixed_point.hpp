@@ -8,39 +8,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "samesum/accumulator/exact.hpp"
 #include "samesum/format/formats.hpp"
+#include "samesum/window/rounding.hpp"
+#include "samesum/window/seen.hpp"
 
 namespace samesum {
-
-/// An integer of 128 bits in two's complement, as two words. Sums wrap.
-struct Int128 {
-  std::uint64_t low = 0;
-  std::int64_t high = 0;
-
-  using Wide = samesum::Wide;
-
-  SAMESUM_HD static constexpr Int128 of(Wide x) {
-    return {static_cast<std::uint64_t>(x), static_cast<std::int64_t>(static_cast<std::uint64_t>(x >> 64))};
-  }
-  SAMESUM_HD static constexpr Int128 of(bool negative, Wide magnitude) {
-    return of(negative ? Wide{0} - magnitude : magnitude);
-  }
-  SAMESUM_HD static constexpr Int128 of(std::int64_t x) { return {static_cast<std::uint64_t>(x), x >> 63}; }
-
-  SAMESUM_HD constexpr Wide wide() const { return Wide{static_cast<std::uint64_t>(high)} << 64 | low; }
-  SAMESUM_HD constexpr bool is_negative() const { return high < 0; }
-  SAMESUM_HD constexpr bool is_zero() const { return (static_cast<std::uint64_t>(high) | low) == 0; }
-  SAMESUM_HD constexpr Wide magnitude() const { return is_negative() ? Wide{0} - wide() : wide(); }
-  /// The number times 2^shift, for 0 <= shift < 128.
-  SAMESUM_HD constexpr Int128 shifted(int shift) const { return of(wide() << shift); }
-  SAMESUM_HD constexpr void add(Int128 other) { *this = of(wide() + other.wide()); }
-  SAMESUM_HD constexpr void merge(Int128 other) { add(other); }
-
-  SAMESUM_HD friend constexpr bool operator==(Int128 a, Int128 b) {
-    return a.low == b.low && a.high == b.high;
-  }
-};
 
 /// A finite term in units of a grid. `bits` is the smallest k >= 0 with |units| <= 2^k. A term beyond 2^126
 /// units has `units` 0.
@@ -102,22 +74,22 @@ template <class T> SAMESUM_HD constexpr int exponent_of_product(T x, T y) {
   return p.exponent + q.exponent + 127 - leading_zeros(Int128::Wide{p.significand} * q.significand);
 }
 
-/// Returns the flags of a number, a combination of Exact::Flag; 0 if it is finite.
+/// Returns the flags of a number, a combination of Seen::Flag; 0 if it is finite.
 template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags(T x) {
   const BitsOf<T> bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
   if (magnitude < Format<T>::infinity) return 0;
-  return magnitude > Format<T>::infinity ? Exact::seen_nan
-         : bits == magnitude             ? Exact::seen_plus_infinity
-                                         : Exact::seen_minus_infinity;
+  return magnitude > Format<T>::infinity ? Seen::seen_nan
+         : bits == magnitude             ? Seen::seen_plus_infinity
+                                         : Seen::seen_minus_infinity;
 }
 /// Returns the flags of a product; 0 if both numbers are finite.
 template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags_of_product(T x, T y) {
   const std::uint32_t a = grid_flags(x), b = grid_flags(y);
   if ((a | b) == 0) return 0;
   const auto is_zero = [](T v) { return BitsOf<T>(to_bits(v) & ~Format<T>::sign_bit) == 0; };
-  if (((a | b) & Exact::seen_nan) || is_zero(x) || is_zero(y)) return Exact::seen_nan;
-  return ((to_bits(x) ^ to_bits(y)) & Format<T>::sign_bit) == 0 ? Exact::seen_plus_infinity
-                                                                : Exact::seen_minus_infinity;
+  if (((a | b) & Seen::seen_nan) || is_zero(x) || is_zero(y)) return Seen::seen_nan;
+  return ((to_bits(x) ^ to_bits(y)) & Format<T>::sign_bit) == 0 ? Seen::seen_plus_infinity
+                                                                : Seen::seen_minus_infinity;
 }
 
 /// Usable bits of the word that holds sums for results of F: 62 of one 64-bit word, 126 of two for fp64.
@@ -140,94 +112,13 @@ SAMESUM_HD constexpr int found_grid(int largest_exponent, std::uint64_t n, int w
 /// wrap in 128 bits. Terms on the grid that found_grid returns never have more.
 SAMESUM_HD constexpr int most_term_bits(std::uint64_t n) { return 126 - bits_for_terms(n); }
 
-/// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
-/// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
-}
-
-/// Bit pattern of units·2^grid / divisor, correctly rounded to F, as round_units. divisor >= 1.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint64_t divisor) {
-  Int128::Wide magnitude = units.magnitude();
-  if (magnitude == 0) return 0;
-  const int zeros = leading_zeros(magnitude);
-  magnitude <<= zeros;  // so the quotient has at least 64 bits
-  const Int128::Wide quotient = magnitude / divisor;
-  return round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor,
-                                    grid - zeros);
-}
-
-/// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
-  using Wide = Int128::Wide;
-  const Decomposed d = decompose<F>(to_bits(held));
-  if (d.significand == 0) return round_units<F, signed_zero>(units, grid);
-  if (units.is_zero()) return to_bits(held);
-  // Both magnitudes with the leading bit at 2^126, and the exponent of the bit 2^0.
-  struct Aligned {
-    bool negative;
-    Wide magnitude;
-    int exponent;
-  };
-  const auto aligned = [](bool negative, Wide magnitude, int exponent) {
-    const int zeros = leading_zeros(magnitude);
-    if (zeros == 0) return Aligned{negative, magnitude >> 1, exponent + 1};  // -2^127, the only such number
-    return Aligned{negative, magnitude << (zeros - 1), exponent - (zeros - 1)};
-  };
-  Aligned a = aligned(units.is_negative(), units.magnitude(), grid),
-          b = aligned(d.negative, d.significand, d.exponent);
-  if (b.exponent > a.exponent || (b.exponent == a.exponent && b.magnitude > a.magnitude)) {
-    const Aligned other = a;
-    a = b;
-    b = other;
-  }
-  // b as high + low·2^-128 + less than 2^-256.
-  const int down = a.exponent - b.exponent;
-  Wide high = 0, low = 0;
-  bool more = false;
-  if (down == 0) {
-    high = b.magnitude;
-  } else if (down < 128) {
-    high = b.magnitude >> down;
-    low = b.magnitude << (128 - down);
-  } else if (down < 256) {
-    low = b.magnitude >> (down - 128);
-    more = low << (down - 128) != b.magnitude;
-  } else {
-    more = true;
-  }
-  if (a.negative == b.negative) {
-    high = a.magnitude + high;
-  } else {
-    const Wide subtracted = low + Wide{more};  // with a remainder, low is far below its largest value
-    high = a.magnitude - high - Wide{subtracted != 0};
-    low = Wide{0} - subtracted;
-  }
-  int exponent = a.exponent;
-  if (high == 0) {
-    high = low;
-    low = 0;
-    exponent -= 128;
-    if (high == 0) return 0;
-  }
-  const int zeros = leading_zeros(high);
-  if (zeros > 0) {
-    high = high << zeros | low >> (128 - zeros);
-    low <<= zeros;
-  }
-  return round_wide<F, signed_zero>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
-}
-
 /// A sum on a grid, and what is known about its terms. All members are functions of the terms alone, whatever
 /// their order and partition.
 struct GridSum {
   static constexpr std::string_view name = "fixed_point";  ///< in the names of methods
 
   Int128 units;             ///< sum of the finite terms in units of the grid, modulo 2^128
-  std::uint32_t flags = 0;  ///< Exact::seen_nan, seen_plus_infinity and seen_minus_infinity
+  std::uint32_t flags = 0;  ///< Seen::seen_nan, seen_plus_infinity and seen_minus_infinity
   std::int32_t bits = 0;    ///< largest GridTerm::bits
 
   SAMESUM_HD constexpr void add(GridTerm term) {

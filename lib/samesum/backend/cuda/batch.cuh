@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/launch.hpp"
+#include "samesum/backend/cuda/merge_parts.cuh"
 #include "samesum/backend/cuda/merge_states.cuh"
 #include "samesum/backend/cuda/reduce_columns.cuh"
 #include "samesum/backend/cuda/reduce_rows.cuh"
@@ -20,6 +21,14 @@ struct BatchCall {
   cudaStream_t stream;
 };
 
+/// Threads per block that merge so many states, and the number of blocks.
+inline int threads_for_states(std::size_t count) {
+  return count <= group_size(few_merge_threads) ? few_merge_threads : merge_threads;
+}
+inline std::size_t groups_of_states(std::size_t count) {
+  return (count - 1) / group_size(threads_for_states(count)) + 1;
+}
+
 /// Enqueues the reduction. Launches nothing if the layout has no results.
 template <class Shape, class Reducer, class Reader>
 cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call) {
@@ -27,57 +36,43 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
                 "samesum: State must be trivially copyable, and its size a multiple of 4 bytes");
   const Layout& l = call.layout;
-  const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
+  const std::size_t results = l.results();
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
-  int block = reduce_warps;
-  RowPlan plan{warp, false, 1, 1, leaves, 0};
-  if (l.offsets)
-    plan.total_warps = call.elements / Shape::leaf + l.outer;
-  else if (!columns)
-    plan = plan_rows<Shape, Reducer>(l, reader, block);
+  const ColumnsOf<Shape, Reducer, Reader> launch_columns{l};
+  const RowsOf<Shape, Reducer, Reader> launch_rows{l, reader, call.elements};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
-  std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles_per_row;
-  const std::size_t first_states = l.offsets ? plan.total_warps : count > 1 ? results * count : 0;
+  std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
+  const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;
+  constexpr bool any_order = requires { Reducer::merges_in_any_order; };
   std::size_t all_states = first_states;
-  const auto threads_for = [](std::size_t members) {
-    return members <= group_size(few_merge_threads) ? few_merge_threads : merge_threads;
-  };
-  const auto groups_of = [&](std::size_t members) {
-    return (members - 1) / group_size(threads_for(members)) + 1;
-  };
-  for (std::size_t c = count; c > 1; c = groups_of(c))
-    all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
+  for (std::size_t c = count; c > 1 && !any_order; c = groups_of_states(c))
+    all_states += groups_of_states(c) > 1 ? results * groups_of_states(c) : 0;
   const std::size_t needed =
       all_states == 0 ? size_if_none_needed : header_bytes + all_states * sizeof(State);
   cudaError_t error = cudaSuccess;
   if (!accept_workspace(call, needed, error) || results == 0) return error;
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
-  if (columns && l.n > 0 && l.n <= std::min<std::size_t>(short_column, Shape::lanes) &&
-      results >= enough_short_columns) {
-    constexpr std::size_t of_block = short_columns<Reducer> * short_column_threads;
-    error = launch(reduce_short_columns<Reducer, Reader>, (results - 1) / of_block + 1, short_column_threads,
-                   call.stream, reducer, reader, l, call.out);
-  } else if (columns) {
-    const ColumnPlan blocks = plan_columns<Shape>(l, leaves);
-    const auto kernel = l.n <= Shape::lanes ? reduce_columns<Shape, true, Reducer, Reader>
-                                            : reduce_columns<Shape, false, Reducer, Reader>;
-    error = launch(kernel, ((results - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves,
-                   blocks.threads(), call.stream, reducer, reader, l, blocks, states, call.out);
-  } else {
-    error = launch(reduce_rows<Shape, Reducer, Reader>,
-                   (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, call.stream,
-                   reducer, reader, l, plan, states, call.out);
-  }
-  if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
+  error = columns ? launch_columns(reducer, reader, l, states, call.out, call.stream)
+                  : launch_rows(reducer, reader, l, states, call.out, call.stream);
+  const bool merges_segments = l.offsets && call.elements > Shape::leaf;
+  if (error != cudaSuccess || (count == 1 && !merges_segments)) return error;
+  if constexpr (any_order) {
+    if (!merges_segments)
+      return launch_merge_parts(reducer, states, results, count, l.n, call.out, call.stream);
+    return launch(merge_segment_parts<Shape::leaf, Reducer>, (l.outer - 1) / few_merge_threads + 1,
+                  few_merge_threads, call.stream, reducer, l, states, call.out);
+  } else if (merges_segments) {
     return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / few_merge_threads + 1,
                   few_merge_threads, call.stream, reducer, l, states, call.out);
-  for (; error == cudaSuccess && count > 1; count = groups_of(count)) {
-    State* above = states + results * count;
-    error = launch(merge_states<Reducer>, results * groups_of(count), threads_for(count), call.stream,
-                   reducer, states, count, groups_of(count), l.n, above, call.out);
-    states = above;
+  } else {
+    for (; error == cudaSuccess && count > 1; count = groups_of_states(count)) {
+      State* above = states + results * count;
+      error = launch(merge_states<Reducer>, results * groups_of_states(count), threads_for_states(count),
+                     call.stream, reducer, states, count, groups_of_states(count), l.n, above, call.out);
+      states = above;
+    }
+    return error;
   }
-  return error;
 }
 
 }  // namespace samesum::gpu

@@ -17,7 +17,8 @@ enum class SoftmaxSchedule {
   narrow,     ///< a warp per row, or less; up to 1024 columns
   held,  ///< a block or a cluster of blocks (Hopper and later) per row, held on chip; up to 131072 columns,
          ///< without clusters 32768 of fp32 and 16384 of 16 bits
-  wide,  ///< a block per row, which reads it several times; any width; the only one for exact and online
+  wide,  ///< a block per row, which reads it several times; any width; the only one for online, and for exact
+         ///< beyond 1024 columns
 };
 
 /// What a reduction by key adds to. The choice changes no bit.

@@ -1,8 +1,8 @@
-/// Exact sums of vectors, and the preparation of workspaces. Integer addition is associative, so a result
-/// does not depend on the order of arrival.
+/// Exact sums of vectors, also as one result of a batch after another, and the preparation of workspaces.
+/// Integer addition is associative, so a result does not depend on the order of arrival.
 #include <algorithm>
 
-#include "samesum/backend/cuda/exact_bins.cuh"
+#include "samesum/backend/cuda/exact_finish.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 
 namespace samesum::gpu {
@@ -142,10 +142,60 @@ __global__ void prepare_header(Header* header) {
     });
 }
 
+/// Turns a state of elements into result `at`, or into ExactDigits. Runs on one warp.
+__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at,
+                             bool as_state) {
+  __shared__ TermDigits digits;
+  constexpr int first = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
+  for (int i = thread(); i < TermDigits::count; i += warp) {
+    const int of_state = i - first;
+    digits.digit[i] = of_state >= 0 && of_state < Exact::digit_count ? state->digits[of_state] : 0;
+  }
+  if (as_state)
+    write_digits(&digits, 1, state->flags, static_cast<ExactDigits*>(end.out));
+  else
+    finish(end, &digits, state->flags, n, at);
+}
+
+/// Whether sum_each is faster than reduce_terms: for few long vectors, each of which occupies the GPU alone.
+bool is_for_sums(ExactKind kind, const Layout& l) {
+  return kind.term == Term::element && !kind.moments && !l.offsets && l.stride == 1 &&
+         l.n >= std::size_t{1} << 22 && l.results() <= 32;
+}
+
+/// Sums vector after vector with the kernel of exact sums.
+cudaError_t sum_each(ExactFinish end, Launch& work) {
+  const Layout& l = work.call.layout;
+  Launch one = work;
+  one.call.layout = Layout::vector(l.n);
+  cudaError_t error;
+  work.uses_header = true;
+  if (!accept_workspace(work, header_bytes + sizeof(ExactState), error)) return error;
+  one.bytes = work.bytes;
+  auto* state = static_cast<ExactState*>(states(work.workspace));
+  for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {
+    one.call.x.data = static_cast<const std::byte*>(work.call.x.data) +
+                      (l.first(at / l.inner) + at % l.inner) * work.call.x.format->bytes;
+    error = cudaMemsetAsync(state, 0, sizeof *state, work.stream);
+    if (error == cudaSuccess) error = sum_exact(one, {nullptr, 0, state});
+    if (error == cudaSuccess)
+      error = launch(finish_state, 1, warp, work.stream, end, state, l.n, at, work.as_state);
+  }
+  return error;
+}
+
 }  // namespace
 
 cudaError_t sum_exact(Launch& work, ExactDestination result) {
   return with_format(*work.call.x.format, [&]<class T>() { return sum_exact_of<T>(work, result); });
+}
+
+cudaError_t reduce_exactly(ExactKind kind, Launch& work) {
+  if (is_for_sums(kind, work.call.layout))
+    return sum_each(
+        {kind, work.call.method->format->index, whole(work.call.options.ddof), work.call.out.data}, work);
+  return with_format(*work.call.x.format,
+                     [&]<class T>() { return reduce_exactly_of<Formats::index_of<T>()>(kind, work); });
 }
 
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream) {

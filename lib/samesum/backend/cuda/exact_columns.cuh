@@ -8,54 +8,6 @@
 namespace samesum::gpu {
 namespace {
 
-/// Rounds a double once to a format.
-template <class F> __device__ F rounded(double x) {
-  if constexpr (std::is_same_v<F, fp32>)
-    return static_cast<float>(x);
-  else
-    return convert<F>(x);
-}
-
-/// TwoSum (Knuth 1969): replaces a by the sum of both, and returns the rounding error.
-__device__ inline double two_sum(double& a, double b) {
-  const double before = a;
-  a = before + b;
-  const double of_b = a - before;
-  return (before - (a - of_b)) + (b - of_b);
-}
-
-/// Rounds sum + rest once: to a narrower format by way of the double that is rounded to odd (Boldo and
-/// Melquiond 2008).
-template <class F> __device__ F rounded(double sum, double rest) {
-  if (rest == 0) return rounded<F>(sum);  // +0 would change a sum of -0
-  const double error = two_sum(sum, rest);
-  if constexpr (!std::is_same_v<F, fp64>) {
-    const auto bits = __double_as_longlong(sum);
-    if (error != 0 && bits % 2 == 0) sum = __longlong_as_double(bits + ((error > 0) == (sum > 0) ? 1 : -1));
-  }
-  return rounded<F>(sum);
-}
-
-/// Rounds (sum + rest) / n once. Returns false if the quotient is too close to a tie, or too small, to tell.
-template <class F> __device__ bool round_quotient(double sum, double rest, double n, F& result) {
-  if (rest != 0) rest = two_sum(sum, rest);
-  const double quotient = sum / n, remainder = __fma_rn(-quotient, n, sum) + rest;  // has the right sign
-  result = rounded<F>(quotient);
-  if (remainder == 0) return true;
-  // The quotient lies between two numbers that are equal when rounded.
-  const double more = remainder / n, one = quotient + more * (1 - 0x1p-50),
-               other = quotient + more * (1 + 0x1p-50);
-  if (fabs(quotient) < 0x1p-900) return false;  // `more` may have lost bits
-  if constexpr (std::is_same_v<F, fp64>) {
-    result = one;
-    return one == other;
-  } else {
-    const double apart = fabs(one) * 0x1p-51;
-    result = rounded<F>(fmin(one, other) - apart);
-    return to_bits(result) == to_bits(rounded<F>(fmax(one, other) + apart));
-  }
-}
-
 /// A sum in a floating-point number, as long as that is exact. It begins with -0, the identity of addition.
 template <class C> struct OneWord {
   C sum = C{-0.0};
@@ -144,7 +96,8 @@ __device__ unsigned write_columns(const Words (&words)[width], unsigned except, 
     Results all;
     unsigned failed = 0;
     for (int i = 0; i < width; ++i) {
-      const double sum = words[i].sum, low = words[i].low();
+      double sum = words[i].sum, low = words[i].low();
+      if (low != 0) low = two_sum(sum, low);  // a sum of -0 stays -0
       if (!end.kind.mean)
         all.element[i] = rounded<F>(sum, low);
       else if (!round_quotient<F>(sum, low, static_cast<double>(n), all.element[i]) && i < count)

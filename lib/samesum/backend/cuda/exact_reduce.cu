@@ -1,9 +1,11 @@
-/// Exact reductions: the kernel in which blocks add terms, and the choice between it and the kernels for long
-/// vectors and for short columns.
+/// Exact reductions of elements of one format: in a window, by the kernels for batches, or, of 64 bits, by a
+/// kernel in which blocks add terms and one for short columns.
 #include <algorithm>
 
+#include "samesum/backend/cuda/batch.cuh"
 #include "samesum/backend/cuda/exact_columns.cuh"
 #include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/window_batches.cuh"
 
 namespace samesum::gpu {
 namespace {
@@ -167,54 +169,6 @@ template <class T, bool moments, bool as_state> cudaError_t launch_exactly(Exact
                 grid_digits);
 }
 
-// --- sums of elements, by the kernel of exact sums ---------------------------------------------------------
-
-/// Turns a state of elements into result `at`, or into ExactDigits. Runs on one warp.
-__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at,
-                             bool as_state) {
-  __shared__ TermDigits digits;
-  constexpr int first = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
-  for (int i = thread(); i < TermDigits::count; i += warp) {
-    const int of_state = i - first;
-    digits.digit[i] = of_state >= 0 && of_state < Exact::digit_count ? state->digits[of_state] : 0;
-  }
-  if (as_state)
-    write_digits(&digits, 1, state->flags, static_cast<ExactDigits*>(end.out));
-  else
-    finish(end, &digits, state->flags, n, at);
-}
-
-/// Whether sum_each is faster than reduce_terms: for few long vectors, each of which occupies the GPU alone.
-bool is_for_sums(ExactKind kind, const Layout& l) {
-  return kind.term == Term::element && !kind.moments && !l.offsets && l.stride == 1 &&
-         l.n >= std::size_t{1} << 22 && l.results() <= 32;
-}
-
-/// Sums vector after vector with the kernel of exact sums.
-cudaError_t sum_each(ExactFinish end, Launch& work) {
-  const Layout& l = work.call.layout;
-  Launch one = work;
-  one.call.layout = Layout::vector(l.n);
-  cudaError_t error;
-  work.uses_header = true;
-  static_assert(sizeof(ExactState) <= sizeof(GridTermDigits));
-  // The same workspace as for short vectors.
-  if (!accept_workspace(work, header_bytes + sizeof(GridTermDigits), error)) return error;
-  one.bytes = work.bytes;
-  auto* state = static_cast<ExactState*>(states(work.workspace));
-  for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {
-    one.call.x.data = static_cast<const std::byte*>(work.call.x.data) +
-                      (l.first(at / l.inner) + at % l.inner) * work.call.x.format->bytes;
-    error = cudaMemsetAsync(state, 0, sizeof *state, work.stream);
-    if (error == cudaSuccess) error = sum_exact(one, {nullptr, 0, state});
-    if (error == cudaSuccess)
-      error = launch(finish_state, 1, warp, work.stream, end, state, l.n, at, work.as_state);
-  }
-  return error;
-}
-
-// --- sums of short columns ---------------------------------------------------------------------------------
-
 template <class T> cudaError_t sum_columns(ExactFinish end, Launch& work) {
   const Layout& l = work.call.layout;
   cudaError_t error;
@@ -224,20 +178,41 @@ template <class T> cudaError_t sum_columns(ExactFinish end, Launch& work) {
                 static_cast<const T*>(work.call.x.data), l, end.kind.term, end);
 }
 
-}  // namespace
-
-cudaError_t reduce_exactly(ExactKind kind, Launch& work) {
+/// Reduces elements of 64 bits.
+template <class T> cudaError_t reduce_wide(ExactKind kind, Launch& work) {
   const ExactFinish end{kind, work.call.method->format->index, whole(work.call.options.ddof),
                         work.call.out.data};
-  if (is_for_sums(kind, work.call.layout)) return sum_each(end, work);
-  return with_format(*work.call.x.format, [&]<class T>() {
-    if (is_for_columns(kind, work.call.layout)) return sum_columns<T>(end, work);
-    if (work.as_state)
-      return kind.moments ? launch_exactly<T, true, true>(end, work)
-                          : launch_exactly<T, false, true>(end, work);
-    return kind.moments ? launch_exactly<T, true, false>(end, work)
-                        : launch_exactly<T, false, false>(end, work);
-  });
+  if (is_for_columns(kind, work.call.layout)) return sum_columns<T>(end, work);
+  if (work.as_state)
+    return kind.moments ? launch_exactly<T, true, true>(end, work)
+                        : launch_exactly<T, false, true>(end, work);
+  return kind.moments ? launch_exactly<T, true, false>(end, work)
+                      : launch_exactly<T, false, false>(end, work);
+}
+
+template <class T, ExactlySummed what> cudaError_t reduce_in_window(ExactKind kind, Launch& work) {
+  BatchCall of{work.call.layout, work.call.x.size, {work.call.out.data},
+               work.workspace,   work.bytes,       work.stream};
+  const WindowReducer<T, what> reducer{kind, work.call.method->format->index, whole(work.call.options.ddof),
+                                       work.as_state};
+  const cudaError_t error =
+      reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, of);
+  work.bytes = of.bytes;
+  return error;
+}
+
+}  // namespace
+
+template <> cudaError_t reduce_exactly_of<SAMESUM_FORMAT_INDEX>(ExactKind kind, Launch& work) {
+  using T = Formats::at<SAMESUM_FORMAT_INDEX>;
+  if constexpr (sizeof(T) > sizeof(float))
+    return reduce_wide<T>(kind, work);
+  else if (kind.moments)
+    return reduce_in_window<T, ExactlySummed::elements_and_squares>(kind, work);
+  else if (kind.term >= Term::square)
+    return reduce_in_window<T, ExactlySummed::products>(kind, work);
+  else
+    return reduce_in_window<T, ExactlySummed::elements>(kind, work);
 }
 
 }  // namespace samesum::gpu

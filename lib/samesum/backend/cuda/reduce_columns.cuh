@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/lanes.cuh"
+#include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/warp.cuh"
 #include "samesum/call/layout.hpp"
 #include "samesum/operation/reducer.hpp"
@@ -97,6 +98,9 @@ inline constexpr int column_threads = 128,  ///< threads per block if a thread r
     most_column_threads = 512,              ///< most threads per block
     enough_column_threads = 1 << 16;        ///< threads per launch that hide the latency of memory
 
+/// Minimum resident blocks per multiprocessor: small states leave registers for more warps.
+template <class Reducer> inline constexpr int column_blocks = sizeof(typename Reducer::State) <= 8 ? 2 : 1;
+
 /// Number of levels of the tree over the lanes of a leaf.
 template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
 
@@ -126,7 +130,7 @@ template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leav
 /// neighbouring elements. `is_one_row`: the leaf has no more elements than lanes. Each case has a kernel of
 /// its own, because together they need more registers, and fewer warps then hide the latency of memory.
 template <class Shape, bool is_one_row, class Reducer, class Reader>
-__global__ void __launch_bounds__(most_column_threads)
+__global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
     reduce_columns(Reducer reducer, Reader reader, Layout l, ColumnPlan plan, typename Reducer::State* states,
                    Destination out) {
   using State = typename Reducer::State;
@@ -204,5 +208,39 @@ __global__ void __launch_bounds__(short_column_threads)
       out.write(reducer, halved(own, e[c], n), l.n, at);
     }
 }
+
+/// Launches the kernel for columns that suits their number and length.
+template <class Shape, class Reducer, class Reader> struct ColumnLaunch {
+  std::size_t parts;  ///< states per result: one per leaf
+
+  explicit ColumnLaunch(const Layout& l) : parts{std::max<std::size_t>(Shape::leaves(l.n), 1)} {}
+  cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
+                         typename Reducer::State* states, Destination out, cudaStream_t stream) const {
+    const std::size_t results = l.results();
+    if (l.n > 0 && l.n <= std::min<std::size_t>(short_column, Shape::lanes) &&
+        results >= enough_short_columns) {
+      constexpr std::size_t of_block = short_columns<Reducer> * short_column_threads;
+      return launch(reduce_short_columns<Reducer, Reader>, (results - 1) / of_block + 1, short_column_threads,
+                    stream, reducer, reader, l, out);
+    }
+    const ColumnPlan plan = plan_columns<Shape>(l, parts);
+    const auto kernel = l.n <= Shape::lanes ? reduce_columns<Shape, true, Reducer, Reader>
+                                            : reduce_columns<Shape, false, Reducer, Reader>;
+    return launch(kernel, ((results - 1) / static_cast<std::size_t>(plan.width) + 1) * parts, plan.threads(),
+                  stream, reducer, reader, l, plan, states, out);
+  }
+};
+
+/// A reducer may have columns of its own: a member template Columns<Shape, Reader>.
+template <class Shape, class Reducer, class Reader> struct ColumnsReduce {
+  using type = ColumnLaunch<Shape, Reducer, Reader>;
+};
+template <class Shape, class Reducer, class Reader>
+requires requires { typename Reducer::template Columns<Shape, Reader>; }
+struct ColumnsReduce<Shape, Reducer, Reader> {
+  using type = typename Reducer::template Columns<Shape, Reader>;
+};
+template <class Shape, class Reducer, class Reader>
+using ColumnsOf = typename ColumnsReduce<Shape, Reducer, Reader>::type;
 
 }  // namespace samesum::gpu

@@ -19,8 +19,6 @@ inline constexpr int reduce_warps = 128 / warp, most_reduce_warps = most_reduce_
 
 /// Distribution of rows over warps and blocks.
 struct RowPlan {
-  int threads_per_row;        ///< 8 for rows of at most 32 elements, 16 for at most 64 (both except in the
-                              ///< order Blocked), otherwise 32
   bool two_rows_per_warp;     ///< a warp computes two rows at a time
   int leaves_per_warp;        ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
   int warps_per_tile;         ///< a power of two; they reduce parts of one row and merge their states
@@ -54,7 +52,7 @@ struct WarpLeaves {
   bool exist;
 };
 
-/// The leaves of warp w. If a warp holds several short rows, its threads get different rows.
+/// The leaves of warp w.
 template <class Shape>
 __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
   WarpLeaves mine{0, 0, 0, w < plan.total_warps};
@@ -71,9 +69,6 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
     }
     mine.first = ((mine.tile << log2_warps) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
                  static_cast<std::size_t>(plan.leaves_per_warp);
-    if (plan.threads_per_row < warp)
-      mine.row = w * static_cast<std::size_t>(warp / plan.threads_per_row) +
-                 static_cast<std::size_t>(thread() / plan.threads_per_row);
     mine.exist = mine.exist && mine.row < l.outer;
   }
   return mine;
@@ -117,8 +112,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
   const auto leaf = [&](std::size_t k) {
     const std::size_t begin = min(k * Shape::leaf, n);
     return LeafOf<Shape, Reducer, Reader>::leaf(own, reader, mine.exist ? l.first(mine.row) + begin : 0,
-                                                begin, static_cast<int>(min(n - begin, Shape::leaf)),
-                                                plan.threads_per_row);
+                                                begin, static_cast<int>(min(n - begin, Shape::leaf)));
   };
   State state, even, half;
 #pragma unroll 1
@@ -143,7 +137,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
     if (thread() > 0 || w % static_cast<std::size_t>(plan.warps_per_tile) > 0) return;
     merge_tile(reducer, plan, mine.first, leaves, shared + warp_index(), state);
   }
-  if (!mine.exist || thread() % plan.threads_per_row > 0) return;
+  if (!mine.exist || thread() > 0) return;
   if (l.offsets ? leaves <= 1 : plan.tiles_per_row == 1) {
     if (n == 0) state = State{};
     out.write(reducer, state, n, mine.row);
@@ -156,9 +150,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
 template <class Shape, class Reducer, class Reader>
 RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
-  RowPlan plan{warp, false, 1, 1, leaves, 0};
-  if (!Shape::combines_only_neighbours && l.n <= Shape::lanes)
-    plan.threads_per_row = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+  RowPlan plan{false, 1, 1, leaves, 0};
   // Many rows of 5 to 32 leaves: each warp reduces two or four leaves, so that a row is one tile and needs no
   // merge kernel. Longer rows with many leaves in all: each warp reduces two leaves, which halves the number
   // of blocks and their fixed costs.
@@ -174,12 +166,70 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   if constexpr (takes_two_rows<Shape, Reducer>)
     plan.two_rows_per_warp =
         l.n > Shape::lanes && l.n <= LeafOf<Shape, Reducer, Reader>::short_leaf && reader.inputs() == 1;
-  const std::size_t rows_of_warp =
-      plan.two_rows_per_warp ? 2 : static_cast<std::size_t>(warp / plan.threads_per_row);
+  const std::size_t rows_of_warp = plan.two_rows_per_warp ? 2 : 1;
   plan.total_warps =
       (l.outer * plan.tiles_per_row * static_cast<std::size_t>(plan.warps_per_tile) + rows_of_warp - 1) /
       rows_of_warp;
   return plan;
 }
+
+/// Threads per block of reduce_short_rows, which has a kernel of its own since it needs few registers: more
+/// warps then hide the latency of memory.
+inline constexpr int short_row_threads = 256;
+
+/// Reduces rows of at most one element per lane on `threads` threads each, a power of two.
+template <class Shape, class Reducer, class Reader>
+__global__ void __launch_bounds__(short_row_threads)
+    reduce_short_rows(Reducer reducer, Reader reader, Layout l, int threads, Destination out) {
+  const std::size_t row = (std::size_t{blockIdx.x} * short_row_threads + threadIdx.x) >> (__ffs(threads) - 1);
+  const bool exists = row < l.outer;
+  const int n = exists ? static_cast<int>(l.n) : 0;
+  const Reducer own = of_result(reducer, row, l.n, exists);
+  typename Reducer::State state =
+      LeafOf<Shape, Reducer, Reader>::short_row(own, reader, exists ? l.first(row) : 0, n, threads);
+  if (!exists || (thread() & (threads - 1)) != 0) return;
+  if (n == 0) state = typename Reducer::State{};
+  out.write(reducer, state, l.n, row);
+}
+
+/// Plans the kernels for rows and segments, and launches the one that suits.
+template <class Shape, class Reducer, class Reader> struct RowLaunch {
+  int block = reduce_warps;  ///< warps per block
+  RowPlan plan{false, 1, 1, 1, 0};
+
+  RowLaunch(const Layout& l, const Reader& reader, std::size_t elements) {
+    if (l.offsets)
+      plan.total_warps = elements / Shape::leaf + l.outer;
+    else
+      plan = plan_rows<Shape, Reducer>(l, reader, block);
+  }
+  std::size_t states_per_row() const { return plan.tiles_per_row; }
+  std::size_t warps() const { return plan.total_warps; }
+
+  cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
+                         typename Reducer::State* states, Destination out, cudaStream_t stream) const {
+    if constexpr (!Shape::combines_only_neighbours)
+      if (!l.offsets && l.n <= Shape::lanes) {  // four elements per thread
+        const std::size_t threads = std::max<std::size_t>(std::bit_ceil(l.n) / 4, 1);
+        return launch(reduce_short_rows<Shape, Reducer, Reader>,
+                      (l.outer * threads - 1) / short_row_threads + 1, short_row_threads, stream, reducer,
+                      reader, l, static_cast<int>(threads), out);
+      }
+    return launch(reduce_rows<Shape, Reducer, Reader>,
+                  (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, stream, reducer,
+                  reader, l, plan, states, out);
+  }
+};
+/// A reducer may have kernels for rows of its own: a member template Rows<Shape, Reader>.
+template <class Shape, class Reducer, class Reader> struct RowsReduce {
+  using type = RowLaunch<Shape, Reducer, Reader>;
+};
+template <class Shape, class Reducer, class Reader>
+requires requires { typename Reducer::template Rows<Shape, Reader>; }
+struct RowsReduce<Shape, Reducer, Reader> {
+  using type = typename Reducer::template Rows<Shape, Reader>;
+};
+template <class Shape, class Reducer, class Reader>
+using RowsOf = typename RowsReduce<Shape, Reducer, Reader>::type;
 
 }  // namespace samesum::gpu

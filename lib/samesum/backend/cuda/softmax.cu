@@ -57,9 +57,9 @@ class Grid {
 template <class T> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStream_t stream) {
   Grid grid{narrow_threads, 1, 0, stream};
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp per row, if that suffices
-  const auto of = [&]<class F, bool log>() {
+  const auto of = [&]<class Sum, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
-      return grid.start<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
+      return grid.start<T>(softmax_narrow<T, Sum, log, run, group, rows_of_lanes>, rows,
                            (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
     };
     if (rows.columns <= 32) return kernel.template operator()<run_of_few, 32 / run_of_few, 1>();
@@ -67,8 +67,11 @@ template <class T> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStr
     if (rows.columns <= 512) return kernel.template operator()<run_of_few, lanes / run_of_few, 4>();
     return kernel.template operator()<4, warp, 8>();
   };
+  if (rows.accumulator == SoftmaxSum::exact)
+    return rows.log ? of.template operator()<ExactRowSum, true>()
+                    : of.template operator()<ExactRowSum, false>();
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    return rows.log ? of.template operator()<F, true>() : of.template operator()<F, false>();
+    return rows.log ? of.template operator()<RowSum<F>, true>() : of.template operator()<RowSum<F>, false>();
   });
 }
 
@@ -131,11 +134,10 @@ template <class T> cudaError_t launch(const Launch& work, SoftmaxSum sum, bool l
   const std::size_t most_held = std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block);
   SoftmaxSchedule schedule = work.schedule;
   if (schedule == SoftmaxSchedule::automatic)
-    schedule = !plain             ? SoftmaxSchedule::wide
-               : l.n <= 1024      ? SoftmaxSchedule::narrow
-               : l.n <= most_held ? SoftmaxSchedule::held
-                                  : SoftmaxSchedule::wide;
-  if (schedule == SoftmaxSchedule::narrow && plain && l.n <= 1024) return launch_narrow(rows, work.stream);
+    schedule = l.n <= 1024 && !online      ? SoftmaxSchedule::narrow
+               : plain && l.n <= most_held ? SoftmaxSchedule::held
+                                           : SoftmaxSchedule::wide;
+  if (schedule == SoftmaxSchedule::narrow && !online && l.n <= 1024) return launch_narrow(rows, work.stream);
   if (schedule == SoftmaxSchedule::held && plain && l.n <= most_held) {
     if constexpr (sizeof(T) == 2)
       if (l.n > leaf) return launch_ahead(rows, work.stream, has_clusters);

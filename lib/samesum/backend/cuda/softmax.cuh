@@ -1,12 +1,13 @@
-/// Softmax of rows that a GPU holds on chip: three kernels, for a plain denominator. They give the same bits,
-/// and so does softmax_wide (softmax_wide.cuh).
+/// Softmax of rows that a GPU holds on chip: three kernels, for a plain denominator, the first one also for
+/// an exact one. They give the same bits, and so does softmax_wide (softmax_wide.cuh).
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #include <cooperative_groups.h>
 #endif
 
-#include "samesum/backend/cuda/softmax_parts.cuh"
+#include "samesum/backend/cuda/softmax_exact.cuh"
+#include "samesum/backend/cuda/window_sum.cuh"
 
 namespace samesum::gpu::softmaxes {
 
@@ -14,9 +15,48 @@ namespace samesum::gpu::softmaxes {
 
 inline constexpr int narrow_threads = 128;
 
+/// The sum of the exponentials of a row in a plain accumulator of format F, in the order `tree`; a thread has
+/// some rows of `run` neighbouring lanes.
+template <class F> struct RowSum {
+  template <bool log, int group, int rows, int run>
+  __device__ static float of(float (&v)[rows][run], float largest, int present) {
+    Plain<Scalar<F>> lane[run];
+    exponentials<log>(v, largest, present, [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
+    return halve<group>(lane).result().v;
+  }
+};
+/// The exact sum of the exponentials of a row of at most 1024 columns, rounded once.
+struct ExactRowSum {
+  template <bool log, int group, int rows, int run>
+  __device__ static float of(float (&v)[rows][run], float largest, int present) {
+    using Window = TermWindow<fp32, Format<fp32>::precision, 3>;
+    Window window;
+    window.place(MagnitudeKey<fp32>::of(1), 0, 10);  // no exponential is larger than 1
+    typename Window::Words sum;
+    KeyRange keys;
+    exponentials<log>(v, largest, present, [&](int, float e) {
+      keys.add(MagnitudeKey<fp32>::of(e));
+      window.add(sum, e);
+    });
+#pragma unroll
+    for (double& word : sum.word) word = WarpGroup{group}.sum(word);
+    double high, low;
+    const bool held = window.holds(keys.largest, keys.least_minus_1) && reduce_words(sum.word, high, low);
+    if (WarpGroup::everywhere(held)) return rounded<fp32>(high, low);
+    ExactWindows all;  // a tiny exponential, or NaN
+#pragma unroll
+    for (const auto& of_row : v)
+      for (const float x : of_row) all.add(log ? exp_of(x) : x < 0 ? 0 : x);  // absent ones are -inf
+    ExactTotal total;
+    all.move_to(total);
+    for (int mask = group / 2; mask > 0; mask /= 2) merge_across(total, mask);
+    return total.rounded();
+  }
+};
+
 /// Loads, computes and stores a whole row at once. Enough rows are in flight on a multiprocessor to hide
 /// latency.
-template <class T, class F, bool log, int run, int group, int rows>
+template <class T, class Sum, bool log, int run, int group, int rows>
 __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(SoftmaxRows<T> p) {
   static_assert(rows == 1 || run * group == lanes);
   const int column = static_cast<int>(threadIdx.x) % group * run, n = static_cast<int>(p.columns);
@@ -27,10 +67,7 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(SoftmaxRows<
     float v[rows][run];
     load_rows<aligned>(x, n - column, n / lanes, v);
     const float largest = largest_of(largest_in(v), group);
-    Plain<Scalar<F>> lane[run];
-    exponentials<log>(v, largest, (n - 1) / lanes + 1,
-                      [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
-    const Finish finish{log, halve<group>(lane).result().v};
+    const Finish finish{log, Sum::template of<log, group>(v, largest, (n - 1) / lanes + 1)};
     if (row < p.rows) finish.template write<aligned>(y, n - column, n / lanes, v);
   });
 }

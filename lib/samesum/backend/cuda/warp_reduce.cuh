@@ -10,7 +10,7 @@ namespace samesum::gpu {
 /// each with all four lanes; or any number of lanes per row.
 enum class Rows { all, whole, any };
 
-/// Reduces a leaf. Thread t of the `threads` threads that share a row holds lanes 4t to 4t + 3.
+/// Reduces a leaf. Thread t of those that share it holds lanes 4t to 4t + 3.
 template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;
@@ -27,11 +27,11 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
 
  public:
   /// Returns the state of the n elements from `place` on, the first of which has index `index`, in the first
-  /// of the threads. If n = 0, the state is undefined.
+  /// thread of the warp. If n = 0, the state is undefined.
   __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
-                                               std::size_t place, std::uint64_t index, int n, int threads) {
+                                               std::size_t place, std::uint64_t index, int n) {
     const bool aligned = reader.is_aligned(place);
-    if (n <= lanes) return one_row(reducer, reader, place, index, n, threads, aligned);
+    if (n <= lanes) return one_row(reducer, reader, place, index, n, warp, aligned);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
     const auto on_fast_path_of = [&]<Rows have>() {
@@ -49,6 +49,13 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
       if (!done) rows_of<Rows::any>(reducer, reader, place, index, n, groups, aligned, four);
     }
     return halve(reducer, four.sum);
+  }
+
+  /// Returns the state of a row of n <= 4·threads elements in the first of its threads, which are aligned in
+  /// the warp. If n = 0, the state is undefined.
+  __device__ __forceinline__ static State short_row(const Reducer& reducer, const Reader& reader,
+                                                    std::size_t place, int n, int threads) {
+    return one_row(reducer, reader, place, 0, n, threads, reader.is_aligned(place));
   }
 
   /// Most groups of rows of a leaf for `two_leaves`; elements per group; most elements of a leaf for
@@ -279,7 +286,7 @@ template <class Shape, class Reducer, class Reader> class BlockedLeafReduce {
 
  public:
   __device__ static State leaf(const Reducer& reducer, const Reader& reader, std::size_t place,
-                               std::uint64_t index, int n, int) {
+                               std::uint64_t index, int n) {
     const bool aligned = reader.is_aligned(place);
     const int count = static_cast<int>(std::bit_ceil(static_cast<unsigned>((n + chunk - 1) / chunk)));
     State state, waiting[levels + 1];

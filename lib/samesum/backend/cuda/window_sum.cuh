@@ -1,0 +1,301 @@
+/// How the threads of a group add the elements of a leaf in a window, and, a range of exponents at a time, of
+/// a leaf that does not fit one.
+#pragma once
+
+#include "samesum/backend/cuda/window_reducer.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+/// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
+struct WarpGroup {
+  /// Binades by which later terms may exceed those of the first tile.
+  static constexpr int headroom = 6;
+  int threads;  ///< a power of two
+
+  __device__ int index() const { return thread() & (threads - 1); }
+  __device__ std::uint32_t largest(std::uint32_t x) const {
+    if (threads == warp) return __reduce_max_sync(whole_warp, x);
+    for (int delta = threads / 2; delta > 0; delta /= 2) x = max(x, __shfl_xor_sync(whole_warp, x, delta));
+    return x;
+  }
+  __device__ std::uint32_t together(std::uint32_t flags) const {
+    for (int delta = threads / 2; delta > 0; delta /= 2) flags |= __shfl_xor_sync(whole_warp, flags, delta);
+    return flags;
+  }
+  __device__ double sum(double x) const {
+    for (int delta = threads / 2; delta > 0; delta /= 2) x += __shfl_xor_sync(whole_warp, x, delta);
+    return x;
+  }
+  /// Combines one value per row and thread, of at most `threads` rows; a thread gets that of row
+  /// row_of_thread().
+  template <int rows, class X, class Combine>
+  __device__ __forceinline__ X spread(X (&x)[rows], Combine combine) const {
+    int delta = threads / 2;
+#pragma unroll
+    for (int half = rows / 2; half > 0; half /= 2, delta /= 2) {
+      const bool upper = thread() & delta;
+#pragma unroll
+      for (int i = 0; i < half; ++i) {
+        const X sent = upper ? x[i] : x[i + half], kept = upper ? x[i + half] : x[i];
+        x[i] = combine(kept, __shfl_xor_sync(whole_warp, sent, delta));
+      }
+    }
+    for (; delta > 0; delta /= 2) x[0] = combine(x[0], __shfl_xor_sync(whole_warp, x[0], delta));
+    return x[0];
+  }
+  template <int rows> __device__ int row_of_thread() const { return index() / (threads / rows); }
+  /// The value that the threads of a row have after `spread`.
+  template <int rows, class X> __device__ X of_row(X x, int row) const {
+    return __shfl_sync(whole_warp, x, (thread() & ~(threads - 1)) + row * (threads / rows));
+  }
+  /// Whether the condition holds in all groups of the warp.
+  __device__ static bool everywhere(bool condition) { return __all_sync(whole_warp, condition); }
+};
+
+/// One thread alone.
+struct OneThread {
+  static constexpr int headroom = 8;
+  static constexpr int threads = 1;
+  __device__ static int index() { return 0; }
+  __device__ static std::uint32_t largest(std::uint32_t x) { return x; }
+  __device__ static std::uint32_t together(std::uint32_t flags) { return flags; }
+  __device__ static double sum(double x) { return x; }
+  __device__ static bool everywhere(bool condition) { return condition; }
+};
+
+/// The windows of the terms of a leaf, and of their squares for moments. Those that are tried first hold most
+/// data at the lowest cost.
+template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWindows {
+  static constexpr bool moments = what == ExactlySummed::elements_and_squares,
+                        products = what == ExactlySummed::products, narrow = sizeof(T) == 2;
+  static constexpr int precision = Format<T>::precision;
+  using Word = std::conditional_t<what == ExactlySummed::elements && narrow && is_first, float, double>;
+  using Terms =
+      TermWindow<Keyed, products ? 2 * precision : precision, is_first || narrow || moments ? 2 : 3, 1, Word>;
+  using Squares = TermWindow<Keyed, precision, narrow ? 2 : 3, 2>;
+
+  Terms terms;
+  Squares squares;
+
+  /// Places the windows for `all` terms, of which a thread adds at most `of_thread` before they are moved
+  /// from floats to doubles.
+  __device__ void place(std::uint32_t largest, int headroom, int all, int of_thread) {
+    const int log2_all = bits_for_terms(static_cast<std::uint64_t>(all)),
+              log2_of_thread = bits_for_terms(static_cast<std::uint64_t>(of_thread));
+    terms.place(largest, headroom, Terms::has_floats ? log2_of_thread : log2_all);
+    if constexpr (moments) squares.place(largest, headroom, log2_all);
+  }
+  __device__ bool holds(std::uint32_t largest, std::uint32_t least_minus_1) const {
+    return terms.holds(largest, least_minus_1) && (!moments || squares.holds(largest, least_minus_1));
+  }
+
+  /// The sums of a thread.
+  struct Sums {
+    double term[Terms::words] = {}, square[moments ? Squares::words : 1] = {};
+  };
+  /// Adds the terms of a tile of a thread.
+  template <class Tile> __device__ __forceinline__ void add(Sums& sums, const Tile& tile) const {
+    typename Terms::Words in_terms;
+    typename Squares::Words in_squares;
+#pragma unroll
+    for (int i = 0; i < Tile::size; ++i) {
+      const auto x = tile.term(i);
+      terms.add(in_terms, static_cast<Word>(x));
+      if constexpr (moments) squares.add(in_squares, static_cast<double>(x) * x);
+    }
+#pragma unroll
+    for (int w = 0; w < Terms::words; ++w) sums.term[w] += in_terms.word[w];
+    if constexpr (moments)
+#pragma unroll
+      for (int w = 0; w < Squares::words; ++w) sums.square[w] += in_squares.word[w];
+  }
+};
+
+/// Turns words into two. Returns false if these do not hold their sum.
+template <int count> __device__ bool reduce_words(const double (&word)[count], double& high, double& low) {
+  high = word[0];
+  low = count > 1 ? word[count > 1] : 0;
+  if constexpr (count > 2) {
+    low = two_sum(high, low);
+    const double rest = two_sum(high, word[2]);
+    return two_sum(low, rest) == 0;
+  }
+  return true;
+}
+
+/// The keys of some numbers: the largest, and the least minus 1, where that of a zero is larger than all
+/// others.
+struct KeyRange {
+  std::uint32_t largest = 0, least_minus_1 = ~0u;
+
+  __device__ void add(std::uint32_t key) {
+    largest = max(largest, key);
+    least_minus_1 = min(least_minus_1, key - 1);
+  }
+};
+
+/// Exact sums of the elements of a leaf that a source provides. source.tile<what, size>(first) has those of a
+/// thread in the tile of size·threads elements that begins at `first`: term(i) is the element, as a float, or
+/// the product, as a double; those that do not exist are +0, and source.exists(first, i) is false for them.
+/// keys() is the range of their keys of format Keyed.
+template <class T, ExactlySummed what, class Group> struct WindowLeaf {
+  using State = CompactExact<T, what>;
+  using Carrier = std::conditional_t<what == ExactlySummed::products, double, float>;
+  static constexpr bool moments = State::moments;
+  static constexpr std::uint32_t plain_flags = Seen::seen_any | Seen::seen_other_than_minus_zero;
+
+  /// Adds the terms of n elements in one window. Returns false if that fails in any group, or if all terms
+  /// are zeros, whose signs matter then.
+  template <int size, bool is_first, class Source>
+  __device__ __forceinline__ static bool add(const Source& source, Group group, int n, ExactWords& words) {
+    using Tile = decltype(source.template tile<what, size>(0));
+    using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
+    const int tile_size = size * group.threads;
+    Windows windows;
+    typename Windows::Sums sums;
+    bool placed = false;
+#pragma unroll 1
+    for (int first = 0; first == 0 || first < n; first += tile_size) {
+      const Tile tile = source.template tile<what, size>(first);
+      const KeyRange keys = tile.keys();
+      const std::uint32_t largest = group.largest(keys.largest);
+      if (!placed && largest > 0) {
+        windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
+        placed = true;
+      }
+      if (!Group::everywhere(windows.holds(largest, keys.least_minus_1) || largest == 0)) return false;
+      windows.add(sums, tile);
+    }
+    bool held = placed || n == 0;
+    const auto total = [&](auto& word, double& high, double& low) {
+#pragma unroll
+      for (double& w : word) w = group.sum(w);
+      held = reduce_words(word, high, low) && held;
+    };
+    total(sums.term, words.high, words.low);
+    if constexpr (moments) total(sums.square, words.square_high, words.square_low);
+    words.flags = n > 0 ? plain_flags : 0;
+    return Group::everywhere(held);
+  }
+
+  /// Adds the terms of several rows of n <= size·threads elements, each in a window of its own; a thread gets
+  /// the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
+  template <int rows, int size, bool is_first, class SourceOf>
+  __device__ __forceinline__ static bool add_rows(SourceOf source_of, Group group, int n, ExactWords& words) {
+    using Tile = decltype(source_of(0).template tile<what, size>(0));
+    using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
+    Tile tile[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
+    std::uint32_t largest[rows], least_minus_1[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const KeyRange keys = tile[r].keys();
+      largest[r] = keys.largest;
+      least_minus_1[r] = keys.least_minus_1;
+    }
+    const std::uint32_t of_thread =
+        group.template spread<rows>(largest, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
+    double term[Windows::Terms::words][rows], square[Windows::Squares::words][rows];
+    bool held = true;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const std::uint32_t of_row = group.template of_row<rows>(of_thread, r);
+      Windows windows;
+      windows.place(of_row, 0, n, size);
+      held = held && windows.holds(of_row, least_minus_1[r]);
+      if (rows == 1 && !Group::everywhere(held)) return false;  // several rows would need more registers
+      typename Windows::Sums sums;
+      windows.add(sums, tile[r]);
+#pragma unroll
+      for (int w = 0; w < Windows::Terms::words; ++w) term[w][r] = sums.term[w];
+      if constexpr (moments)
+#pragma unroll
+        for (int w = 0; w < Windows::Squares::words; ++w) square[w][r] = sums.square[w];
+    }
+    const auto total = [&](auto& by_row, double& high, double& low) {
+      constexpr int count = std::extent_v<std::remove_reference_t<decltype(by_row)>>;
+      double word[count];
+#pragma unroll
+      for (int w = 0; w < count; ++w)
+        word[w] = group.template spread<rows>(by_row[w], [](double a, double b) { return a + b; });
+      held = reduce_words(word, high, low) && held;
+    };
+    total(term, words.high, words.low);
+    if constexpr (moments) total(square, words.square_high, words.square_low);
+    words.flags = n > 0 ? plain_flags : 0;
+    if (!Group::everywhere(of_thread != 0)) words.flags = flags_of_rows<rows, size>(source_of, group, tile);
+    return Group::everywhere(held);
+  }
+
+  /// Adds the terms of n elements of any values; thread 0 of the group writes the state.
+  template <class Source>
+  __device__ static void add_slowly(const Source& source, Group group, int n, State* to) {
+    constexpr int size = 16;
+    State state;
+    std::uint32_t flags = 0;
+#pragma unroll 1
+    for (int first = 0; first == 0 || first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
+      Carrier rest[size];
+#pragma unroll
+      for (int i = 0; i < size; ++i) {
+        rest[i] = tile.term(i);
+        if (source.exists(first, i)) flags |= Seen::seen_any | seen_flags<Carrier>(to_bits(rest[i]));
+        if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
+      }
+      if constexpr (moments) {
+        double square[size];
+#pragma unroll
+        for (int i = 0; i < size; ++i) square[i] = static_cast<double>(rest[i]) * rest[i];
+        add_in_ranges(square, group, state.squares);
+      }
+      add_in_ranges(rest, group, state.terms);
+    }
+    state.flags = group.together(flags);
+    if (group.index() == 0) *to = state;
+  }
+
+ private:
+  /// The flags of the row of a thread, for rows of zeros, whose signs matter.
+  template <int rows, int size, class SourceOf, class Tile>
+  __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group, const Tile (&tile)[rows]) {
+    std::uint32_t flags[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      flags[r] = 0;
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        if (source_of(r).exists(0, i))
+          flags[r] |= Seen::seen_any | seen_flags<Carrier>(to_bits(Carrier{tile[r].term(i)}));
+    }
+    return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
+  }
+
+  /// Adds finite terms, a range of exponents at a time, from the highest one down.
+  template <class C, int size, class Sum>
+  __device__ static void add_in_ranges(C (&rest)[size], Group group, Sum& sum) {
+    for (;;) {
+      std::uint32_t largest = 0;
+#pragma unroll
+      for (int i = 0; i < size; ++i) largest = max(largest, MagnitudeKey<C>::of(rest[i]));
+      largest = group.largest(largest);
+      if (Group::everywhere(largest == 0)) return;
+      TermWindow<C, 1, 2> range;
+      range.place(largest, 0, bits_for_terms(static_cast<std::uint64_t>(size * group.threads)));
+      double leading = 0;
+#pragma unroll
+      for (int i = 0; i < size; ++i) {
+        double term = rest[i];
+        leading += range.leading(term);
+        rest[i] = static_cast<C>(term);  // no more bits than before
+      }
+      leading = group.sum(leading);
+      if (group.index() == 0) sum.add(leading);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace samesum::gpu

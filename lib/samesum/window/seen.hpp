@@ -1,0 +1,43 @@
+/// What an order-free sum remembers of its elements beside their sum.
+#pragma once
+
+#include <cstdint>
+
+#include "samesum/format/format.hpp"
+
+namespace samesum {
+
+/// The kinds of elements that have been added. Flags are combined by bitwise or.
+struct Seen {
+  enum Flag : std::uint8_t {
+    seen_any = 1,                    ///< any element
+    seen_other_than_minus_zero = 2,  ///< an element other than -0
+    seen_nan = 4,                    ///< a NaN
+    seen_plus_infinity = 8,          ///< +infinity
+    seen_minus_infinity = 16         ///< -infinity
+  };
+  /// The flags of elements that are not finite.
+  static constexpr std::uint32_t special_flags = seen_nan | seen_plus_infinity | seen_minus_infinity;
+};
+
+/// Bit pattern of a sum whose flags, a combination of Seen::Flag, contain one of Seen::special_flags: an
+/// infinity, or NaN.
+template <class F> SAMESUM_HD constexpr BitsOf<F> special_bits(std::uint32_t flags) {
+  constexpr std::uint32_t both = Seen::seen_plus_infinity | Seen::seen_minus_infinity;
+  if ((flags & Seen::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
+  return BitsOf<F>(Format<F>::infinity | (flags & Seen::seen_minus_infinity ? Format<F>::sign_bit : 0));
+}
+
+/// The flags of the element with these bits, except seen_any.
+template <class F> SAMESUM_HD constexpr std::uint32_t seen_flags(BitsOf<F> bits) {
+  if (bits == Format<F>::sign_bit) return 0;
+  const auto magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
+  std::uint32_t flags = Seen::seen_other_than_minus_zero;
+  if (magnitude > Format<F>::infinity)
+    flags |= Seen::seen_nan;
+  else if (magnitude == Format<F>::infinity)
+    flags |= bits == magnitude ? Seen::seen_plus_infinity : Seen::seen_minus_infinity;
+  return flags;
+}
+
+}  // namespace samesum

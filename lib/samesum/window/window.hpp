@@ -1,0 +1,172 @@
+/// A window: a range of exponents within which a few doubles per thread add terms without an error.
+///
+/// Let |t| < 2^top for at most 2^L terms t, and let s = top + L, L >= 1.
+///
+/// One word. If all terms are multiples of 2^(s-53), every partial sum is a multiple of that, of at most
+/// 2^53 units, hence a double.
+///
+/// Two words (Rump, Ogita, Oishi 2008, ExtractVector). Let sigma = 1.5·2^s. Then q = (sigma + t) - sigma is t
+/// rounded to a multiple of 2^(s-52), since |t| <= 2^(s-1) keeps sigma + t in the binade of sigma; the sum of
+/// all q has at most 2^52 such units, as |q| <= 2^top. The remainder t - q is a double of at most half a
+/// unit, 2^(s-53). If all terms are multiples of 2^(s+L-106), so are the remainders, and all sums of them
+/// have at most 2^53 units of that. Hence both words are exact.
+///
+/// Three words. The remainders, at most 2^(s-53), are divided in the same way, with s - 53 + L in place of s.
+///
+/// So the words may be added in any order, by any number of threads.
+#pragma once
+
+#include "samesum/window/wide_integer.hpp"
+
+namespace samesum {
+
+/// Magnitudes of numbers of format C, ordered as integers of 32 bits: their bits, or the upper word of a
+/// double.
+template <class C> struct MagnitudeKey {
+  static constexpr int fraction_bits = sizeof(C) == 8 ? 20 : Format<C>::precision - 1,
+                       bias = Format<C>::max_exponent;
+  static constexpr std::uint32_t infinity = (2u * bias + 1) << fraction_bits;
+
+  SAMESUM_HD static std::uint32_t of(C x) {
+    const auto magnitude = BitsOf<C>(to_bits(x) & ~Format<C>::sign_bit);
+    return static_cast<std::uint32_t>(sizeof(C) == 8 ? magnitude >> (sizeof(C) == 8 ? 32 : 0) : magnitude);
+  }
+  /// The largest exponent e with 2^e <= |x|, or that of subnormal numbers and of 0.
+  SAMESUM_HD static int exponent(std::uint32_t key) {
+    const int field = static_cast<int>(key >> fraction_bits);
+    return (field > 1 ? field : 1) - bias;
+  }
+  /// The smallest key of a number of magnitude 2^exponent or more, at least 1.
+  SAMESUM_HD static std::uint32_t least(int exponent) {
+    const int field = exponent + bias, below = fraction_bits - 1 + field;
+    if (field > 2 * bias) return infinity;
+    if (field > 0) return static_cast<std::uint32_t>(field) << fraction_bits;
+    return below > 0 ? 1u << below : 1u;
+  }
+};
+
+/// The window of terms x^power, where x has `precision` significant bits and keys of format C. The words are
+/// doubles, or floats; for floats, p = 24 takes the place of 53.
+template <class C, int precision, int word_count, int power = 1, class Word = double> class TermWindow {
+ public:
+  static constexpr int words = word_count;  ///< words per thread
+  static constexpr bool has_floats = std::is_same_v<Word, float>;
+
+  /// Places the window for at most 2^log2_terms terms. The largest known x has that key; others may exceed it
+  /// by `headroom` binades.
+  SAMESUM_HD void place(std::uint32_t largest, int headroom, int log2_terms) {
+    constexpr int p = Format<Word>::precision;
+    const int count_bits = log2_terms > 1 ? log2_terms : 1,
+              top = MagnitudeKey<C>::exponent(largest) + 1 + headroom;
+    first_ = power * top + count_bits;
+    second_ = first_ - p + count_bits;
+    const int lowest = words == 1 ? first_ - p : words == 2 ? second_ - p : second_ - 2 * p + count_bits;
+    // x is a multiple of 2^quantum, and x^power of 2^lowest
+    const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
+    least_ = MagnitudeKey<C>::least(quantum + precision - 1);
+    const bool has_anchor =
+        first_ <= Format<Word>::max_exponent && first_ >= Format<Word>::min_exponent;  // a normal number
+    end_ = !has_floats || has_anchor ? MagnitudeKey<C>::least(top) : 0;
+  }
+  /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
+  /// a zero is larger than all others.
+  SAMESUM_HD bool holds(std::uint32_t largest, std::uint32_t least_minus_1) const {
+    return largest < end_ && least_minus_1 >= least_ - 1;
+  }
+
+  /// The sum of a thread.
+  struct Words {
+    Word word[words] = {};
+  };
+  SAMESUM_HD void add(Words& sum, Word term) const {
+    if constexpr (words > 1) sum.word[0] += split(term, anchor(first_));
+    if constexpr (words > 2) sum.word[1] += split(term, anchor(second_));
+    sum.word[words - 1] += term;
+  }
+  /// Returns what the first word adds of a term, and leaves the remainder of the term.
+  SAMESUM_HD Word leading(Word& term) const { return split(term, anchor(first_)); }
+
+ private:
+  /// 1.5·2^exponent, a normal number.
+  SAMESUM_HD static Word anchor(int exponent) {
+    using F = Format<Word>;
+    return from_bits<Word>(BitsOf<Word>(2 * static_cast<std::uint32_t>(exponent + F::max_exponent) + 1)
+                           << (F::precision - 2));
+  }
+  SAMESUM_HD static Word split(Word& term, Word anchor) {
+    const Word part = (anchor + term) - anchor;
+    term -= part;
+    return part;
+  }
+
+  int first_ = 0, second_ = 0;  ///< exponents of the anchors, s and s - p + L
+  std::uint32_t least_ = 1, end_ = 0;
+};
+
+/// An exact sum of terms in little memory: two doubles while these hold it, otherwise a wide integer in units
+/// of 2^lowest. All terms are multiples of that, and the integer has room for 2^64 of them.
+template <int lowest_exponent, int count> class CompactSum {
+ public:
+  static constexpr int lowest = lowest_exponent;
+  using Integer = WideInteger<count>;
+
+  SAMESUM_HD constexpr CompactSum() {}  // leaves the integer as it is: nothing reads it before it is cleared
+  /// The sum of two multiples of 2^lowest.
+  SAMESUM_HD CompactSum(double high, double low) : high_{high}, low_{low} {}
+
+  /// Adds a multiple of 2^lowest if two doubles hold the sum; returns false otherwise.
+  SAMESUM_HD bool add_to_words(double x) {
+    double high = high_, low = low_;
+    const double rest = two_sum(high, x);
+    if (is_wide_ || two_sum(low, rest) != 0) return false;
+    low_ = two_sum(high, low);
+    high_ = high;
+    return true;
+  }
+  /// Adds a multiple of 2^lowest.
+  SAMESUM_HD void add(double x) {
+    if (add_to_words(x)) return;
+    if (!is_wide_) widen();
+    add_to(integer_, x);
+  }
+  SAMESUM_HD void merge(const CompactSum& other) {
+    add(other.high_);
+    add(other.low_);
+    if (!other.is_wide_) return;
+    if (!is_wide_) widen();
+    integer_.add(other.integer_);
+  }
+
+  SAMESUM_HD bool is_wide() const { return is_wide_; }
+  /// The sum in two words, unless it is wide.
+  SAMESUM_HD double high() const { return high_; }
+  SAMESUM_HD double low() const { return low_; }
+  /// The sum in units of 2^lowest.
+  SAMESUM_HD Integer integer() const {
+    if (is_wide_) return integer_;
+    CompactSum wide = *this;
+    wide.widen();
+    return wide.integer_;
+  }
+
+ private:
+  SAMESUM_HD static void add_to(Integer& integer, double x) {
+    if (x == 0) return;
+    const Decomposed d = decompose<double>(to_bits(x));
+    const int shift = d.exponent - lowest;
+    integer.add(d.negative, shift < 0 ? d.significand >> -shift : d.significand, shift < 0 ? 0 : shift);
+  }
+  SAMESUM_HD void widen() {
+    is_wide_ = 1;
+    integer_.clear();
+    add_to(integer_, high_);
+    add_to(integer_, low_);
+    high_ = low_ = 0;
+  }
+
+  double high_ = 0, low_ = 0;
+  std::uint64_t is_wide_ = 0;
+  Integer integer_;
+};
+
+}  // namespace samesum

@@ -1,0 +1,292 @@
+/// Sums in a window, and the compact state behind it, against the exact state of an accumulator.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <vector>
+
+#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/window/compact_exact.hpp"
+
+namespace {
+
+using namespace samesum;
+
+int ceil_log2(std::size_t n) { return n < 2 ? 0 : static_cast<int>(std::bit_width(n - 1)); }
+
+/// Numbers of which the exponents spread over some binades.
+template <class T> std::vector<T> numbers(std::mt19937_64& generator, std::size_t n, int binades) {
+  std::vector<T> x(n);
+  for (T& element : x) {
+    const double fraction = static_cast<double>(static_cast<std::int64_t>(generator())) * 0x1p-63;
+    const int exponent = static_cast<int>(generator() % static_cast<unsigned>(binades + 1)) - binades / 2;
+    element = convert<T>(std::ldexp(fraction, exponent));
+  }
+  return x;
+}
+
+/// A window for elements of T, or for their squares.
+template <class T, int words, int power, class Word> struct Tried {
+  using Element = T;
+  using Window = TermWindow<T, Format<T>::precision, words, power, Word>;
+  static constexpr int exponent = power;
+};
+
+template <class Case> class AWindow : public testing::Test {};
+using Windows =
+    testing::Types<Tried<fp32, 1, 1, double>, Tried<fp32, 2, 1, double>, Tried<fp32, 3, 1, double>,
+                   Tried<fp32, 2, 2, double>, Tried<fp32, 3, 2, double>, Tried<bf16, 1, 1, double>,
+                   Tried<bf16, 2, 1, float>, Tried<bf16, 2, 2, double>, Tried<fp16, 2, 1, float>,
+                   Tried<fp16, 2, 1, double>, Tried<fp16, 2, 2, double>>;
+TYPED_TEST_SUITE(AWindow, Windows);
+
+/// Adds x^power in the window, and expects the sum of all words to be exact if the window holds x. Returns
+/// whether it does.
+template <class Case> bool is_exact_if_held(const std::vector<typename Case::Element>& x, int headroom) {
+  using T = typename Case::Element;
+  using Key = MagnitudeKey<T>;
+  typename Case::Window window;
+  typename Case::Window::Words sum;
+  std::uint32_t largest = 0, least_minus_1 = ~0u;
+  for (const T element : x) {
+    largest = std::max(largest, Key::of(element));
+    least_minus_1 = std::min(least_minus_1, Key::of(element) - 1);
+  }
+  window.place(largest, headroom, ceil_log2(x.size()));
+  if (!window.holds(largest, least_minus_1)) return false;
+  ExactTerms expected, actual;
+  for (const T element : x) {
+    using Word = std::remove_reference_t<decltype(sum.word[0])>;
+    const auto wide = convert<double>(element);
+    window.add(sum, static_cast<Word>(Case::exponent == 2 ? wide * wide : wide));
+    expected.add(Case::exponent == 2 ? Term::square : Term::element, element, element);
+  }
+  for (const auto word : sum.word) actual.sum.add(static_cast<double>(word));
+  EXPECT_EQ(actual.digits(), expected.digits());
+  return true;
+}
+
+TYPED_TEST(AWindow, AddsWithoutAnErrorWhateverItHolds) {
+  std::mt19937_64 generator{1};
+  int held = 0, missed = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::size_t n = 1 + generator() % 300;
+    const auto x = numbers<typename TypeParam::Element>(generator, n, static_cast<int>(generator() % 90));
+    ++(is_exact_if_held<TypeParam>(x, static_cast<int>(generator() % 4)) ? held : missed);
+  }
+  EXPECT_GT(held, 100);
+  if (sizeof(typename TypeParam::Element) == 4 && TypeParam::Window::words < 3) {
+    EXPECT_GT(missed, 100);
+  }
+}
+
+// The largest sums that the proof allows: as many terms as possible, all just below the bound, with all bits.
+TYPED_TEST(AWindow, AddsTheLargestTermsWithoutAnError) {
+  using T = typename TypeParam::Element;
+  for (const int log2_terms : {0, 1, 5, 12}) {
+    const T almost_2 = from_bits<T>(BitsOf<T>(to_bits(convert<T>(2.0)) - 1));
+    std::vector<T> x(std::size_t{1} << log2_terms, almost_2);
+    EXPECT_TRUE(is_exact_if_held<TypeParam>(x, 0)) << log2_terms;
+  }
+}
+
+// The smallest element that a window holds beside a large one; the next binade is outside.
+TYPED_TEST(AWindow, HoldsEveryBitDownToItsEnd) {
+  using T = typename TypeParam::Element;
+  using Key = MagnitudeKey<T>;
+  for (const int log2_terms : {1, 5, 12}) {
+    typename TypeParam::Window window;
+    const T large = convert<T>(1.0);
+    window.place(Key::of(large), 0, log2_terms);
+    const auto holds = [&](std::uint32_t key) { return window.holds(Key::of(large), key - 1); };
+    std::uint32_t below = 0, least = Key::of(large);  // the largest key outside, the smallest inside
+    while (least - below > 1) (holds((below + least) / 2) ? least : below) = (below + least) / 2;
+    const T small = from_bits<T>(static_cast<BitsOf<T>>(least + (least > 1)));  // odd, unless it is subnormal
+    // All other terms leave nearly the largest remainder for the last word.
+    constexpr int p =
+        Format<std::remove_reference_t<decltype(typename TypeParam::Window::Words{}.word[0])>>::precision;
+    const int first = TypeParam::exponent + log2_terms, words = TypeParam::Window::words,
+              half_unit = words == 1   ? 0
+                          : words == 2 ? first - p
+                                       : first - 2 * p + log2_terms;
+    const double fill =
+        std::ldexp(1 - Format<T>::unit_roundoff,
+                   TypeParam::exponent == 1 ? half_unit : (half_unit - (half_unit % 2 != 0)) / 2);
+    std::vector<T> x(std::size_t{1} << log2_terms,
+                     holds(Key::of(convert<T>(fill))) ? convert<T>(fill) : small);
+    x.front() = large;
+    x.back() = small;
+    EXPECT_TRUE(is_exact_if_held<TypeParam>(x, 0)) << log2_terms;
+  }
+}
+
+TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {
+  using Sum = CompactSumOf<fp32, 1>;
+  std::mt19937_64 generator{2};
+  int wide = 0;
+  for (int i = 0; i < 2000; ++i) {
+    Sum sum, other;
+    Exact expected;
+    for (const fp32 x : numbers<fp32>(generator, 1 + generator() % 20, static_cast<int>(generator() % 250))) {
+      (generator() % 2 == 0 ? sum : other).add(x);
+      expected.add(x);
+    }
+    sum.merge(other);
+    wide += sum.is_wide();
+    const auto bits = rounded_quotient<fp64>(sum.integer(), 1, 1, Sum::lowest);
+    EXPECT_EQ(bits == Format<fp64>::sign_bit ? 0 : bits, expected.result(format_info<fp64>()).bits);
+  }
+  EXPECT_GT(wide, 100);
+  EXPECT_LT(wide, 1900);
+}
+
+TEST(ACompactSum, HoldsTheSumOfAsManyOfTheLargestNumbersAsThereCanBe) {
+  using Sum = CompactSumOf<fp32, 2>;
+  const double largest = std::numeric_limits<fp32>::max(), square = largest * largest;
+  Sum sum;
+  sum.add(square);
+  Exact expected;
+  expected.add(square);
+  for (int i = 0; i < 63; ++i) {  // doubles the sum; the exact state is beyond fp64, hence infinite, in both
+    sum.merge(Sum{sum});
+    expected.merge(Exact{expected});
+  }
+  EXPECT_FALSE(sum.integer().is_negative());
+  sum.add(-square);
+  Exact one;
+  one.add(-square);
+  expected.merge(one);
+  EXPECT_EQ(rounded_quotient<fp64>(sum.integer(), 1, 1, Sum::lowest),
+            expected.result(format_info<fp64>()).bits);
+}
+
+/// Expects mean and variance of x in every format, by words and by integers.
+template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t ddof, int& by_words) {
+  using State = CompactExact<T, ExactlySummed::elements_and_squares>;
+  State state;
+  ExactTerms terms, squares;
+  for (const T element : x) {
+    const auto wide = convert<double>(element);
+    state.terms.add(wide);
+    state.squares.add(wide * wide);
+    state.flags |= Seen::seen_any | seen_flags<T>(to_bits(element));
+    terms.add(Term::element, element, element);
+    squares.add(Term::square, element, element);
+  }
+  const ExactResult of{x.size(), true, ddof};
+  Formats::for_each([&]<class F>() {
+    const auto [mean, variance] = exact_moments(terms, squares, x.size(), ddof, format_info<F>());
+    EXPECT_EQ(state.template bits<F>(of), mean.bits);
+    EXPECT_EQ(state.template variance_bits<F>(of), variance.bits);
+    if (state.is_wide()) return;
+    F result;
+    if (state.words().round_sum(of, result)) {
+      EXPECT_EQ(to_bits(result), mean.bits);
+    }
+    if (!state.words().round_variance(of, result)) return;
+    EXPECT_EQ(to_bits(result), variance.bits);
+    ++by_words;
+  });
+}
+
+template <class T> class CompactMoments : public testing::Test {};
+using ShortFormats = testing::Types<fp16, bf16, fp32>;
+TYPED_TEST_SUITE(CompactMoments, ShortFormats);
+
+TYPED_TEST(CompactMoments, AreRoundedOnce) {
+  std::mt19937_64 generator{3};
+  int by_words = 0;
+  for (int i = 0; i < 1500; ++i) {
+    auto x = numbers<TypeParam>(generator, 1 + generator() % 40, static_cast<int>(generator() % 30));
+    if (i % 3 == 0)
+      for (TypeParam& element : x)
+        element = convert<TypeParam>(static_cast<double>(generator() % 7));  // ties
+    expect_moments(x, generator() % 3, by_words);
+  }
+  EXPECT_GT(by_words, 1000);
+}
+
+TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
+  using T = TypeParam;
+  const T infinity = from_bits<T>(Format<T>::infinity), nan = from_bits<T>(Format<T>::canonical_nan),
+          minus_zero = from_bits<T>(Format<T>::sign_bit), one = convert<T>(1.0),
+          smallest = from_bits<T>(BitsOf<T>{1});
+  int by_words = 0;
+  for (const std::vector<T>& x : {std::vector<T>{infinity, one},
+                                  {nan},
+                                  {minus_zero, minus_zero},
+                                  {minus_zero, convert<T>(0.0)},
+                                  {one, one, one},
+                                  {smallest},
+                                  {smallest, minus_zero, smallest}})
+    for (const std::uint64_t ddof : {0, 1, 2}) {
+      if (std::ranges::any_of(
+              x, [](T e) { return (to_bits(e) & Format<T>::infinity) == Format<T>::infinity; })) {
+        CompactExact<T, ExactlySummed::elements_and_squares> state;
+        for (const T element : x) state.flags |= Seen::seen_any | seen_flags<T>(to_bits(element));
+        EXPECT_EQ(state.template variance_bits<T>({x.size(), true, ddof}), Format<T>::canonical_nan);
+      } else {
+        expect_moments(x, ddof, by_words);
+      }
+    }
+}
+
+TEST(WordsOfProducts, AreRoundedOnce) {
+  using State = CompactExact<fp32, ExactlySummed::products>;
+  std::mt19937_64 generator{4};
+  for (int i = 0; i < 2000; ++i) {
+    const std::size_t n = 1 + generator() % 30;
+    const int binades = static_cast<int>(generator() % 120);
+    const auto x = numbers<fp32>(generator, n, binades), y = numbers<fp32>(generator, n, binades);
+    State state;
+    ExactTerms expected;
+    for (std::size_t k = 0; k < n; ++k) {
+      state.terms.add(static_cast<double>(x[k]) * y[k]);
+      state.flags |= Seen::seen_any | Seen::seen_other_than_minus_zero;
+      expected.add(Term::product, x[k], y[k]);
+    }
+    Formats::for_each([&]<class F>() {
+      const Number sum = expected.quotient(format_info<F>(), 1);
+      EXPECT_EQ(state.template bits<F>({n, false, 0}), sum.bits);
+      F result;
+      if (!state.is_wide() && state.words().round_sum({n, false, 0}, result)) {
+        EXPECT_EQ(to_bits(result), sum.bits);
+      }
+    });
+  }
+}
+
+// A sum that is just above a tie only because of a bit far below it.
+TEST(TwoWords, AreRoundedWithAStickyBit) {
+  for (const double below : {0x1p-60, -0x1p-60, 0.0}) {
+    const double tie = 1 + 0x1p-24;
+    EXPECT_EQ(rounded<fp32>(tie, below), below > 0 ? 1 + 0x1p-23f : 1.0f);
+    EXPECT_EQ(rounded<fp64>(1 + 0x1p-52, below * 0x1p-40), 1 + 0x1p-52);
+  }
+  fp32 result = 0;
+  EXPECT_FALSE(round_if_sure<fp32>(1 + 0x1p-24, 0, 0x1p-80, result));
+  EXPECT_TRUE(round_if_sure<fp32>(1 + 0x1p-25, 0, 0x1p-80, result));
+  EXPECT_EQ(result, 1.0f);
+}
+
+TEST(AQuotientOfWords, IsRoundedOnceOrRefused) {
+  std::mt19937_64 generator{5};
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const auto units = static_cast<double>(generator() >> 40),
+               n = static_cast<double>(1 + generator() % 1000);
+    Exact sum;
+    sum.add(units);
+    ExactTerms terms;
+    terms.sum = sum;
+    fp32 result = 0;
+    if (!round_quotient<fp32>(units, 0, n, result)) {
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(to_bits(result), terms.quotient(format_info<fp32>(), static_cast<std::uint64_t>(n)).bits);
+  }
+  EXPECT_LT(refused, 200);
+}
+
+}  // namespace
