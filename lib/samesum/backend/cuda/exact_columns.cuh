@@ -99,7 +99,7 @@ __device__ unsigned write_columns(const Words (&words)[width], unsigned except, 
       double sum = words[i].sum, low = words[i].low();
       if (low != 0) low = two_sum(sum, low);  // a sum of -0 stays -0
       if (!end.kind.mean)
-        all.element[i] = rounded<F>(sum, low);
+        all.element[i] = samesum::rounded<F>(sum, low);
       else if (!round_quotient<F>(sum, low, static_cast<double>(n), all.element[i]) && i < count)
         failed |= 1u << i;
     }

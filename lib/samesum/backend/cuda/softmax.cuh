@@ -42,7 +42,7 @@ struct ExactRowSum {
     for (double& word : sum.word) word = WarpGroup{group}.sum(word);
     double high, low;
     const bool held = window.holds(keys.largest, keys.least_minus_1) && reduce_words(sum.word, high, low);
-    if (WarpGroup::everywhere(held)) return rounded<fp32>(high, low);
+    if (WarpGroup::everywhere(held)) return samesum::rounded<fp32>(high, low);
     ExactWindows all;  // a tiny exponential, or NaN
 #pragma unroll
     for (const auto& of_row : v)

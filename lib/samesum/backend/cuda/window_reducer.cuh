@@ -30,17 +30,7 @@ template <class T, ExactlySummed what> struct WindowReducer {
 
   /// Writes result `at` of n elements, if their words suffice; otherwise returns false.
   __device__ bool finish_words(const ExactWords& words, std::uint64_t n, std::size_t at, void* out) const {
-    const ExactResult of{n, kind.mean || kind.moments, ddof};
-    bool done = false;
-    if (!as_digits)
-      visit_format(format, [&]<class F>() {
-        F sum{}, variance{};
-        done = words.round_sum(of, sum) && (!State::moments || words.round_variance(of, variance));
-        F* const result = static_cast<F*>(out) + (State::moments ? 2 * at : at);
-        if (done) result[0] = sum;
-        if (done && State::moments) result[1] = variance;
-      });
-    return done;
+    return !as_digits && write_words(words, {n, kind.mean || kind.moments, ddof}, at, out, format);
   }
   __device__ void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     if (as_digits)
@@ -50,6 +40,20 @@ template <class T, ExactlySummed what> struct WindowReducer {
   }
 
  private:
+  // Not inlined, so that each kernel is compiled without them; arguments are passed by value, so that the
+  // caller's variables stay in registers.
+  __device__ __noinline__ static bool write_words(ExactWords words, ExactResult of, std::size_t at, void* out,
+                                                  std::size_t format) {
+    bool done = false;
+    visit_format(format, [&]<class F>() {
+      F sum{}, variance{};
+      done = words.round_sum(of, sum) && (!State::moments || words.round_variance(of, variance));
+      F* const result = static_cast<F*>(out) + (State::moments ? 2 * at : at);
+      if (done) result[0] = sum;
+      if (done && State::moments) result[1] = variance;
+    });
+    return done;
+  }
   __device__ __noinline__ static void merge_states(State* state, const State* other) { state->merge(*other); }
   __device__ __noinline__ static void finish_integers(const State* state, ExactResult of, std::size_t at,
                                                       void* out, std::size_t format) {
