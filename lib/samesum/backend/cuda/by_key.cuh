@@ -11,19 +11,59 @@
 
 namespace samesum::gpu {
 
+/// The bits that some finite elements need, counted from the smallest number of their format: each is below
+/// 2^top, and a multiple of 2^lowest().
+struct BitRange {
+  static constexpr std::uint32_t bias = 4096;
+  std::uint32_t top = 0;    ///< 0 if all are 0
+  std::uint32_t below = 0;  ///< bias - lowest(), or 0
+
+  __device__ int lowest() const { return static_cast<int>(bias - below); }
+  __device__ void merge(const BitRange& other) {
+    top = max(top, other.top);
+    below = max(below, other.below);
+  }
+};
+
 /// What has happened to a call by key, in device memory. All zero at first.
 struct KeyEvents {
-  std::uint64_t bad_key;    ///< complement of the index of the first key out of range; 0 if there is none
-  std::uint32_t largest;    ///< 1 + exponent of the largest finite element that was looked at, counted from
-                            ///< the smallest number of its format; 0 if all are 0
-  std::uint32_t missed;     ///< whether an element does not fit the window
-  std::uint32_t ambiguous;  ///< whether the sign of a zero depends on a second look at the elements
+  std::uint64_t bad_key;     ///< complement of the index of the first key out of range; 0 if there is none
+  std::uint32_t missed;      ///< whether neither the window nor the list of outliers holds an element
+  std::uint32_t ambiguous;   ///< whether the sign of a zero depends on a second look at the elements
+  std::uint32_t outliers;    ///< number of terms on the list of outliers
+  std::uint32_t expected;    ///< number of outliers that look_for_outliers has found
+  std::uint32_t overflowed;  ///< whether a sum overflows a given grid
+  static constexpr std::uint32_t ranges = 8;
+  BitRange range[ranges];  ///< what the elements need that were looked at, in parts
+
+  __device__ BitRange seen() const {
+    BitRange all;
+#pragma unroll
+    for (const BitRange& part : range) all.merge(part);
+    return all;
+  }
 };
 
 /// What the elements of one key have been, in bits of a byte per result: Exact::Flag, and these. The first
 /// look sets seen_other_than_minus_zero for +0 only, and only the second look sets seen_any.
 constexpr unsigned seen_minus_zero = 32,
-                   is_ambiguous = 64;  ///< the result waits for a second look
+                   is_ambiguous = 64,  ///< the result waits for a second look
+    has_outliers = 128;                ///< terms on the list of outliers are part of the sum
+
+/// Terms that the window does not hold: term[i] is part of result[i]. Sums in registers that have outliers
+/// are on the list, too.
+struct OutlierList {
+  static constexpr std::uint32_t room = 1 << 14;
+  /// (-1)^negative · magnitude · 2^exponent, or, without flags, the element with the bits `magnitude`.
+  struct Term {
+    std::uint64_t magnitude;
+    std::int32_t exponent;
+    std::uint16_t flags;  ///< what other elements of the result have been
+    bool negative;
+  };
+  std::uint64_t* result;
+  Term* term;
+};
 
 /// The elements of a call by key. Element e has the key of index e / inner, and belongs to result
 /// key·inner + e % inner.
@@ -34,6 +74,7 @@ struct KeyedElements {
   std::uint64_t elements, inner, bins;
   KeyEvents* events;
   std::uint32_t* flags;  ///< four results a word
+  OutlierList outliers;
   SAMESUM_HD std::uint64_t results() const { return bins * inner; }
   /// The rows as elements, which are not read.
   KeyedElements rows() const {
@@ -56,6 +97,20 @@ __device__ inline void flag(std::uint32_t* flags, std::uint64_t result, unsigned
   const std::uint32_t bits = which << 8 * (result % 4);
   if ((*static_cast<volatile std::uint32_t*>(word) & bits) != bits) atomicOr(word, bits);
 }
+/// Says that only a second look at all elements finds the sums.
+__device__ inline void miss(KeyEvents* events) {
+  if (*static_cast<volatile std::uint32_t*>(&events->missed) == 0) atomicOr(&events->missed, 1u);
+}
+/// Appends a term of a result to the list of outliers.
+__device__ inline void append_outlier(const KeyedElements& all, std::uint64_t result,
+                                      OutlierList::Term term) {
+  if (*static_cast<volatile std::uint32_t*>(&all.events->missed) != 0) return;
+  const std::uint32_t at = atomicAdd(&all.events->outliers, 1u);
+  if (at >= OutlierList::room) return miss(all.events);
+  all.outliers.result[at] = result;
+  all.outliers.term[at] = term;
+}
+
 __device__ inline unsigned flags_of(const std::uint32_t* flags, std::uint64_t result) {
   return flags[result / 4] >> 8 * (result % 4) & 0xff;
 }
@@ -104,9 +159,20 @@ template <class F> __device__ Scalar<F> load_as(std::size_t input, const void* x
   return loaded;
 }
 
+/// One sum per result, in words of 64 bits: `together` neighbours, and one word more if the cells are wide.
+struct Totals {
+  unsigned long long* word;  ///< null if the results have no totals
+  unsigned long long* top;   ///< null if no cells need it
+  int together;
+
+  __device__ unsigned long long* at(std::uint64_t result, int w) const {
+    return w < together ? word + result * static_cast<unsigned>(together) + w : top + result;
+  }
+};
+
 /// Where the results of a call by key come from and go to.
 struct KeyResults {
-  const unsigned long long* totals;
+  Totals totals;
   const unsigned long long* counts;  ///< rows of each key; null unless the sums are divided by them
   void* out;
   bool combines;      ///< whether what `out` holds is one more term

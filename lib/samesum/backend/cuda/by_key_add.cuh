@@ -10,42 +10,6 @@
 namespace samesum::gpu {
 namespace {
 
-constexpr int key_threads = 1024,
-              key_elements = 8;  ///< elements that a thread loads at once
-constexpr std::uint32_t key_tile_length = key_threads * key_elements;
-
-/// Finds the largest finite element among those at multiples of `step`.
-template <class T>
-__global__ void __launch_bounds__(key_threads)
-    find_largest(const BitsOf<T>* x, std::uint64_t elements, std::uint64_t step, KeyEvents* events) {
-  constexpr int fraction_bits = Format<T>::precision - 1;
-  BitsOf<T> most = 0;
-  const std::uint64_t count = (elements + step - 1) / step;
-  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_threads * key_elements; first < count;
-       first += std::uint64_t{gridDim.x} * key_threads * key_elements) {
-    BitsOf<T> bits[key_elements];
-#pragma unroll
-    for (int j = 0; j < key_elements; ++j) {
-      const std::uint64_t i = first + j * key_threads + threadIdx.x;
-      bits[j] = i < count ? x[i * step] : BitsOf<T>{0};
-    }
-#pragma unroll
-    for (int j = 0; j < key_elements; ++j) {
-      const auto magnitude = static_cast<BitsOf<T>>(bits[j] & ~Format<T>::sign_bit);
-      if (magnitude < Format<T>::infinity) most = max(most, magnitude);
-    }
-  }
-  const auto field = static_cast<std::uint32_t>(most >> fraction_bits);
-  const std::uint32_t found = field > 0 ? field + fraction_bits : 64 - leading_zeros(std::uint64_t{most});
-  const std::uint32_t of_warp = __reduce_max_sync(whole_warp, found);
-  __shared__ std::uint32_t of_block;
-  if (threadIdx.x == 0) of_block = 0;
-  __syncthreads();
-  if (thread() == 0) atomicMax(&of_block, of_warp);
-  __syncthreads();
-  if (threadIdx.x == 0 && of_block != 0) atomicMax(&events->largest, of_block);
-}
-
 /// The results of a part of the range of keys, in the shared memory of each block.
 struct SharedPlan {
   std::uint32_t ranges;   ///< parts; block b has part b % ranges
@@ -72,17 +36,17 @@ struct CellsOfBlock {
     __syncthreads();
   }
   /// Adds the cells to the totals in global memory, which are 0 if no other block has elements of them.
-  template <int words> __device__ void flush(unsigned long long* totals, bool is_only = false) const {
+  template <Cells cells> __device__ void flush(const Totals& totals, bool is_only = false) const {
+    constexpr int words = words_of_total(cells);
     __syncthreads();  // all elements are added
     for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
-      Int128 sum;
-      for (std::uint32_t c = 0; c < copies; ++c) sum.add(cell_sum<words>(r * copies + c, stride()));
-      unsigned long long* const total = totals + (first + r) * words_of_total(words);
+      Int192 sum;
+      for (std::uint32_t c = 0; c < copies; ++c) sum = sum + cell_sum<cells>(r * copies + c, stride());
       if (!is_only) {
-        add_to_total(total, words, sum.low, static_cast<std::uint64_t>(sum.high));
+        add_to_total(totals, first + r, words, sum);
       } else {
-        total[0] = sum.low;
-        if (words_of_total(words) == 2) total[1] = static_cast<unsigned long long>(sum.high);
+#pragma unroll
+        for (int w = 0; w < words; ++w) *totals.at(first + r, w) = sum.word[w];
       }
     }
   }
@@ -102,18 +66,25 @@ struct RangeOfBlock {
   }
 };
 
-/// Adds elements of format T to cells of so many words in shared memory.
-template <class T, int words> class SharedSums {
+/// Adds elements of format T to cells in shared memory.
+template <class T, Cells kind> class SharedSums {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ SharedSums(const Window& w, const KeyedElements& all, const CellsOfBlock& cells)
-      : cells_{cells}, elements_{w, all} {}
+  __device__ SharedSums(const Windows& windows, const Window& w, const KeyedElements& all,
+                        const CellsOfBlock& cells)
+      : cells_{cells}, elements_{windows, w, all} {}
 
   __device__ void add(Bits x, std::uint32_t place) const {
     Units units;
     if (!elements_.units(x, cells_.first + place, units)) return;
-    add_to_cell<words, parts>(units, cells_.cell_of(place), cells_.stride());
+    if constexpr (kind == Cells::counted) {
+      CellAndNumber to[1];
+      to[0].set(units.shifted(), cells_.cell_of(place));
+      add_to_cells<true>(to, cells_.stride());
+    } else {
+      add_to_cell<words_of(kind), parts>(units, cells_.cell_of(place), cells_.stride());
+    }
   }
 
   /// Adds elements that a thread has loaded, with the cells key - origin; keys of cells of other blocks are
@@ -130,7 +101,7 @@ template <class T, int words> class SharedSums {
         bad(j);
     };
     bool alike = true;
-    if constexpr (is_fast) {
+    if constexpr (are_fast(kind)) {
       const std::uint32_t stride = cells_.stride();
       CellAndNumber to[key_elements];
       unsigned uncommon = 0;
@@ -139,14 +110,14 @@ template <class T, int words> class SharedSums {
         const auto place = static_cast<Offset<Key>>(key[j] - origin);
         if (place < cells_.results && elements_.is_common(bits[j]))
           to[j].set(elements_.converted(bits[j]),
-                    cells_.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
+                    cells_.cell_of(static_cast<std::uint32_t>(place)) + (kind == Cells::of_96 ? stride : 0));
         else if (place < cells_.results || key[j] >= bins)
           uncommon |= 1u << j;
       }
       // If many are uncommon, adding all of them alike is faster.
-      alike = words == 3 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2;
+      alike = kind == Cells::of_96 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2;
       if (!alike) {
-        add_to_cells(to, stride);
+        add_to_cells<kind == Cells::counted>(to, stride);
         for (; uncommon != 0; uncommon &= uncommon - 1) {
           const int j = __ffs(static_cast<int>(uncommon)) - 1;
           again(j, [&](Key k, Bits x) { add_one(k, x, j); });
@@ -190,20 +161,22 @@ template <class T, int words> class SharedSums {
 
  private:
   static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
-  static constexpr bool is_fast = words < 4;
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
 
   CellsOfBlock cells_;
-  GriddedFor<T, words> elements_;
+  GriddedFor<T, kind> elements_;
 };
 
-/// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.
-template <class T, int words>
+/// Adds all elements to cells in shared memory, then the cells of each block to those in global memory, if
+/// the window of the call has such cells.
+template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_in_shared(KeyedElements all, Window w, SharedPlan plan, unsigned long long* totals) {
+    add_in_shared(KeyedElements all, Windows windows, SharedPlan plan, Totals totals) {
+  const Window w = windows.placed(*all.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
   const RangeOfBlock range{all, plan};
-  range.cells.clear(words);
-  const SharedSums<T, words> sums{w, all, range.cells};
+  range.cells.clear(words_of(cells));
+  const SharedSums<T, cells> sums{windows, w, all, range.cells};
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
   if (all.inner == 1) {
     with_key_bits(all.format, [&]<class Key>() {
@@ -222,12 +195,12 @@ __global__ void __launch_bounds__(key_threads)
                    range.step, ~0u,
                    [&](std::uint64_t e) { report_bad_key(all.events, quotient(e, all.inner)); });
   }
-  range.cells.flush<words>(totals);
+  range.cells.flush<cells>(totals);
 }
 
 /// Counts the elements of each result.
 __global__ void __launch_bounds__(key_threads)
-    count_in_shared(KeyedElements all, SharedPlan plan, unsigned long long* totals) {
+    count_in_shared(KeyedElements all, SharedPlan plan, Totals totals) {
   const RangeOfBlock range{all, plan};
   range.cells.clear(2);
   for (std::uint64_t base = range.begin; base < all.elements; base += range.step)
@@ -239,24 +212,26 @@ __global__ void __launch_bounds__(key_threads)
             range.cells.cell_of(static_cast<std::uint32_t>(result - range.cells.first));
         if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
       });
-  range.cells.flush<2>(totals);
+  range.cells.flush<Cells::of_64>(totals);
 }
 
-/// Adds all elements to cells in global memory.
+/// Adds all elements to cells in global memory, if the window of the call has such cells.
 template <class T>
 __global__ void __launch_bounds__(256)
-    add_in_global(KeyedElements all, Window w, unsigned long long* totals) {
-  const Gridded<T> elements{w, all};
+    add_in_global(KeyedElements all, Windows windows, Cells cells, Totals totals) {
+  const Window w = windows.placed(*all.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
+  const Gridded<T> elements{windows, w, all};
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {
     Units u;
     if (elements.units(static_cast<const BitsOf<T>*>(all.x)[e], result, u))
-      add_to_total(totals + result * words_of_total(w.words), w.words, u);
+      add_to_total(totals, result, words_of_total(cells), u.wide());
   });
 }
 
 /// Counts the elements of each result.
-__global__ void __launch_bounds__(256) count_in_global(KeyedElements all, unsigned long long* totals) {
-  for_each_in_range(all, [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals + result, 1ull); });
+__global__ void __launch_bounds__(256) count_in_global(KeyedElements all, Totals totals) {
+  for_each_in_range(all, [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals.word + result, 1ull); });
 }
 
 }  // namespace

@@ -22,8 +22,15 @@ class CallByKey {
  protected:
   explicit CallByKey(Launch& work) : work_{work}, memory_{reinterpret_cast<std::uintptr_t>(work.workspace)} {
     const Layout& l = work.call.layout;
-    all_ = {work.call.keys.format, work.call.keys.data, work.call.x.data, l.n * l.inner, l.inner,
-            bins(work.call),       add<KeyEvents>(1),   nullptr};
+    all_ = {work.call.keys.format,
+            work.call.keys.data,
+            work.call.x.data,
+            l.n * l.inner,
+            l.inner,
+            bins(work.call),
+            add<KeyEvents>(1),
+            nullptr,
+            {}};
     clear_up_to_here();
   }
 
@@ -35,10 +42,12 @@ class CallByKey {
   }
   /// begin() clears the parts that have been appended so far.
   void clear_up_to_here() { cleared_ = bytes_; }
-  /// Accepts the workspace, all parts of which have been appended, and clears the first ones. Returns false
-  /// for a size query or after an error.
+  /// Accepts the workspace, all parts of which have been appended. Returns false for a size query or after an
+  /// error.
+  bool accept() { return error_ == cudaSuccess && accept_workspace(work_, header_bytes + bytes_, error_); }
+  /// Accepts the workspace, too, and clears the first parts.
   bool begin() {
-    if (error_ != cudaSuccess || !accept_workspace(work_, header_bytes + bytes_, error_)) return false;
+    if (!accept()) return false;
     clear(all_.events, cleared_);
     return error_ == cudaSuccess;
   }
@@ -77,8 +86,7 @@ class CallByKey {
   std::uint64_t blocks_for(std::uint64_t items, std::uint64_t per_block, std::uint64_t most_resident) {
     return std::min(blocks_of(items, per_block), most_resident * multiprocessors());
   }
-  KeyResults destination(const unsigned long long* totals = nullptr,
-                         const unsigned long long* counts = nullptr) const {
+  KeyResults destination(const Totals& totals = {}, const unsigned long long* counts = nullptr) const {
     return {totals, counts, work_.call.out.data, work_.call.options.combine, work_.status};
   }
 
@@ -113,6 +121,7 @@ class CallByKey {
   Launch& work_;
   KeyedElements all_;
   cudaError_t error_ = cudaSuccess;
+  std::size_t cleared_ = 0;  ///< bytes of the first parts
 
  private:
   /// Sorts; without temporary memory, only sets `bytes`.
@@ -123,7 +132,7 @@ class CallByKey {
   }
 
   std::uintptr_t memory_;
-  std::size_t bytes_ = 0, cleared_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace

@@ -1,62 +1,45 @@
 /// Sums by key in integers: how an element becomes units of a grid, and how units are added to cells.
 ///
 /// A cell is an integer in words of 32 bits (shared memory) or of 64 bits (global memory). Integers do not
-/// depend on the order of additions, so neither do the results. An element that does not fit the window is
-/// recorded in KeyEvents, and special elements in flags. The kernels of by_key_add.cuh, by_key_partitions.cuh
-/// and by_key_rows.cuh add to cells, those of by_key_finish.cuh read them.
+/// depend on the order of additions, so neither do the results. An element that does not fit the window goes
+/// to the list of outliers, and special elements are recorded in flags. The kernels of by_key_add.cuh,
+/// by_key_partitions.cuh and by_key_rows.cuh add to cells, those of by_key_finish.cuh read them.
 #pragma once
 
-#include "samesum/accumulator/exact.hpp"
-#include "samesum/accumulator/fixed_point.hpp"
-#include "samesum/backend/cuda/by_key.cuh"
+#include "samesum/backend/cuda/by_key_window.cuh"
+#include "samesum/backend/cuda/int192.hpp"
 
 namespace samesum::gpu {
-
-/// The integers of a sum by key: multiples of 2^grid, with a grid that follows from the largest element.
-struct Window {
-  int grid;      ///< used as it is if `given`
-  bool given;    ///< otherwise the grid follows from KeyEvents::largest
-  bool exact;    ///< whether an element between two multiples is a miss; otherwise it is rounded
-  int headroom;  ///< an element may exceed the largest that was looked at by this many binades
-  int bits;      ///< |element| < 2^(grid + bits)
-  int lowest;  ///< exponent of the smallest number of the elements; a grid that is not given is at least that
-  int words;   ///< words of 32 bits per cell
-  int min_exponent;  ///< exponent of the smallest normal element
-
-  /// The grid, once the largest element is known.
-  __device__ int placed(const KeyEvents& events) const {
-    if (given || events.largest == 0) return given ? grid : lowest;
-    const int exponent = static_cast<int>(events.largest) - 1 + lowest;
-    return max(exponent + headroom + 1 - bits, lowest);
-  }
-};
 
 /// (-1)^negative · magnitude · 2^(grid + shift).
 struct Units {
   std::uint64_t magnitude;
   int shift;
   bool negative;
-};
 
-/// Says that an element does not fit the window.
-__device__ inline void miss(KeyEvents* events) {
-  if (*static_cast<volatile std::uint32_t*>(&events->missed) == 0) atomicOr(&events->missed, 1u);
-}
+  __device__ Int192 wide() const { return Int192::of(negative, magnitude, shift); }
+  /// As units of 2^grid, if these are below 2^63.
+  __device__ std::int64_t shifted() const {
+    const auto units = static_cast<std::int64_t>(magnitude << shift);
+    return negative ? -units : units;
+  }
+};
 
 /// Elements of format T on a grid.
 template <class T> class Gridded {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ Gridded(const Window& w, const KeyedElements& all)
+  __device__ Gridded(const Windows& windows, const Window& w, const KeyedElements& all)
       : all_{all},
-        exact_{w.exact},
-        grid_{w.placed(*all.events)},
-        highest_{min(grid_ + w.bits - w.min_exponent, 2 * Format<T>::max_exponent)} {}
+        exact_{windows.exact},
+        grid_{w.grid},
+        highest_{min(grid_ + w.bits - windows.min_exponent, 2 * Format<T>::max_exponent)} {}
 
-  /// Converts x to units. Returns false if there is nothing to add; an element that does not fit the window
-  /// is recorded. flag(which) is called with what finish_sums has to know of the element.
-  template <class Flag> __device__ bool units(Bits x, Units& u, Flag flag) const {
+  /// Converts x to units. Returns false if there is nothing to add. flag(which) is called with what
+  /// finish_sums has to know of the element, and outside() if it does not fit the window.
+  template <class Flag, class Outside>
+  __device__ bool units(Bits x, Units& u, Flag flag, Outside outside) const {
     const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
     u.negative = x != magnitude;
     if (magnitude == 0) {
@@ -73,28 +56,34 @@ template <class T> class Gridded {
     Wide significand = static_cast<Wide>(magnitude & (hidden - 1));
     if (field > 0) significand |= hidden;
     u.shift = max(field, 1) - 1 + Format<T>::min_quantum - grid_;
-    if (field > highest_) {
-      miss(all_.events);
-      return false;
-    }
+    bool fits = field <= highest_;
     if (u.shift < 0) {
       const int below = min(-u.shift, fraction_bits + 2);  // bits below the grid
       const Wide half = Wide{1} << (below - 1), kept = significand >> below,
                  lost = significand & (half + half - 1);
-      if (exact_ && lost != 0) {
-        miss(all_.events);
-        return false;
-      }
+      fits = fits && !(exact_ && lost != 0);
       significand = kept + (lost > half || (lost == half && (kept & 1)));
       u.shift = 0;
-      if (significand == 0) return false;
     }
+    if (!fits) {
+      outside();
+      return false;
+    }
+    if (significand == 0) return false;
     u.magnitude = significand;
     return true;
   }
-  /// Converts x as the other form does, and records its flags for a result in global memory.
+  /// Converts x as the other form does, and records flags and outliers of a result in global memory.
   __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
-    return units(x, u, [&](unsigned which) { flag(all_.flags, result, which); });
+    const auto record = [&](unsigned which) { flag(all_.flags, result, which); };
+    return units(x, u, record, [&] {
+      append(x, result);
+      record(has_outliers);
+    });
+  }
+  /// Appends x to the outliers.
+  __device__ void append(Bits x, std::uint64_t result) const {
+    append_outlier(all_, result, {x, 0, 0, false});
   }
 
  protected:
@@ -107,9 +96,6 @@ template <class T> class Gridded {
   int grid_, highest_;  ///< an element whose exponent field is above `highest_` does not fit
 };
 
-/// Bits of a cell of so many words below the units of common elements.
-template <int words> constexpr int skipped_bits = words == 3 ? 32 : 0;
-
 /// Elements of up to 32 bits, most of which one instruction converts to a number of 64 bits.
 ///
 /// That number counts units of 2^(grid + skipped). Elements are rounded to them; in an exact sum only those
@@ -118,13 +104,14 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
  public:
   using typename Gridded<T>::Bits;
 
-  __device__ FastGridded(const Window& w, const KeyedElements& all) : Gridded<T>{w, all} {
+  __device__ FastGridded(const Windows& windows, const Window& w, const KeyedElements& all)
+      : Gridded<T>{windows, w, all} {
     constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
     const int unit = min(this->grid_ + skipped, coarsest);
     // In two steps, since 2^-unit may be beyond the largest number.
     first_ = scale_of<fp32>(-unit / 2);
     second_ = scale_of<fp32>(-unit - -unit / 2);
-    const int lowest = w.exact ? max(unit - Format<T>::min_quantum + 1, 1) : 0;  // exponent field
+    const int lowest = windows.exact ? max(unit - Format<T>::min_quantum + 1, 1) : 0;  // exponent field
     lowest_ = this->highest_ < lowest ? 0 : static_cast<std::uint32_t>(lowest) << this->fraction_bits;
     span_ = this->highest_ < lowest
                 ? 0
@@ -145,12 +132,12 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
   std::uint32_t lowest_, span_;
 };
 
-/// Elements for cells of so many words.
-template <class T, int words>
-using GriddedFor = std::conditional_t<(words < 4), FastGridded<T, skipped_bits<words>>, Gridded<T>>;
+/// Elements for cells of a kind.
+template <class T, Cells cells>
+using GriddedFor = std::conditional_t<are_fast(cells), FastGridded<T, skipped_bits(cells)>, Gridded<T>>;
 
-/// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end
-/// after the first or the second word.
+/// Adds units to a cell in shared memory that is not `counted`. The carry comes from the old value of a word;
+/// most carries end after the first or the second word.
 template <int words, int parts>
 __device__ void add_to_cell(const Units& u, std::uint32_t* cell, std::uint32_t stride) {
   const unsigned bit = u.shift & 31;
@@ -190,62 +177,68 @@ struct CellAndNumber {
 };
 
 /// Adds numbers to cells, or to the upper two words of cells. All first words are on their way before the
-/// first carry is needed.
-template <int count> __device__ void add_to_cells(CellAndNumber (&x)[count], std::uint32_t stride) {
+/// first carry is needed. Cells that are `counted` count the overflows of the second word in the third one;
+/// then each number is below 2^62.
+template <bool counted, int count>
+__device__ void add_to_cells(CellAndNumber (&x)[count], std::uint32_t stride) {
 #pragma unroll
   for (CellAndNumber& own : x)
     if (own.low != 0) own.high += atomicAdd(own.cell, own.low) > ~own.low;
 #pragma unroll
   for (CellAndNumber& own : x)
-    if (own.high != 0) atomicAdd(own.cell + stride, own.high);
+    if (own.high != 0) {
+      const std::uint32_t old = atomicAdd(own.cell + stride, own.high);
+      if (counted) own.low = old;
+    }
+  if constexpr (counted) {
+#pragma unroll
+    for (CellAndNumber& own : x) {
+      const std::uint32_t sum = own.low + own.high;
+      if (own.high != 0 && (~(own.low ^ own.high) & (own.low ^ sum)) >> 31 != 0)
+        atomicAdd(own.cell + 2 * stride, own.high >> 31 != 0 ? ~0u : 1u);
+    }
+  }
 }
 
 /// The integer in a cell in shared memory.
-template <int words> __device__ Int128 cell_sum(std::uint32_t cell, std::uint32_t stride) {
-  const auto at = [&](int i) {
-    return std::uint64_t{shared_words[cell + static_cast<std::uint32_t>(i) * stride]};
-  };
-  const std::uint64_t low = at(0) | at(1) << 32;
-  if constexpr (words == 2)
-    return Int128::of(static_cast<std::int64_t>(low));
-  else if constexpr (words == 3)
-    return {low, static_cast<std::int32_t>(at(2))};
-  else
-    return {low, static_cast<std::int64_t>(at(2) | at(3) << 32)};
+template <Cells cells> __device__ Int192 cell_sum(std::uint32_t cell, std::uint32_t stride) {
+  const auto at = [&](int i) { return shared_words[cell + static_cast<std::uint32_t>(i) * stride]; };
+  const auto both = [&](int i) { return std::uint64_t{at(i)} | std::uint64_t{at(i + 1)} << 32; };
+  if constexpr (cells == Cells::of_192) return {{both(0), both(2), both(4)}};
+  Int128 sum = Int128::of(static_cast<std::int64_t>(both(0)));
+  if constexpr (cells == Cells::counted) sum.high += static_cast<std::int32_t>(at(2));
+  if constexpr (cells == Cells::of_96) sum.high = static_cast<std::int32_t>(at(2));
+  if constexpr (cells == Cells::of_128) sum.high = static_cast<std::int64_t>(both(2));
+  return Int192::of(sum);
 }
 
-/// Words of 64 bits of a cell in global memory that is the sum of cells of so many words of 32 bits.
-SAMESUM_HD constexpr std::uint64_t words_of_total(int words) { return words == 2 ? 1 : 2; }
-
-/// Adds a signed integer of 128 bits to a cell in global memory, of one or two words of 64 bits.
-__device__ inline void add_to_total(unsigned long long* cell, int words, std::uint64_t low,
-                                    std::uint64_t high) {
-  if (words_of_total(words) == 1) {
-    if (low != 0) atomicAdd(cell, static_cast<unsigned long long>(low));
-    return;
+/// Adds the lowest words of an integer to a total.
+__device__ inline void add_to_total(const Totals& totals, std::uint64_t result, int words,
+                                    const Int192& sum) {
+  std::uint64_t carry = 0;
+#pragma unroll
+  for (int w = 0; w < 3; ++w) {
+    if (w == words) break;
+    const std::uint64_t part = sum.word[w] + carry;
+    carry = part < carry;
+    if (part != 0) carry |= atomicAdd(totals.at(result, w), static_cast<unsigned long long>(part)) > ~part;
   }
-  if (low != 0) high += atomicAdd(cell, static_cast<unsigned long long>(low)) > ~low;
-  if (high != 0) atomicAdd(cell + 1, static_cast<unsigned long long>(high));
 }
 
-/// The sum in cell i.
-__device__ inline Int128 total(const unsigned long long* totals, int words, std::uint64_t i) {
-  if (words_of_total(words) == 1) return Int128::of(static_cast<std::int64_t>(totals[i]));
-  return {totals[2 * i], static_cast<std::int64_t>(totals[2 * i + 1])};
+/// The total of a result.
+__device__ inline Int192 total(const Totals& totals, std::uint64_t result, int words) {
+  const auto at = [&](int w) { return static_cast<std::uint64_t>(*totals.at(result, w)); };
+  if (words == 1) return Int192::of(Int128::of(static_cast<std::int64_t>(at(0))));
+  if (words == 2) return Int192::of(Int128{at(0), static_cast<std::int64_t>(at(1))});
+  return {{at(0), at(1), at(2)}};
 }
 
-__device__ inline void add_to_total(unsigned long long* cell, int words, const Units& u) {
-  const int bit = u.shift & 63;
-  std::uint64_t low = u.magnitude << bit, high = bit == 0 ? 0 : u.magnitude >> (64 - bit);
-  if (u.shift >= 64) {
-    high = low;
-    low = 0;
-  }
-  if (u.negative) {
-    low = ~low + 1;
-    high = ~high + (low == 0);
-  }
-  add_to_total(cell, words, low, high);
+/// Clears the words of totals that only the wide cells of a call use. The kernels that add to narrow cells
+/// call it instead of adding if the wide ones are needed.
+__device__ inline void clear_top(const Totals& totals, std::uint64_t results) {
+  if (totals.top == nullptr) return;
+  for (std::uint64_t i = index_in_grid(); i < results; i += std::uint64_t{gridDim.x} * blockDim.x)
+    totals.top[i] = 0;
 }
 
 }  // namespace samesum::gpu

@@ -23,32 +23,50 @@ __device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i)
   flag(all.flags, i, is_ambiguous);
 }
 
-/// The bits of a sum that is not zero and has no special elements.
+/// round_units, not inlined: the code is long, and needed only for sums of more than 128 bits.
 template <class F>
-__device__ BitsOf<F> sum_bits(Int128 units, const Window& w, const KeyEvents& events, const KeyResults& r,
-                              BitsOf<F> held, std::uint64_t count) {
-  const int grid = w.placed(events);
-  const BitsOf<F> bits = r.combines            ? round_units<F, true>(units, grid, from_bits<F>(held))
-                         : r.counts != nullptr ? round_quotient<F, true>(units, grid, count)
-                                               : round_units<F, true>(units, grid);
-  return bits == Format<F>::sign_bit && !w.exact ? BitsOf<F>{0} : bits;
+__device__ __noinline__ BitsOf<F> round_wide_sum(Int192 units, int grid, BitsOf<F> held,
+                                                 std::uint64_t divisor) {
+  return round_units<F>(units, grid, from_bits<F>(held), divisor);
 }
 
-/// Rounds all sums, unless an element missed the window.
+/// The bits of a sum that is not zero and has no special elements. NaN, and a note of it, if it overflows a
+/// given grid.
+template <class F>
+__device__ BitsOf<F> sum_bits(const Int192& units, bool exact, int grid, KeyEvents& events,
+                              const KeyResults& r, BitsOf<F> held, std::uint64_t count) {
+  if (!units.fits_128()) return round_wide_sum<F>(units, grid, held, r.counts != nullptr ? count : 1);
+  const Int128 narrow = units.low_128();
+  if (!exact && narrow.magnitude() > Int128::Wide{1} << grid_word_bits<F>) {
+    events.overflowed = 1;
+    return Format<F>::canonical_nan;
+  }
+  const BitsOf<F> bits = r.combines            ? round_units<F, true>(narrow, grid, from_bits<F>(held))
+                         : r.counts != nullptr ? round_quotient<F, true>(narrow, grid, count)
+                                               : round_units<F, true>(narrow, grid);
+  return bits == Format<F>::sign_bit && !exact ? BitsOf<F>{0} : bits;
+}
+
+/// Rounds all sums, unless an element missed both the window and the list of outliers. Sums that have
+/// outliers are left to second_look.
 ///
 /// Two things are not known here, since recording them for each element would cost too much: whether a key
 /// whose sum is zero has any elements, and whether -0 is all that it has. Where the result depends on that,
 /// `out` gets or keeps -0 or a NaN, and second_look decides.
 template <class F>
-__global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, KeyResults r) {
+__global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
+    finish_sums(KeyedElements all, Windows windows, KeyResults r) {
   const std::uint64_t i = index_in_grid();
   r.report(i, *all.events);
   if (all.events->missed != 0) return;
   if (i >= all.results()) return;
   auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
-  const Int128 units = total(r.totals, w.words, i);
-  const unsigned own = flags_of(all.flags, i), flags = own | (r.combines ? flags_of_number<F>(held) : 0);
+  const Window w = windows.placed(*all.events);
+  const Int192 units = total(r.totals, i, words_of_total(w.cells));
+  const unsigned own = flags_of(all.flags, i);
+  if (own & has_outliers) return;
+  const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
   const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
@@ -59,7 +77,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
     else
       *out = bits;
   } else if (!units.is_zero()) {
-    *out = sum_bits<F>(units, w, *all.events, r, held, divisor);
+    *out = sum_bits<F>(units, windows.exact, w.grid, *all.events, r, held, divisor);
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
@@ -73,7 +91,7 @@ __global__ void __launch_bounds__(256) finish_counts(KeyedElements all, KeyResul
   r.report(i, *all.events);
   if (i >= all.results()) return;
   auto* const out = static_cast<std::uint64_t*>(r.out) + i;
-  *out = r.totals[i] + (r.combines ? *out : 0);
+  *out = r.totals.word[i] + (r.combines ? *out : 0);
 }
 
 // --- the second look ---------------------------------------------------------------------------------------
@@ -96,10 +114,11 @@ struct SecondLook {
 /// The steps of second_look for one element or one result.
 template <class AnyDigits> struct SecondLooker {
   const KeyedElements& all;
-  const Window& w;
   const KeyResults& r;
   const SecondLook& look;
-  bool again;  ///< whether all sums are computed again, because an element missed the window
+  bool exact;
+  Window w;
+  bool again;  ///< whether all sums are computed again, because elements missed
   int digits;  ///< digits of a result
 
   /// Records the flags of element e of result i.
@@ -116,33 +135,40 @@ template <class AnyDigits> struct SecondLooker {
   __device__ __forceinline__ void add(std::uint64_t e, std::uint64_t i, std::int64_t* digit) const {
     const double x = load_as<fp64>(look.input, all.x, e).v;
     if (!(abs(x) < INFINITY)) return;
+    const unsigned flags = add(x, digit);
+    if (flags != 0) flag(all.flags, i, flags);
+  }
+  /// Adds a finite element to the digits of its result, and returns flags of the result.
+  __device__ __forceinline__ unsigned add(double x, std::int64_t* digit) const {
+    const Decomposed d = decompose<fp64>(to_bits(x));
+    if (d.significand == 0) return 0;
+    // A number of a narrow format has zeros below the lowest digit when it is read as a double.
+    const int zeros = __ffsll(static_cast<long long>(d.significand)) - 1;
+    return add({d.significand >> zeros, d.exponent + zeros, 0, d.negative}, digit);
+  }
+  /// Adds a term to the digits of its result, and returns flags of the result.
+  __device__ __forceinline__ unsigned add(const OutlierList::Term& x, std::int64_t* digit) const {
     const auto add = [&](int j, std::int64_t part) { atomic_add(digit[j], part); };
-    if (w.exact) {
-      Decomposed d = decompose<fp64>(to_bits(x));
-      if (d.significand == 0) return;
-      // A number of a narrow format has zeros below the lowest digit when it is read as a double.
-      const int zeros = __ffsll(static_cast<long long>(d.significand)) - 1;
-      add_to_digits(d.negative, d.significand >> zeros, d.exponent + zeros, AnyDigits::lowest_exponent, add);
-      return;
+    if (exact) {
+      add_to_digits(x.negative, x.magnitude, x.exponent, AnyDigits::lowest_exponent, add);
+      return x.flags;
     }
-    const GridTerm term = to_grid(x, w.grid);
-    if (term.bits > most_term_bits(look.terms)) {
-      r.report_overflow();
-      flag(all.flags, i, Exact::seen_nan);
-    }
+    const GridTerm term = to_grid(x.negative, Int128::Wide{x.magnitude}, x.exponent, w.grid);
     const Int128::Wide magnitude = term.units.magnitude();
     for (int j = 0; j < 4; ++j) {
       const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
       if (part != 0) add(j, term.units.is_negative() ? -part : part);
     }
+    if (x.flags != 0 || term.bits <= most_term_bits(look.terms)) return x.flags;
+    r.report_overflow();
+    return Exact::seen_nan;
   }
 
-  /// Writes result i, from its digits if all sums are computed again.
-  __device__ __forceinline__ void write(std::uint64_t i, std::int64_t* digit) const {
+  /// Writes result i, whose elements have these flags, from its digits. Without digits, its elements are
+  /// zeros.
+  __device__ __forceinline__ void write(std::uint64_t i, unsigned own, std::int64_t* digit) const {
     visit_format(look.format, [&]<class F>() {
       auto& out = static_cast<BitsOf<F>*>(r.out)[i];
-      const unsigned own = flags_of(all.flags, i);
-      if (!again && !(own & is_ambiguous)) return;
       if (!(own & Exact::seen_any)) {
         if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
         return;
@@ -151,13 +177,13 @@ template <class AnyDigits> struct SecondLooker {
       const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
       const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
       const auto zero = [&] {
-        return w.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
+        return exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
       };
       if (flags & Exact::special_flags) {
         out = special_bits<F>(flags);
-      } else if (!again) {
+      } else if (digit == nullptr) {
         out = zero();
-      } else if (w.exact) {
+      } else if (exact) {
         if (r.combines) {
           const Decomposed d = decompose<F>(held);
           add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
@@ -179,16 +205,62 @@ template <class AnyDigits> struct SecondLooker {
       }
     });
   }
+
+  /// Writes the results that have outliers. A warp, which has some digits in shared memory, collects the
+  /// terms of one result, and adds its total.
+  __device__ void write_outliers(std::int64_t* digit) const {
+    const std::uint64_t count = all.events->outliers,
+                        warps_of_grid = std::uint64_t{gridDim.x} * blockDim.x / warp;
+    for (std::uint64_t i = index_in_grid() / warp; i < count; i += warps_of_grid) {
+      const std::uint64_t result = all.outliers.result[i];
+      for (int d = thread(); d < digits; d += warp) digit[d] = 0;
+      __syncwarp();          // all digits are 0
+      bool is_first = true;  // of the terms of its result
+      unsigned flags = 0;
+      for (std::uint64_t first = 0; first < count && is_first; first += warp) {
+        const std::uint64_t k = first + static_cast<unsigned>(thread());
+        const bool belongs = k < count && all.outliers.result[k] == result;
+        is_first = !__any_sync(whole_warp, belongs && k < i);
+        if (!belongs || !is_first) continue;
+        const OutlierList::Term& term = all.outliers.term[k];
+        flags |=
+            term.flags != 0 ? add(term, digit) : add(load_as<fp64>(look.input, &term.magnitude, 0).v, digit);
+      }
+      flags = __reduce_or_sync(whole_warp, flags);
+      __syncwarp();  // all terms are added
+      if (is_first && thread() == 0) write_outlier(result, flags, digit);
+      __syncwarp();  // the digits are read before the next result overwrites them
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void write_outlier(std::uint64_t i, unsigned flags, std::int64_t* digit) const {
+    if (r.totals.word != nullptr) {
+      const Int192 units = total(r.totals, i, words_of_total(w.cells)), magnitude = units.magnitude();
+      for (int part = 0; part < 3; ++part)
+        add({magnitude.word[part], w.grid + 64 * part, Exact::seen_any, units.is_negative()}, digit);
+    }
+    write(i, flags | flags_of(all.flags, i) | Exact::seen_any | Exact::seen_other_than_minus_zero, digit);
+  }
 };
 
-/// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
-/// the digits of as many results as there is room for are summed at a time. Slow, and rarely needed.
+/// Decides what finish_sums could not: sums of zeros, sums that have outliers, or all sums if elements
+/// missed. Then the digits of as many results as there is room for are summed at a time. Slow, and rarely
+/// needed.
 template <class AnyDigits>
 __global__ void __launch_bounds__(512)
-    second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
-  const SecondLooker<AnyDigits> looker{
-      all, w, r, look, all.events->missed != 0, w.exact ? AnyDigits::count : 4};
-  if (!looker.again && all.events->ambiguous == 0) return;
+    second_look(KeyedElements all, Windows windows, KeyResults r, SecondLook look) {
+  const KeyEvents& events = *all.events;
+  if (events.overflowed != 0) r.report_overflow();
+  if ((events.missed | events.ambiguous | events.outliers) == 0) return;
+  __shared__ std::int64_t digits_of_warp[512 / warp][AnyDigits::count];
+  const SecondLooker<AnyDigits> looker{all,
+                                       r,
+                                       look,
+                                       windows.exact,
+                                       windows.placed(events),
+                                       events.missed != 0,
+                                       windows.exact ? AnyDigits::count : 4};
   const auto grid = cooperative_groups::this_grid();
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   const int digits = looker.digits;
@@ -196,10 +268,14 @@ __global__ void __launch_bounds__(512)
     for (std::uint64_t i = index_in_grid(); i < (all.results() + 3) / 4; i += step) all.flags[i] = 0;
     grid.sync();
   }
+  if (!looker.again && events.outliers != 0) looker.write_outliers(digits_of_warp[warp_index()]);
+  if (!looker.again && events.ambiguous == 0) return;
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) { looker.note(e, i); });
   grid.sync();
   if (!looker.again) {
-    for (std::uint64_t i = index_in_grid(); i < all.results(); i += step) looker.write(i, nullptr);
+    for (std::uint64_t i = index_in_grid(); i < all.results(); i += step)
+      if (const unsigned flags = flags_of(all.flags, i); flags & is_ambiguous)
+        looker.write(i, flags, nullptr);
     return;
   }
   for (std::uint64_t first = 0; first < all.results(); first += look.results) {
@@ -218,7 +294,7 @@ __global__ void __launch_bounds__(512)
       grid.sync();
     }
     for (std::uint64_t i = index_in_grid(); i < count; i += step)
-      looker.write(first + i, look.digits + i * digits);
+      looker.write(first + i, flags_of(all.flags, first + i), look.digits + i * digits);
     grid.sync();
   }
 }

@@ -225,12 +225,13 @@ __global__ void __launch_bounds__(key_threads) share_out(Partitions<T> of, std::
     of.size[p].first_share = p < of.count ? shared_words[p] : all;
 }
 
-/// Adds the runs of partition p in the tiles from `begin` to `end`. A warp takes up to 32 runs at a time.
+/// Adds the runs of partition p in the tiles from `begin` to `end`, as far as their cells, the first of which
+/// has the place `origin`, are in shared memory. A warp takes up to 32 runs at a time.
 /// Each thread adds neighbouring elements that it loads at once: a chunk that a run has or shares with
 /// others.
-template <class T, int words>
-__device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& from, std::uint32_t p,
-                         std::uint32_t begin, std::uint32_t end) {
+template <class T, Cells cells>
+__device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& from, std::uint32_t p,
+                         std::uint32_t begin, std::uint32_t end, std::uint16_t origin) {
   constexpr std::uint32_t warps = key_threads / warp;
   constexpr std::uint16_t none = 0x8000, bins = 0xffff;
   struct alignas(16) Places {
@@ -239,7 +240,7 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
   struct alignas(16) Elements {
     BitsOf<T> of[key_elements];
   };
-  const SharedSums<T, words> own = sums;  // a copy in registers
+  const SharedSums<T, cells> own = sums;  // a copy in registers
   const std::uint32_t runs = min((end - begin + warps - 1) / warps, std::uint32_t{warp}), lane = thread();
   for (std::uint32_t t = begin + warp_index() * runs; t < end; t += warps * runs) {
     std::uint32_t first = 0, last = 0;
@@ -279,17 +280,38 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
         for (std::uint32_t j = 0; j < key_elements; ++j) place[j] = none;
       }
       own.add_loaded(
-          place, bits, std::uint16_t{0}, bins,
-          [&](int j, auto add) { add(from.place[base + j], from.x[base + j]); }, [](int) {});
+          place, bits, origin, bins, [&](int j, auto add) { add(from.place[base + j], from.x[base + j]); },
+          [](int) {});
     }
   }
 }
 
-/// Adds the elements of the partitions to cells in shared memory, and these to those in global memory. Each
-/// block has the same number of shares, of one or more partitions.
-template <class T, int words>
+/// Adds the elements of partition p in the tiles from `begin` to `end` to cells in shared memory, and these
+/// to those in global memory. If there is not enough shared memory for the cells of all its results, the
+/// elements are read once for each part of them.
+template <class T, Cells cells>
+__device__ void add_tiles_of(const KeyedElements& all, const Windows& windows, const Window& w,
+                             const Partitions<T>& from, std::uint32_t p, std::uint32_t begin,
+                             std::uint32_t end, int log2_cells, const Totals& totals, bool is_whole) {
+  for (std::uint32_t origin = 0; origin < 1u << from.log2_results; origin += 1u << log2_cells) {
+    CellsOfBlock own{(std::uint64_t{p} << from.log2_results) + origin, 0, 1, shared_words};
+    if (own.first >= all.results()) return;
+    own.results = static_cast<std::uint32_t>(min(all.results() - own.first, std::uint64_t{1} << log2_cells));
+    __syncthreads();  // the previous cells are added to the totals
+    own.clear(words_of(cells));
+    add_runs(SharedSums<T, cells>{windows, w, all, own}, from, p, begin, end,
+             static_cast<std::uint16_t>(origin));
+    own.flush<cells>(totals, is_whole);
+  }
+}
+
+/// Adds the elements of the partitions, if the window of the call has such cells. Each block has the same
+/// number of shares, of one or more partitions.
+template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_partitions(KeyedElements all, Window w, Partitions<T> from, unsigned long long* totals) {
+    add_partitions(KeyedElements all, Windows windows, Partitions<T> from, int log2_cells, Totals totals) {
+  const Window w = windows.placed(*all.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
   const auto first_share = [&](std::uint32_t p) { return from.size[p].first_share; };
   const std::uint64_t shares = first_share(from.count);
   auto share = static_cast<std::uint32_t>(shares * blockIdx.x / gridDim.x);
@@ -302,21 +324,15 @@ __global__ void __launch_bounds__(key_threads)
   for (; share < last; ++p) {
     const std::uint32_t until = min(first_share(p + 1), last);
     if (share >= until) continue;
-    CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1, shared_words};
-    cells.results =
-        static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
-    __syncthreads();  // the previous cells are added to the totals
-    cells.clear(words);
     const PartitionSize& size = from.size[p];
     const std::uint32_t first = from.tiles - size.until_first;
     const std::uint64_t tiles = size.end - first, of_partition = first_share(p + 1) - first_share(p);
     const auto tile_of = [&](std::uint32_t s) {
       return first + static_cast<std::uint32_t>((s - first_share(p)) * tiles / of_partition);
     };
-    add_runs(SharedSums<T, words>{w, all, cells}, from, p, tile_of(share), tile_of(until));
-    const bool is_whole = share == first_share(p) && until == first_share(p + 1);
+    add_tiles_of<T, cells>(all, windows, w, from, p, tile_of(share), tile_of(until), log2_cells, totals,
+                           share == first_share(p) && until == first_share(p + 1));
     share = until;
-    cells.flush<words>(totals, is_whole);
   }
 }
 
