@@ -280,8 +280,8 @@ TEST_P(EveryScanOnAGpu, CanBeCapturedInAGraphAndReplayed) {
   succeed(cudaGraphDestroy(graph));
 }
 
-/// Integers hold the sums of only some of these data. The long calls guess the units from a sample, which one
-/// large element may exceed.
+/// Integers of 128 bits hold the sums of some of these data, those of 192 bits the sums of most. The long
+/// calls guess the units from a sample, which one large or small element may exceed.
 TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
   if (m.accumulator != "exact") return;
   for (const Layout& layout : {Layout::vector(3 * tile + 777), Layout::vector(700), Layout::rows(5, 5000),
@@ -289,7 +289,7 @@ TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
                                Layout::rows(45000, 3), Layout::axis(3, 20000, 3)}) {
     const std::size_t n = layout.results() * layout.n;
     std::vector<Dataset> all;
-    for (const int binades : {30, 60, 90, 240, 1900})
+    for (const int binades : {30, 60, 90, 130, 240, 1900})
       all.push_back({std::to_string(binades) + " binades", wide(n, binades, n)});
     all.push_back({"zeros", std::vector<double>(n, 0.0)});
     all.push_back({"-0 first", uniform(n, 5)});
@@ -297,6 +297,12 @@ TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
     all.push_back({"only -0", std::vector<double>(n, -0.0)});
     all.push_back({"a large one", uniform(n, 7)});
     all.back().x[n / 2 + 1] = m.format->max_finite;
+    all.push_back({"a larger one", uniform(n, 7)});
+    all.back().x[n / 2 + 1] = 0x1p14;
+    all.push_back({"a small one", uniform(n, 7)});
+    all.back().x[n / 3] = 0x1p-90;
+    all.push_back({"a small column", uniform(n, 7)});
+    for (std::size_t i = 1; i < n; i += 3) all.back().x[i] *= 0x1p-70;
     all.push_back({"a NaN", uniform(n, 6)});
     all.back().x[n / 2] = NAN;
     all.push_back({"largest", std::vector<double>(n, m.format->max_finite)});

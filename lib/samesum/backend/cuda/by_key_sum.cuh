@@ -279,16 +279,8 @@ class SumByKey : public CallByKey {
   template <class AnyDigits> void look_again(const Windows& w, const KeyResults& r, const SecondLook& look) {
     std::size_t blocks = 0;
     keep(resident_blocks(second_look<AnyDigits>, 512, blocks));
-    cudaLaunchConfig_t config{};
-    cudaLaunchAttribute cooperative{};
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(512);
-    config.stream = work_.stream;
-    config.attrs = &cooperative;
-    config.numAttrs = 1;
-    if (error_ == cudaSuccess) keep(cudaLaunchKernelEx(&config, second_look<AnyDigits>, all_, w, r, look));
+    if (error_ == cudaSuccess)
+      keep(launch_cooperative(second_look<AnyDigits>, blocks, 512, work_.stream, all_, w, r, look));
   }
 
   static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20,

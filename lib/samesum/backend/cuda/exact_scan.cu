@@ -1,4 +1,6 @@
 /// The kernels of exact scans besides scan_segments: the window, the sums of the segments, and the fallback.
+#include <cooperative_groups.h>
+
 #include "samesum/backend/cuda/exact_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
@@ -20,13 +22,13 @@ template <class T> __device__ void look_at(T x, ExactWindow& seen) {
   seen.below = max(seen.below, static_cast<unsigned>(ExactWindow::bias - lowest));
 }
 
-/// Finds the window of the sample, elements at multiples of `step`, or, if step = 1 and the sample has not
-/// given the results, that of all elements. The elements of a result and of its neighbours along `inner` are
-/// contiguous.
+/// Finds the window of a sample, one element of each `step`, or, if step = 1 and the sample has not given the
+/// results, that of all elements. The places of a sample are pseudorandom, so that they lie in all columns of
+/// rows of any length. The elements of a result and of its neighbours along `inner` are contiguous.
 __global__ void __launch_bounds__(window_threads)
     find_window(ScanInput in, Layout l, ExactScan call, std::size_t step) {
   ExactWindow* const window = step > 1 ? &call.windows->sample : &call.windows->all;
-  if (step == 1 && call.sample_fits()) return;
+  if (step == 1 && call.samples && call.narrow_fits()) return;
   const std::size_t width = l.n * l.inner, all = l.outer * width,
                     first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x,
                     threads = std::size_t{gridDim.x} * blockDim.x;
@@ -35,8 +37,12 @@ __global__ void __launch_bounds__(window_threads)
     const T* x = static_cast<const T*>(in.x);
     const bool has_gaps = l.outer > 1 && l.outer_stride != width;
 #pragma unroll 8
-    for (std::size_t i = first * step; i < all; i += threads * step)
+    for (std::size_t k = first; k * step < all; k += threads) {
+      const std::uint32_t within =
+          __umulhi(static_cast<std::uint32_t>(k) * 0x9e3779b9u, static_cast<std::uint32_t>(step));
+      const std::size_t i = min(k * step + within, all - 1);
       look_at(x[has_gaps ? i / width * l.outer_stride + i % width : i], seen);
+    }
     for (std::size_t i = first; i < l.results(); i += threads)
       if (to_bits(x[i / l.inner * l.outer_stride + i % l.inner]) == Format<T>::sign_bit) seen.missed = 1;
   });
@@ -51,53 +57,67 @@ __global__ void __launch_bounds__(window_threads)
 
 // --- the sums of segments ----------------------------------------------------------------------------------
 
-/// Sums the segments of a group. A block has one group, a warp one segment.
-template <class C, int rows>
-__global__ void __launch_bounds__(ScanSegments::most_in_group* warp)
-    sum_segments(ScanInput in, Layout l, ExactScan call, bool sampled, ScanSegments segments) {
-  // If the sample misses the window, all sums are unused. That other blocks exceed it must not be read here:
-  // it changes while they run, and all threads of a block must reach the barrier or none.
-  if (sampled ? call.windows->sample.missed != 0 : call.sample_fits() || !call.all_fit()) return;
+/// A sum in shared memory, which holds no types with constructors.
+template <class Sum> using Words = std::array<std::uint32_t, sizeof(Sum) / 4>;
+
+/// Sums the segments of a group, if sums of that type may give the results. A block has one group, a warp one
+/// segment.
+template <class C, int rows, class Sum>
+__global__ void __launch_bounds__(ScanSegments<Sum>::most_in_group* warp)
+    sum_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<Sum> segments) {
+  // Whether an element exceeds the window of 128 bits must not be read while that may change: all threads of
+  // a block must reach the barrier or none.
+  if (std::is_same_v<Sum, WideSum> ? !call.wide_fits() : !call.tries_narrow()) return;
   const std::size_t group = blockIdx.x, first = group * static_cast<std::size_t>(segments.in_group),
                     index = first + static_cast<std::size_t>(warp_index());
   const ScanSegment s{l, segments, index};
   WindowRows<C, rows> held;
   held.load(in, s.first, l.stride, s.count);
-  const WindowUnits<C> units{call, sampled};
+  const UnitsFor<C, Sum> units{call};
   const bool common = held.are_common(units);
-  const WindowSum own = held.sum(units, common);
+  const Sum own = held.sum(units, common);
   if (segments.is_common != nullptr && thread() == 0) segments.is_common[index] = common;
-  __shared__ WindowSum sums[ScanSegments::most_in_group];
-  if (thread() == 0) sums[warp_index()] = own;
+  __shared__ Words<Sum> sums[ScanSegments<Sum>::most_in_group];
+  if (thread() == 0) sums[warp_index()] = std::bit_cast<Words<Sum>>(own);
   __syncthreads();  // all sums are written
   if (warp_index() > 0 || thread() >= segments.in_group) return;
-  WindowSum before;
-  for (int w = 0; w < thread(); ++w) before = before + sums[w];
+  Sum before;
+  for (int w = 0; w < thread(); ++w) before = before + std::bit_cast<Sum>(sums[w]);
   if (segments.sum != nullptr) segments.sum[first + static_cast<std::size_t>(thread())] = before;
   if (segments.group != nullptr && thread() == segments.in_group - 1)
-    segments.group[group] = before + sums[thread()];
+    segments.group[group] = before + std::bit_cast<Sum>(sums[thread()]);
 }
 
 constexpr int group_threads = 1024;
 /// Replaces the sum of each group by that of the groups before it in the same result. A block has a result.
-__global__ void __launch_bounds__(group_threads) sum_before_groups(ScanSegments segments) {
-  __shared__ WindowSum sums[warp];
-  WindowSum* const group = segments.group + blockIdx.x * segments.of_result;
+template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& segments) {
+  __shared__ Words<Sum> sums[warp];
+  Sum* const group = segments.group + blockIdx.x * segments.of_result;
   const std::size_t of_thread = (segments.of_result - 1) / group_threads + 1,
                     first = min(threadIdx.x * of_thread, segments.of_result),
                     last = min(first + of_thread, segments.of_result);
-  WindowSum own;
+  Sum own;
   for (std::size_t g = first; g < last; ++g) own = own + group[g];
-  const WindowSum of_warp = sum_up_to(own);
-  if (thread() == warp - 1) sums[warp_index()] = of_warp;
+  const Sum of_warp = sum_up_to(own);
+  if (thread() == warp - 1) sums[warp_index()] = std::bit_cast<Words<Sum>>(of_warp);
   __syncthreads();  // the sums of all warps are written
-  const WindowSum of_warps = sum_up_to(sums[thread()]);
-  WindowSum before{of_warp.units - own.units};
-  if (warp_index() > 0) before = before + shuffled(of_warps, warp_index() - 1);
+  const Sum of_warps = sum_up_to(std::bit_cast<Sum>(sums[thread()])),
+            of_others = shuffled(of_warps, max(warp_index() - 1, 0));
+  Sum before{of_warp.units - own.units};
+  if (warp_index() > 0) before = before + of_others;
   for (std::size_t g = first; g < last; ++g) {
-    const WindowSum sum = group[g];
+    const Sum sum = group[g];
     group[g] = before;
     before = before + sum;
+  }
+}
+/// The same for the sums that give the results.
+__global__ void __launch_bounds__(group_threads)
+    sum_groups(ExactScan call, ScanSegments<WindowSum> narrow, ScanSegments<WideSum> wide) {
+  if (call.narrow_fits()) {
+    if (narrow.group != nullptr) sum_before_groups(narrow);
+  } else if (call.wide_fits()) {
+    if (wide.group != nullptr) sum_before_groups(wide);
   }
 }
 
@@ -129,14 +149,19 @@ __device__ inline ExactElement exact_element(const ScanInput& in, std::size_t at
   return e;
 }
 
-__device__ inline bool is_done(const ExactScan& call) { return call.sample_fits() || call.all_fit(); }
+constexpr int digit_warps = 3;
+static_assert(Exact::digit_count < digit_warps * warp);
 
-/// Sums each tile. A block is one warp.
-__global__ void __launch_bounds__(warp)
-    sum_tiles(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums) {
-  if (is_done(call)) return;
-  __shared__ Digits digits;
-  for (std::size_t t = blockIdx.x; t < tiles.count; t += gridDim.x) {
+/// Calls visit(tile) for the tiles of a warp.
+template <class Visit> __device__ void for_each_tile(const TileList& tiles, Visit visit) {
+  const std::size_t first = blockIdx.x * std::size_t{digit_warps} + static_cast<std::size_t>(warp_index());
+  for (std::size_t t = first; t < tiles.count; t += gridDim.x * std::size_t{digit_warps}) visit(t);
+}
+
+/// Sums each tile.
+__device__ inline void sum_tiles(const ScanInput& in, const Layout& l, const TileList& tiles, Digits& digits,
+                                 TileDigits* sums) {
+  for_each_tile(tiles, [&](std::size_t t) {
     const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * PrefixTree::leaf,
                       end = min(begin + PrefixTree::leaf, l.n),
                       first = l.first(result / l.inner) + result % l.inner;
@@ -153,16 +178,12 @@ __global__ void __launch_bounds__(warp)
     for (int i = thread(); i < Digits::count; i += warp) sums[t].digit[i] = digits.carried(i);
     if (thread() == 0) sums[t].flags = flags;
     __syncwarp();  // all digits are read before the next tile overwrites them
-  }
+  });
 }
 
-constexpr int digit_threads = 96;
-static_assert(Exact::digit_count < digit_threads);
-
 /// Replaces the sum of each tile by that of all tiles before it. A thread has one digit, or the flags.
-__global__ void __launch_bounds__(digit_threads)
-    sum_before_tiles(std::size_t results, TileList tiles, ExactScan call, TileDigits* sums) {
-  if (is_done(call) || threadIdx.x > Exact::digit_count) return;
+__device__ inline void sum_before_tiles(std::size_t results, const TileList& tiles, TileDigits* sums) {
+  if (threadIdx.x > Exact::digit_count) return;
   const bool is_digit = threadIdx.x < Exact::digit_count;
   for (std::size_t result = blockIdx.x; result < results; result += gridDim.x) {
     std::int64_t sum = 0;
@@ -187,15 +208,12 @@ __device__ inline void write_rounded(const Digits& digits, unsigned flags, std::
   });
 }
 
-/// Scans each tile with all digits, one element after another. A block is one warp. `before` is null if no
-/// result has more than one tile.
-__global__ void __launch_bounds__(warp)
-    scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, const TileDigits* before,
-                ScanDestination out, std::size_t format) {
-  if (is_done(call)) return;
-  __shared__ Digits digits;
-  __shared__ std::uint32_t words[3 * warp];
-  for (std::size_t t = blockIdx.x; t < tiles.count; t += gridDim.x) {
+/// Scans each tile with all digits, one element after another. `before` is null if no result has more than
+/// one tile.
+__device__ inline void scan_tiles_with_digits(const ScanInput& in, const Layout& l, const TileList& tiles,
+                                              Digits& digits, std::uint32_t* words, const TileDigits* before,
+                                              const ScanDestination& out, std::size_t format) {
+  for_each_tile(tiles, [&](std::size_t t) {
     const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * PrefixTree::leaf,
                       end = min(begin + PrefixTree::leaf, l.n), o = result / l.inner, i = result % l.inner,
                       first = l.first(o) + i, to = o * out.row_stride + i;
@@ -213,62 +231,76 @@ __global__ void __launch_bounds__(warp)
       if (!out.exclusive) write_rounded(digits, flags, words, format, out.out, to + k * l.inner);
     }
     __syncwarp();  // all digits are read before the next tile overwrites them
-  }
+  });
 }
 
-/// About as many warps as a large GPU runs at once.
-constexpr std::size_t fallback_warps = 132 * 16;
+/// Scans with all digits, if no integers give the results.
+__global__ void __launch_bounds__(digit_warps* warp)
+    scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums, ScanDestination out,
+                std::size_t format) {
+  if (call.narrow_fits() || call.wide_fits()) return;
+  __shared__ Digits digits[digit_warps];
+  __shared__ std::uint32_t words[digit_warps][3 * warp];
+  Digits& own = digits[warp_index()];
+  if (tiles.of_result > 1) {
+    const auto grid = cooperative_groups::this_grid();
+    sum_tiles(in, l, tiles, own, sums);
+    grid.sync();
+    sum_before_tiles(l.results(), tiles, sums);
+    grid.sync();
+  }
+  scan_tiles_with_digits(in, l, tiles, own, words[warp_index()], tiles.of_result > 1 ? sums : nullptr, out,
+                         format);
+}
 
 template <class C>
-cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const ScanSegments& segments,
-                            std::size_t step) {
+cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const ScanSegments<WindowSum>& narrow,
+                            const ScanSegments<WideSum>& wide, std::size_t step) {
   const ScanInput in{work.call.x};
   const Layout& l = work.call.layout;
-  const auto kernel = segments.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows>
-                                                                      : sum_segments<C, segment_rows<C>>;
   cudaError_t error = cudaMemsetAsync(scan.windows, 0, sizeof *scan.windows, work.stream);
   const auto enqueue = [&](auto of, std::size_t blocks, int threads, auto... argument) {
     if (error == cudaSuccess) error = launch(of, blocks, threads, work.stream, argument...);
   };
-  for (const bool sampled : {true, false}) {
-    if (sampled && !scan.samples) continue;
-    const std::size_t apart = sampled ? step : 1, looked_at = l.results() * l.n / apart,
-                      blocks =
-                          std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
-    enqueue(find_window, blocks, window_threads, in, l, scan, apart);
-    // Sums of a sample's window also tell whether elements exceed it.
-    if (sampled || segments.sum != nullptr)
-      enqueue(kernel, segments.groups, segments.in_group * warp, in, l, scan, sampled, segments);
-  }
-  if (segments.group != nullptr)
-    enqueue(sum_before_groups, segments.groups / segments.of_result, group_threads, segments);
+  const auto find = [&](std::size_t apart) {
+    constexpr std::size_t most_blocks = 132 * 8;
+    enqueue(find_window,
+            std::clamp<std::size_t>(l.results() * l.n / apart / (8 * window_threads), 1, most_blocks),
+            window_threads, in, l, scan, apart);
+  };
+  find(scan.samples ? step : 1);
+  // Sums in a sample's window also tell whether elements exceed it.
+  if (scan.samples || narrow.sum != nullptr)
+    enqueue(narrow.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows, WindowSum>
+                                                          : sum_segments<C, segment_rows<C>, WindowSum>,
+            narrow.groups, narrow.in_group * warp, in, l, scan, narrow);
+  if (scan.samples) find(1);
+  if (wide.sum != nullptr)
+    enqueue(sum_segments<C, few_rows, WideSum>, wide.groups, wide.in_group * warp, in, l, scan, wide);
+  if (narrow.group != nullptr || wide.group != nullptr)
+    enqueue(sum_groups, l.results(), group_threads, scan, narrow, wide);
   return error;
 }
 
 }  // namespace
 
-cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan, const ScanSegments& segments,
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
+                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum>& wide,
                                std::size_t step) {
-  return work.call.x.format->bytes == 8 ? sum_segments_of<fp64>(work, scan, segments, step)
-                                        : sum_segments_of<fp32>(work, scan, segments, step);
+  return work.call.x.format->bytes == 8 ? sum_segments_of<fp64>(work, scan, narrow, wide, step)
+                                        : sum_segments_of<fp32>(work, scan, narrow, wide, step);
 }
 
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
                              const ScanDestination& out, std::size_t format) {
   const Layout& l = work.call.layout;
-  const ScanInput in{work.call.x};
   const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
-  const std::size_t blocks = std::min(tiles.count, fallback_warps);
-  cudaError_t error = cudaSuccess;
-  if (tiles.of_result > 1) {
-    error = launch(sum_tiles, blocks, warp, work.stream, in, l, tiles, scan, digits);
-    if (error == cudaSuccess)
-      error = launch(sum_before_tiles, std::min(l.results(), fallback_warps), digit_threads, work.stream,
-                     l.results(), tiles, scan, digits);
-  }
+  std::size_t blocks = 0;
+  const cudaError_t error = resident_blocks(scan_digits, digit_warps * warp, blocks);
   if (error != cudaSuccess) return error;
-  return launch(scan_digits, blocks, warp, work.stream, in, l, tiles, scan,
-                tiles.of_result > 1 ? digits : nullptr, out, format);
+  blocks = std::min(blocks, (tiles.count - 1) / digit_warps + 1);
+  return launch_cooperative(scan_digits, blocks, digit_warps * warp, work.stream, ScanInput{work.call.x}, l,
+                            tiles, scan, digits, out, format);
 }
 
 }  // namespace samesum::gpu

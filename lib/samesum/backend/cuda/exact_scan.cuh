@@ -1,6 +1,6 @@
 /// Exact scans on a GPU: sums are integers of 128 bits, in units that a sample of the elements suggests. If
-/// an element does not fit, all elements are looked at to find better units; if there are none, a fallback
-/// scans with all digits, tile by tile.
+/// an element does not fit, all elements are looked at, and sums are integers of 192 bits; if these do not
+/// suffice, a fallback scans with all digits, tile by tile.
 ///
 /// Integers may be added in any order. So the elements are read twice: once for the sums of segments, and
 /// once to scan the segments, each from the sum of all before it. No warp waits for another one. Most
@@ -18,15 +18,15 @@ namespace samesum::gpu {
 template <class C> inline constexpr int segment_rows = sizeof(C) < 8 ? 16 : 8;
 
 /// Segments: consecutive elements of a result, which one warp scans. A group of them is summed by one block.
-struct ScanSegments {
+template <class Sum> struct ScanSegments {
   static constexpr int most_in_group = 16;
   std::size_t length;     ///< elements of a segment
   int in_group;           ///< segments of a group, a power of two
   std::size_t of_result;  ///< groups of a result
   std::size_t groups;
-  WindowSum* sum;    ///< sum of the segments before each one in its group; null if a result has one segment
-  WindowSum* group;  ///< sum of the groups before each one in its result; null if a result has one group
-  bool* is_common;   ///< whether all elements of a segment are common; null if `sum` is
+  Sum* sum;         ///< sum of the segments before each one in its group; null if a result has one segment
+  Sum* group;       ///< sum of the groups before each one in its result; null if a result has one group
+  bool* is_common;  ///< whether all elements of a segment are common; null if `sum` is, or if none is common
 
   std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
 };
@@ -37,7 +37,8 @@ struct ScanSegment {
   std::size_t first;  ///< place of its first element
   int count;          ///< number of its elements
 
-  __device__ ScanSegment(const Layout& l, const ScanSegments& all, std::size_t index) {
+  template <class Sum>
+  __device__ ScanSegment(const Layout& l, const ScanSegments<Sum>& all, std::size_t index) {
     const std::size_t group = index / all.in_group, result = group / all.of_result;
     outer = result / l.inner;
     inner = result % l.inner;
@@ -78,30 +79,39 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     });
   }
 
-  __device__ bool are_common(const WindowUnits<C>& units) const {
+  template <class Units> __device__ bool are_common(const Units& units) const {
+    if constexpr (!Units::has_common) return false;
     bool common = true;
     each([&](CarrierOf<C> x) { common = common & units.is_common(x); });
     return __all_sync(whole_warp, common);
   }
   /// The sum of all rows; are_common() is `common`.
-  __device__ WindowSum sum(const WindowUnits<C>& units, bool common) const {
-    if (common) {
-      CommonSum sum;
-      each([&](CarrierOf<C> x) { sum = sum + units.common(x); });
-      return sum_of_warp(sum).widened();
-    }
-    WindowSum sum;
+  template <class Units> __device__ typename Units::Sum sum(const Units& units, bool common) const {
+    if constexpr (Units::has_common)
+      if (common) {
+        CommonSum sum;
+        each([&](CarrierOf<C> x) { sum = sum + units.common(x); });
+        return sum_of_warp(sum).widened();
+      }
+    typename Units::Sum sum;
     each([&](CarrierOf<C> x) { sum = sum + units.exactly(x); });
     return sum_of_warp(sum);
   }
   /// Writes the results of the rows after `before`, rounded to F; are_common() is `common`.
-  template <class F>
-  __device__ void scan(const WindowUnits<C>& units, bool common, int count, WindowSum before,
+  template <class F, class Units>
+  __device__ void scan(const Units& units, bool common, int count, typename Units::Sum before,
                        RowWriter<F> writer) const {
     if (!common)
       return scan_rows(
-          count, before, SumRounder<F, C>{units, 0}, [&](CarrierOf<C> x) { return units.exactly(x); },
-          writer);
+          count, before, [&](const auto& sum) { return rounded_sum<F, C>(sum.units, units.unit()); },
+          [&](CarrierOf<C> x) { return units.exactly(x); }, writer);
+    if constexpr (Units::has_common) scan_common<F>(units, count, before, writer);
+  }
+
+ private:
+  template <class F>
+  __device__ void scan_common(const WindowUnits<C>& units, int count, WindowSum before,
+                              RowWriter<F>& writer) const {
     constexpr int most = 60;  // bits of a sum without a shift; those of the rows have as many
     const __int128 all = before.units >> common_shift;
     const auto below = static_cast<std::uint32_t>(before.units);
@@ -114,8 +124,6 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     else
       scan_rows(count, SplitSum<__int128>{all, below, shift}, round, of, writer);
   }
-
- private:
   template <class Visit> __device__ void each(Visit visit) const {
 #pragma unroll
     for (int r = 0; r < rows; ++r)
@@ -148,26 +156,26 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
 
 constexpr int segment_warps = 4;  ///< warps of a block that scans segments
 
-/// Scans each segment, and rounds each sum once to F.
-template <class C, class F, int rows>
+/// Scans each segment in sums of that type, if they give the results, and rounds each sum once to F.
+template <class C, class F, int rows, class Sum>
 __global__ void __launch_bounds__(segment_warps* warp, 4)
-    scan_segments(ScanInput in, Layout l, ExactScan call, ScanSegments segments, ScanDestination out) {
-  const bool sampled = call.sample_fits();
-  if (!sampled && !call.all_fit()) return;
+    scan_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<Sum> segments, ScanDestination out) {
+  if (std::is_same_v<Sum, WideSum> ? !call.wide_fits() : !call.narrow_fits()) return;
   const std::size_t index = std::size_t{blockIdx.x} * segment_warps + static_cast<std::size_t>(warp_index());
   if (index >= segments.groups * static_cast<std::size_t>(segments.in_group)) return;
   const ScanSegment s{l, segments, index};
   if (s.count == 0) return;
   WindowRows<C, rows> held;
   held.load(in, s.first, l.stride, s.count);
-  WindowSum before;
+  Sum before;
   if (segments.sum != nullptr) before = segments.sum[index];
   if (segments.group != nullptr) before = before + segments.group[index / segments.in_group];
-  const WindowUnits<C> units{call, sampled};
+  const UnitsFor<C, Sum> units{call};
   const bool common = segments.is_common != nullptr ? segments.is_common[index] : held.are_common(units);
   F* const to = static_cast<F*>(out.out) + s.outer * out.row_stride + s.inner + s.begin * l.inner;
-  held.scan(units, common, s.count, before,
-            RowWriter<F>{to, l.inner, s.count, out.exclusive, rounded_sum<F, C>(before.units, units.unit())});
+  held.template scan<F>(
+      units, common, s.count, before,
+      RowWriter<F>{to, l.inner, s.count, out.exclusive, rounded_sum<F, C>(before.units, units.unit())});
 }
 
 /// The digits of a sum, and the flags of its elements (Exact::Flag).

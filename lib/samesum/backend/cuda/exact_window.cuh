@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/accumulator/digits.hpp"
+#include "samesum/backend/cuda/int192.hpp"
 #include "samesum/backend/cuda/pair.cuh"
 
 namespace samesum::gpu {
@@ -16,44 +17,65 @@ struct ExactWindow {
   /// result is -0, since integers have no -0.
   unsigned missed;
   unsigned exceeded;  ///< whether a scan in this window met an element that does not fit it
+
+  __device__ int highest() const { return static_cast<int>(top) - bias; }
+  __device__ int lowest() const { return bias - static_cast<int>(below); }
 };
 
 /// Common elements are whole numbers of units of 2^(unit + common_shift), and less than 2^common_bits units.
 constexpr int common_shift = 32, common_bits = 49;
 
-/// One call. If it is long, it tries the window of a sample first; that of all elements is found only if an
-/// element exceeds it.
+/// One call. Its sums have 128 bits, in a window that a sample suggests if the call is long. If an element
+/// exceeds it, the sums have 192 bits, in the window of all elements.
 struct ExactScan {
   struct Windows {
     ExactWindow sample, all;
   };
   Windows* windows;
   bool samples;
+  bool has_wide;    ///< whether sums of 192 bits are tried
   int log2_length;  ///< log2 of the length of the results, rounded up
+  int log2_step;    ///< log2 of the elements for each one of the sample
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
 
-  /// Sums are integers in units of 2^unit, of at most 126 bits.
-  __device__ int unit(bool sampled) const {
-    constexpr int headroom = 3;  // binades that a common element may exceed the largest of the sample
-    const ExactWindow& w = sampled ? windows->sample : windows->all;
-    const int top = static_cast<int>(w.top) - ExactWindow::bias - common_bits - common_shift,
-              lowest = ExactWindow::bias - static_cast<int>(w.below);
-    return max(sampled ? top + headroom : min(top, lowest), least_unit);
+  /// The window of sums of 128 bits.
+  __device__ const ExactWindow& window() const { return samples ? windows->sample : windows->all; }
+  /// Sums of 128 bits are integers in units of 2^unit, of at most 126 bits. In the window of a sample, the
+  /// elements may need more than the sample does.
+  __device__ int unit() const {
+    const int top = window().highest(), common = top - common_bits - common_shift;
+    if (!samples) return max(min(common, window().lowest()), least_unit);
+    return max(min(common + headroom, (lowest_unit() + expected_lowest()) / 2), least_unit);
   }
-  /// Whether the window of the sample has given the results.
-  __device__ bool sample_fits() const {
-    return samples && windows->sample.missed == 0 && windows->sample.exceeded == 0;
+  /// Whether to try sums of 128 bits. What is read does not change while these are computed.
+  __device__ bool tries_narrow() const {
+    if (window().missed != 0) return false;
+    return samples ? expected_lowest() >= lowest_unit() : window().highest() - unit() + log2_length <= 126;
   }
-  /// Whether the window of all elements gives the results.
-  __device__ bool all_fit() const {
-    return windows->all.missed == 0 &&
-           static_cast<int>(windows->all.top) - ExactWindow::bias - unit(false) + log2_length <= 126;
+  /// Whether sums of 128 bits have given the results.
+  __device__ bool narrow_fits() const { return tries_narrow() && window().exceeded == 0; }
+  /// Whether sums of 192 bits give the results: in units of which all elements are multiples.
+  __device__ bool wide_fits() const {
+    return has_wide && !narrow_fits() && windows->all.missed == 0 &&
+           windows->all.highest() - wide_unit() + log2_length <= 190;
   }
+  __device__ int wide_unit() const { return windows->all.lowest(); }
+
+ private:
+  static constexpr int headroom = 3;  ///< binades that an element may exceed the largest of the sample
+  /// The lowest unit of sums of 126 bits.
+  __device__ int lowest_unit() const { return window().highest() + headroom - (126 - log2_length); }
+  /// If small elements are rare, the lowest bit of all elements is about that much below that of the sample.
+  __device__ int expected_lowest() const { return window().lowest() - log2_step; }
 };
 
 /// A sum as a whole number of units.
 struct WindowSum {
   __int128 units = 0;
+};
+/// A sum of 192 bits as a whole number of units.
+struct WideSum {
+  Int192 units;
 };
 /// A sum of common elements, in units of 2^common_shift units.
 struct CommonSum {
@@ -61,6 +83,7 @@ struct CommonSum {
   __device__ WindowSum widened() const { return {static_cast<__int128>(units) << common_shift}; }
 };
 __device__ inline WindowSum operator+(WindowSum a, WindowSum b) { return {a.units + b.units}; }
+__device__ inline WideSum operator+(WideSum a, WideSum b) { return {a.units + b.units}; }
 __device__ inline CommonSum operator+(CommonSum a, CommonSum b) { return {a.units + b.units}; }
 
 /// A sum in two parts, as long as only common elements are added: units of 2^common_shift units, and what is
@@ -104,6 +127,15 @@ template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units
   return rounded_integer<F, C>(negative ? -leading : leading, unit + shift);
 }
 
+/// units · 2^unit, rounded once to F, for sums of 192 bits.
+template <class F, class C> __device__ __noinline__ F rounded_sum(Int192 units, int unit) {
+  if (units.is_zero()) return from_bits<F>(BitsOf<F>{0});
+  const Int192::Leading all = units.magnitude().leading();
+  auto leading = static_cast<std::int64_t>(all.bits >> 66);  // 62 bits; the last one is sticky
+  if (all.more || all.bits << 62 != 0) leading |= 1;
+  return rounded_integer<F, C>(units.is_negative() ? -leading : leading, unit + all.shift + 66);
+}
+
 /// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.
 template <class C>
 __device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits, unsigned* exceeded) {
@@ -127,11 +159,13 @@ template <class C>
 inline constexpr int least_unit =
     (sizeof(C) < 8 ? 2 - Format<C>::max_exponent : Format<C>::min_quantum) - common_shift;
 
-/// The integers of a call whose elements format C holds.
+/// The sums of 128 bits of a call whose elements format C holds.
 template <class C> class WindowUnits {
  public:
-  /// In the window of the sample, or of all elements.
-  __device__ WindowUnits(const ExactScan& call, bool sampled) : call_{call}, unit_{call.unit(sampled)} {
+  using Sum = WindowSum;
+  static constexpr bool has_common = sizeof(C) < 8;
+
+  __device__ explicit WindowUnits(const ExactScan& call) : call_{call}, unit_{call.unit()} {
     if constexpr (sizeof(C) < 8) {
       using Info = Format<C>;
       constexpr int fraction_bits = Info::precision - 1;
@@ -147,7 +181,7 @@ template <class C> class WindowUnits {
   __device__ int unit() const { return unit_; }
   __device__ bool is_common(CarrierOf<C> x) const {
     const auto magnitude = static_cast<BitsOf<C>>(to_bits(x) & ~Format<C>::sign_bit);
-    return (sizeof(C) < 8) & ((magnitude - lowest_ < span_) | (magnitude == 0));  // without branches
+    return has_common & ((magnitude - lowest_ < span_) | (magnitude == 0));  // without branches
   }
   __device__ CommonSum common(CarrierOf<C> x) const {
     if constexpr (sizeof(C) < 8)
@@ -157,7 +191,8 @@ template <class C> class WindowUnits {
   }
   /// Any element. Reports one outside of the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
-    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &call_.windows->sample.exceeded)};
+    ExactWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
+    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
   }
 
  private:
@@ -166,6 +201,28 @@ template <class C> class WindowUnits {
   CarrierOf<C> scale_ = 0;           // 2^-(unit + common_shift)
   BitsOf<C> lowest_ = 0, span_ = 0;  // magnitudes of common elements except 0, as bits, are in this range
 };
+
+/// The sums of 192 bits of a call whose elements format C holds. All of them fit.
+template <class C> class WideUnits {
+ public:
+  using Sum = WideSum;
+  static constexpr bool has_common = false;
+
+  __device__ explicit WideUnits(const ExactScan& call) : unit_{call.wide_unit()} {}
+  __device__ int unit() const { return unit_; }
+  __device__ bool is_common(CarrierOf<C>) const { return false; }
+  __device__ WideSum exactly(CarrierOf<C> x) const {
+    const Decomposed d = decompose<C>(to_bits(x));
+    if (d.significand == 0) return {};
+    const int below = max(unit_ - d.exponent, 0);  // these bits are 0
+    return {Int192::of(d.negative, d.significand >> below, d.exponent + below - unit_)};
+  }
+
+ private:
+  int unit_;
+};
+template <class C, class Sum>
+using UnitsFor = std::conditional_t<std::is_same_v<Sum, WideSum>, WideUnits<C>, WindowUnits<C>>;
 
 /// Rounds sums once to F.
 template <class F, class C> class SumRounder {

@@ -53,6 +53,21 @@ cudaError_t launch_with(std::size_t shared, void (*kernel)(Parameter...), std::s
       parameters);
 }
 
+/// Launches a cooperative kernel, as launch_with. All of its blocks must run at once.
+template <class... Parameter, class... Argument>
+cudaError_t launch_cooperative(void (*kernel)(Parameter...), std::size_t blocks, int threads,
+                               cudaStream_t stream, Argument... argument) {
+  std::tuple<Parameter...> parameters{argument...};
+  return std::apply(
+      [&](auto&... p) {
+        std::array<void*, sizeof...(p)> pointers{&p...};
+        return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
+                                           dim3(static_cast<unsigned>(blocks)),
+                                           dim3(static_cast<unsigned>(threads)), pointers.data(), 0, stream);
+      },
+      parameters);
+}
+
 /// kernel<<<blocks, threads, 0, stream>>>(arguments…), as launch_with.
 template <class... Parameter, class... Argument>
 cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,

@@ -103,8 +103,8 @@ template <class Operation, class Order, template <class> class A> cudaError_t ru
 }
 
 /// Segments of a call: short ones if long ones would not occupy the GPU.
-template <class C> ScanSegments plan_segments(const Layout& l, bool few) {
-  ScanSegments s{};
+template <class C, class Sum> ScanSegments<Sum> plan_segments(const Layout& l, bool few) {
+  ScanSegments<Sum> s{};
   s.length = static_cast<std::size_t>(few ? few_rows : segment_rows<C>) * PrefixTree::lanes;
   const std::size_t segments = (l.n - 1) / s.length + 1;
   s.in_group = 1 << std::min(static_cast<int>(ceil_log2(segments)), 4);
@@ -113,40 +113,70 @@ template <class C> ScanSegments plan_segments(const Layout& l, bool few) {
   return s;
 }
 
+/// The parts of a workspace, one behind the other. For a size query, the pointers must not be used.
+class Parts {
+ public:
+  explicit Parts(void* workspace) : first_{reinterpret_cast<std::uintptr_t>(workspace) + header_bytes} {}
+  template <class T> T* add(std::size_t count) {
+    T* const at = reinterpret_cast<T*>(first_ + bytes_);
+    bytes_ = (bytes_ + count * sizeof(T) + 15) / 16 * 16;
+    return at;
+  }
+  /// Room for the sums of the segments and groups, if a result has several.
+  template <class Sum> void add_sums(ScanSegments<Sum>& s, std::size_t results, bool has_common) {
+    if (s.count() > results) s.sum = add<Sum>(s.count());
+    if (s.groups > results) s.group = add<Sum>(s.groups);
+    if (s.sum != nullptr && has_common) s.is_common = add<bool>(s.count());
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::uintptr_t first_;
+  std::size_t bytes_ = 0;
+};
+
 /// Scans elements that format C holds.
 template <class C> cudaError_t scan_held(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
-  constexpr std::size_t sampled_elements = 1 << 13;
+  constexpr std::size_t sampled_elements = 1 << 13, fewest_for_wide = 1 << 13;
   const Layout& l = work.call.layout;
-  const bool is_nothing = l.results() == 0 || l.n == 0;
-  ScanSegments segments{};
-  if (!is_nothing) segments = plan_segments<C>(l, prefers_few_rows(work));
-  const bool has_sums = segments.count() > l.results(), has_groups = segments.groups > l.results();
-  const std::size_t tiles = PrefixTree::leaves(l.n), sums = has_sums ? segments.count() : 0,
-                    groups = has_groups ? segments.groups : 0,
-                    of_digits = tiles > 1 ? l.results() * tiles : 0,
-                    step = l.results() * l.n / sampled_elements;
-  const std::size_t bytes = sizeof(ExactScan::Windows) + (sums + groups) * sizeof(WindowSum) +
-                            of_digits * sizeof(TileDigits) + sums * sizeof(bool);
-  cudaError_t error;
-  if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + bytes, error) || is_nothing)
-    return error;
-  auto* const windows = static_cast<ExactScan::Windows*>(states(work.workspace));
-  auto* const of_segments = reinterpret_cast<WindowSum*>(windows + 1);
-  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), least_unit<C>};
-  auto* const digits = reinterpret_cast<TileDigits*>(of_segments + sums + groups);
-  if (has_sums) {
-    segments.sum = of_segments;
-    segments.is_common = reinterpret_cast<bool*>(digits + of_digits);
+  const std::size_t results = l.results(), elements = results * l.n, step = elements / sampled_elements;
+  const bool is_nothing = elements == 0;
+  ScanSegments<WindowSum> narrow{};
+  ScanSegments<WideSum> wide{};
+  Parts parts{work.workspace};
+  auto* const windows = parts.add<ExactScan::Windows>(1);
+  const ExactScan exact{windows,
+                        step >= 16,
+                        elements >= fewest_for_wide,
+                        static_cast<int>(ceil_log2(l.n)),
+                        static_cast<int>(ceil_log2(std::max<std::size_t>(step, 1))),
+                        least_unit<C>};
+  if (!is_nothing) {
+    narrow = plan_segments<C, WindowSum>(l, prefers_few_rows(work));
+    parts.add_sums(narrow, results, true);
   }
-  if (has_groups) segments.group = of_segments + sums;
+  if (!is_nothing && exact.has_wide) {
+    wide = plan_segments<C, WideSum>(l, true);
+    parts.add_sums(wide, results, false);
+  }
+  const std::size_t tiles = PrefixTree::leaves(l.n);
+  auto* const digits = parts.add<TileDigits>(tiles > 1 ? results * tiles : 0);
+  cudaError_t error;
+  if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + parts.bytes(), error) ||
+      is_nothing)
+    return error;
   const ScanDestination out = destination_of(work, true);
-  error = sum_exact_segments(work, exact, segments, step);
-  if (error == cudaSuccess)
-    error = launch(segments.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows>
-                                                                   : scan_segments<C, F, segment_rows<C>>,
-                   (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
-                   ScanInput{work.call.x}, l, exact, segments, out);
+  error = sum_exact_segments(work, exact, narrow, wide, step);
+  const auto enqueue = [&](auto kernel, const auto& segments) {
+    if (error == cudaSuccess)
+      error = launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
+                     ScanInput{work.call.x}, l, exact, segments, out);
+  };
+  enqueue(narrow.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows, WindowSum>
+                                                        : scan_segments<C, F, segment_rows<C>, WindowSum>,
+          narrow);
+  if (exact.has_wide) enqueue(scan_segments<C, F, few_rows, WideSum>, wide);
   return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
 cudaError_t scan_exactly(Launch& work) {
