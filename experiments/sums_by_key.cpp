@@ -329,6 +329,14 @@ struct CellMaker {
                     .grid = given_grid};
     if (cell.bins <= 4 * cell.n) cells.push_back(cell);  // not far more results than rows
   }
+  /// Sums of data that are awkward for integers. A given grid may be too fine for them.
+  void add_awkward_data(int log2_bins, std::size_t inner, const char* format) {
+    for (const char* data : {"one big", "60 binades", "arbitrary bits"}) {
+      const std::size_t before = cells.size();
+      add("uniform", log2_bins, inner, format);
+      for (std::size_t i = before; i < cells.size(); ++i) cells[i].data = data, cells[i].grid.reset();
+    }
+  }
 };
 
 const std::vector<std::string> uneven{"skewed", "zipf", "sorted"};
@@ -372,6 +380,13 @@ std::vector<Cell> gpu_cells(bool full) {
   all.add("uniform", 12, 1, "fp64", "scatter_count");
   for (const char* format : {"fp16", "bf16", "fp64"})
     if (full) all.add("uniform", 12, 1, format);
+  all.add_awkward_data(12, 1, "fp32");
+  if (full) {
+    all.add_awkward_data(22, 1, "fp32");
+    all.add_awkward_data(18, 128, "fp32");
+    all.add("uniform", 20, 1, "fp64");
+    all.add_awkward_data(20, 1, "fp64");
+  }
   return all.cells;
 }
 
@@ -383,12 +398,13 @@ std::vector<SpeedTask> tasks(const std::vector<const Method*>& methods, bool ful
     SpeedTask task{cell, {}};
     for (const Method* m : methods) {
       const bool takes_long = m->is_slow && cell.n / cell.bins > two_to(16);
+      if (cell.data != "normal" && m->accumulator != "exact" && m->accumulator != "fixed_point") continue;
       if (!is_peer(*m) && m->backend != "reference" && m->format == cell.input && fits(*m, cell) &&
           !takes_long)
         task.methods.push_back(m);
     }
     if (task.methods.empty() || cell.elements() > two_to(longest)) continue;
-    std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (cell.data == "normal") std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
     all.push_back(task);
   }
   return all;
@@ -408,7 +424,9 @@ int main(int argc, char** argv) {
       "order of the pairs of key and element, the number of threads, the schedule on a GPU (through a hook "
       "for the library's tests), or the backend, which is then the reference implementation in one of two "
       "runs.\n\n"
-      "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits. GB/s "
+      "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits; on a "
+      "GPU, "
+      "exact and fixed_point also on data that are awkward for integers. GB/s "
       "counts elements and keys; the ceiling reads both once. fixed_point is measured twice: it finds its "
       "grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort and ReduceByKey "
       "of CUB; scatter_add in the order atomic_element adds as most GPU programs do. Exit code 1 if an error "

@@ -127,7 +127,7 @@ def cells(rows):
     """The rows of a place, grouped by cell: rows with the same key were measured together."""
     found = {}
     for r in rows:
-        key = tuple(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins"))
+        key = tuple(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins", "data"))
         found.setdefault(key, []).append(r)
     return list(found.values())
 

@@ -44,7 +44,13 @@ def section(sources):
 def what(r):
     """'2²⁶ fp32 with 2¹² skewed keys', or '2¹⁹ × 128 fp32 with …' for rows."""
     rows = f" × {r['inner']:,}" if r["inner"] > 1 else ""
-    return f"{phrases.count(r['n'])}{rows} {r['input_format']} with {phrases.count(r['bins'])} {r['keys']} keys"
+    data = f" of {data_of(r)}" if data_of(r) != "normal" else ""
+    return f"{phrases.count(r['n'])}{rows} {r['input_format']}{data} with {phrases.count(r['bins'])} {r['keys']} keys"
+
+
+def data_of(r):
+    """The data set of a row of speeds."""
+    return r.get("data", "normal")
 
 
 def given(r):
@@ -61,9 +67,9 @@ def in_keys(bins):
 
 
 def of_sums(some):
-    """The cells of sums of fp32."""
+    """The cells of sums of normal numbers in fp32."""
     return [together for together in cells(some) if together[0]["operation"] == SUM
-            and together[0]["input_format"] == "fp32"]
+            and together[0]["input_format"] == "fp32" and data_of(together[0]) == "normal"]
 
 
 # --- sentences ----------------------------------------------------------------------------------------------------
@@ -163,7 +169,7 @@ def elements_in_words(r, data):
 def figure(errors, speeds):
     """Speeds of the most elements of each place, and errors, by number of keys."""
     most = {at: max(r["n"] * r["inner"] for r in some) for at, some in group_by_place(speeds).items()}
-    drawn = [(at, r, elements_in_words(r, "normal"), "speed", r["gb_per_s"]) for at, r in speeds
+    drawn = [(at, r, elements_in_words(r, data_of(r)), "speed", r["gb_per_s"]) for at, r in speeds
              if r["operation"] == SUM and r["n"] * r["inner"] == most[at]]
     drawn += [(at, r, elements_in_words(r, r["data"]), "error",
                None if r["largest_ulps"] is None else max(r["largest_ulps"], LEAST_ULPS))

@@ -87,6 +87,7 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
     key["keys"] = cell.keys;
     key["bins"] = cell.bins;
     key["grid"] = grid ? Json(*grid) : Json(nullptr);
+    if (cell.data != "normal") key["data"] = cell.data;
   }
   return key;
 }
@@ -94,7 +95,8 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
 std::string shape_in_words(const Cell& cell) {
   if (cell.by_key())
     return power_or_number(cell.n) + (cell.inner > 1 ? " x " + std::to_string(cell.inner) : "") + ", " +
-           power_or_number(cell.bins) + " " + cell.keys + " keys,";
+           power_or_number(cell.bins) + " " + cell.keys + " keys" +
+           (cell.data != "normal" ? ", " + cell.data : "") + ",";
   const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
   return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
          : cell.outer > 1 ? rows
