@@ -36,11 +36,16 @@ struct KeyEvents {
   static constexpr std::uint32_t ranges = 8;
   BitRange range[ranges];  ///< what the elements need that were looked at, in parts
 
-  __device__ BitRange seen() const {
-    BitRange all;
+  /// What all parts need, or, if one is left out, what all but one need: what only one part of a sample needs
+  /// is rare.
+  __device__ BitRange seen(bool leaves_out_one) const {
+    BitRange most, second;
 #pragma unroll
-    for (const BitRange& part : range) all.merge(part);
-    return all;
+    for (const BitRange& part : range) {
+      second.merge({min(most.top, part.top), min(most.below, part.below)});
+      most.merge(part);
+    }
+    return leaves_out_one ? second : most;
   }
 };
 

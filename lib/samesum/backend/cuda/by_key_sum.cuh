@@ -86,15 +86,18 @@ class SumByKey : public CallByKey {
     } else {
       w.narrow = window(Cells::of_128, given ? 126 : word_bits);
     }
+    w.is_sampled = takes_sample(w) && all_.elements > std::uint64_t{1} << log2_sample;
     return w;
   }
   Totals add_totals(const Windows& w, std::uint64_t count) {
     const int together = words_of_total(w.narrow.cells);
     return {add<unsigned long long>(count * static_cast<unsigned>(together)), nullptr, together};
   }
+  /// Otherwise all elements are looked at, or none.
+  static bool takes_sample(const Windows& w) { return w.exact || w.has_wide; }
   /// Accepts the workspace and clears its first parts. Enqueues what determines the window.
   template <class T> bool begin_sum(const Windows& w) {
-    if (!w.exact && !w.has_wide) {
+    if (!takes_sample(w)) {
       if (!begin()) return false;
       if (!w.given)
         enqueue(find_largest<T>, blocks_for(all_.elements, key_tile_length, 2), key_threads, all_);

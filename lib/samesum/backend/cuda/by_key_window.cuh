@@ -37,14 +37,15 @@ struct Window {
 struct Windows {
   Window narrow, wide;
   bool has_wide;
-  bool exact;  ///< whether an element between two multiples does not fit; otherwise it is rounded
-  bool given;  ///< whether the grid is given; otherwise it follows from KeyEvents::seen
+  bool exact;       ///< whether an element between two multiples does not fit; otherwise it is rounded
+  bool given;       ///< whether the grid is given; otherwise it follows from KeyEvents::seen
+  bool is_sampled;  ///< whether KeyEvents::range is that of a part of the elements
   int lowest;  ///< exponent of the smallest number of the elements; a grid that is not given is at least that
   int min_exponent;  ///< exponent of the smallest normal element
 
   /// The window of the call, with its grid.
   __device__ Window placed(const KeyEvents& events) const {
-    const BitRange seen = events.seen();
+    const BitRange seen = events.seen(is_sampled);
     const int top = static_cast<int>(seen.top);
     if (given) return has_wide && top + lowest > narrow.grid + narrow.bits ? wide : narrow;
     Window w = narrow;
@@ -123,7 +124,8 @@ template <class T> __global__ void __launch_bounds__(key_threads) find_largest(K
 constexpr int log2_sample = 14;
 
 /// Clears the first bytes of the workspace, which begin with the events, and looks at a sample of the
-/// elements. It has elements of all columns of rows of any length: places are pseudorandom.
+/// elements. It has elements of all columns of rows of any length: places are pseudorandom. Each part of it
+/// is spread over all elements.
 template <class T>
 __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements all, std::uint64_t bytes) {
   constexpr std::uint32_t of_block = (1 << log2_sample) / KeyEvents::ranges;
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements al
     BitRange seen;
 #pragma unroll
     for (std::uint32_t j = 0; j < of_block / key_threads; ++j) {
-      const std::uint32_t k = blockIdx.x * of_block + j * key_threads + threadIdx.x;
+      const std::uint32_t k = (j * key_threads + threadIdx.x) * KeyEvents::ranges + blockIdx.x;
       const std::uint64_t begin = all.elements * k >> log2_sample,
                           end = all.elements * (k + 1) >> log2_sample;
       if (begin == end) continue;
