@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "samesum/accumulator/exact.hpp"
+
 namespace samesum {
 namespace {
 namespace fixed_point {

@@ -169,7 +169,7 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
     const auto wide = convert<double>(element);
     state.terms.add(wide);
     state.squares.add(wide * wide);
-    state.flags |= Seen::seen_any | seen_flags<T>(to_bits(element));
+    state.flags |= SumFlags::seen_any | seen_flags<T>(to_bits(element));
     terms.add(Term::element, element, element);
     squares.add(Term::square, element, element);
   }
@@ -223,7 +223,7 @@ TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
       if (std::ranges::any_of(
               x, [](T e) { return (to_bits(e) & Format<T>::infinity) == Format<T>::infinity; })) {
         CompactExact<T, ExactlySummed::elements_and_squares> state;
-        for (const T element : x) state.flags |= Seen::seen_any | seen_flags<T>(to_bits(element));
+        for (const T element : x) state.flags |= SumFlags::seen_any | seen_flags<T>(to_bits(element));
         EXPECT_EQ(state.template variance_bits<T>({x.size(), true, ddof}), Format<T>::canonical_nan);
       } else {
         expect_moments(x, ddof, by_words);
@@ -242,7 +242,7 @@ TEST(WordsOfProducts, AreRoundedOnce) {
     ExactTerms expected;
     for (std::size_t k = 0; k < n; ++k) {
       state.terms.add(static_cast<double>(x[k]) * y[k]);
-      state.flags |= Seen::seen_any | Seen::seen_other_than_minus_zero;
+      state.flags |= SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
       expected.add(Term::product, x[k], y[k]);
     }
     Formats::for_each([&]<class F>() {

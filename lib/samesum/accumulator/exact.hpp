@@ -10,7 +10,7 @@
 
 #include "samesum/accumulator/digits.hpp"
 #include "samesum/format/number.hpp"
-#include "samesum/window/seen.hpp"
+#include "samesum/window/sum_flags.hpp"
 
 namespace samesum {
 
@@ -22,7 +22,7 @@ namespace samesum {
 /// Promise: `order_free`. Integer addition is associative, so states can be filled, merged and sent in any
 /// order and any partition, and the results agree to the last bit. Only `result` rounds, and it rounds once.
 /// No operation uses floating-point arithmetic, so none depends on the caller's rounding mode or flags.
-class Exact : public Seen {
+class Exact : public SumFlags {
  public:
   static constexpr std::string_view name = "exact";  ///< in the names of methods and in serialised states
 

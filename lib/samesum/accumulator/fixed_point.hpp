@@ -10,7 +10,7 @@
 
 #include "samesum/format/formats.hpp"
 #include "samesum/window/rounding.hpp"
-#include "samesum/window/seen.hpp"
+#include "samesum/window/sum_flags.hpp"
 
 namespace samesum {
 
@@ -74,22 +74,22 @@ template <class T> SAMESUM_HD constexpr int exponent_of_product(T x, T y) {
   return p.exponent + q.exponent + 127 - leading_zeros(Int128::Wide{p.significand} * q.significand);
 }
 
-/// Returns the flags of a number, a combination of Seen::Flag; 0 if it is finite.
+/// Returns the flags of a number, a combination of SumFlags::Flag; 0 if it is finite.
 template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags(T x) {
   const BitsOf<T> bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
   if (magnitude < Format<T>::infinity) return 0;
-  return magnitude > Format<T>::infinity ? Seen::seen_nan
-         : bits == magnitude             ? Seen::seen_plus_infinity
-                                         : Seen::seen_minus_infinity;
+  return magnitude > Format<T>::infinity ? SumFlags::seen_nan
+         : bits == magnitude             ? SumFlags::seen_plus_infinity
+                                         : SumFlags::seen_minus_infinity;
 }
 /// Returns the flags of a product; 0 if both numbers are finite.
 template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags_of_product(T x, T y) {
   const std::uint32_t a = grid_flags(x), b = grid_flags(y);
   if ((a | b) == 0) return 0;
   const auto is_zero = [](T v) { return BitsOf<T>(to_bits(v) & ~Format<T>::sign_bit) == 0; };
-  if (((a | b) & Seen::seen_nan) || is_zero(x) || is_zero(y)) return Seen::seen_nan;
-  return ((to_bits(x) ^ to_bits(y)) & Format<T>::sign_bit) == 0 ? Seen::seen_plus_infinity
-                                                                : Seen::seen_minus_infinity;
+  if (((a | b) & SumFlags::seen_nan) || is_zero(x) || is_zero(y)) return SumFlags::seen_nan;
+  return ((to_bits(x) ^ to_bits(y)) & Format<T>::sign_bit) == 0 ? SumFlags::seen_plus_infinity
+                                                                : SumFlags::seen_minus_infinity;
 }
 
 /// Usable bits of the word that holds sums for results of F: 62 of one 64-bit word, 126 of two for fp64.
@@ -118,7 +118,7 @@ struct GridSum {
   static constexpr std::string_view name = "fixed_point";  ///< in the names of methods
 
   Int128 units;             ///< sum of the finite terms in units of the grid, modulo 2^128
-  std::uint32_t flags = 0;  ///< Seen::seen_nan, seen_plus_infinity and seen_minus_infinity
+  std::uint32_t flags = 0;  ///< SumFlags::seen_nan, seen_plus_infinity and seen_minus_infinity
   std::int32_t bits = 0;    ///< largest GridTerm::bits
 
   SAMESUM_HD constexpr void add(GridTerm term) {

@@ -1,7 +1,7 @@
 /// The compact state of an exact reduction of elements of up to 32 bits, and its results.
 #pragma once
 
-#include "samesum/window/seen.hpp"
+#include "samesum/window/sum_flags.hpp"
 #include "samesum/window/window.hpp"
 
 namespace samesum {
@@ -27,12 +27,12 @@ struct ExactResult {
 /// Exact sums in two words each: of the terms, and for moments of the squares.
 struct ExactWords {
   double high = 0, low = 0, square_high = 0, square_low = 0;
-  std::uint32_t flags = 0;  ///< a combination of Seen::Flag
+  std::uint32_t flags = 0;  ///< a combination of SumFlags::Flag
 
   /// Rounds the sum, or the mean, once to F. Returns false if that needs integers, or if there are special
   /// elements, or none but -0.
   template <class F> SAMESUM_HD bool round_sum(const ExactResult& of, F& result) const {
-    if (flags != (Seen::seen_any | Seen::seen_other_than_minus_zero)) return false;
+    if (flags != (SumFlags::seen_any | SumFlags::seen_other_than_minus_zero)) return false;
     if (!of.mean) {
       result = rounded<F>(high, low);
       return true;
@@ -49,7 +49,7 @@ struct ExactWords {
   /// (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of the four
   /// roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
   template <class F> SAMESUM_HD bool round_variance(const ExactResult& of, F& result) const {
-    if (flags != (Seen::seen_any | Seen::seen_other_than_minus_zero)) return false;
+    if (flags != (SumFlags::seen_any | SumFlags::seen_other_than_minus_zero)) return false;
     if (of.n <= of.ddof || of.n > most_count) return false;
     const double n = static_cast<double>(of.n), divisor = n * static_cast<double>(of.n - of.ddof);
     double s = high, q = square_high;
@@ -80,7 +80,7 @@ template <class T, ExactlySummed what> struct CompactExact {
 
   Terms terms;
   [[no_unique_address]] Squares squares;
-  std::uint64_t flags = 0;  ///< a combination of Seen::Flag
+  std::uint64_t flags = 0;  ///< a combination of SumFlags::Flag
 
   SAMESUM_HD constexpr CompactExact() {}
   SAMESUM_HD explicit CompactExact(const ExactWords& words)
@@ -107,13 +107,13 @@ template <class T, ExactlySummed what> struct CompactExact {
   /// Bit pattern of the sum, or the mean, rounded once to F.
   template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of) const {
     if (of.mean && of.n == 0) return Format<F>::canonical_nan;
-    if (flags & Seen::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
-    if (flags == Seen::seen_any) return Format<F>::sign_bit;
+    if (flags & SumFlags::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
+    if (flags == SumFlags::seen_any) return Format<F>::sign_bit;
     return rounded_quotient<F>(terms.integer(), of.mean ? of.n : 1, 1, Terms::lowest);
   }
   /// Bit pattern of the variance, rounded once to F.
   template <class F> SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of) const {
-    if ((flags & Seen::special_flags) || of.n <= of.ddof) return Format<F>::canonical_nan;
+    if ((flags & SumFlags::special_flags) || of.n <= of.ddof) return Format<F>::canonical_nan;
     const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());
     return rounded_quotient<F>(numerator, of.n, of.n - of.ddof, 2 * Terms::lowest);
   }

@@ -109,16 +109,14 @@ class Anchored {
 /// Neighbouring elements of an input that a thread loads at a time.
 inline constexpr int run_length = 4;
 
-template <class T> struct alignas(run_length * sizeof(T) <= 16 ? run_length * sizeof(T) : 16) Run {
-  T element[run_length];
+struct alignas(16) Run {
+  fp64 element[run_length];
 };
 
 /// The sums of a thread: of terms, or, with `moments`, of elements and of their squares, which then have
 /// their own digits.
-template <class T, bool moments> class TermSums {
-  /// Products of narrower formats are exact in double.
-  static constexpr bool wide_products = sizeof(T) == 8;
-  /// Below it, the second word of a product may underflow (fp64 only).
+template <bool moments> class TermSums {
+  /// Below it, the second word of a product may underflow.
   static constexpr double least_product = 0x1p-960;
 
  public:
@@ -132,58 +130,52 @@ template <class T, bool moments> class TermSums {
   /// Tries to add the terms of several runs without losing a bit. Returns false, and leaves the sums
   /// unchanged, if that is impossible. Losses are checked once for all terms, so that a term waits for the
   /// previous one only in the first word.
-  template <int runs> __device__ bool add(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
+  template <int runs> __device__ bool add(const Run (&x)[runs], const Run (&y)[runs]) {
     return moments || term_ >= Term::square ? grow<true>(x, y) : grow<false>(x, y);
   }
   /// Adds one term of any value.
-  __device__ void add(T x, T y) {
+  __device__ void add(double x, double y) {
     if (moments || term_ >= Term::square)
       add_product(x, y);
     else
-      add_element(terms_, element(static_cast<double>(widen(x))));
-    if constexpr (moments) add_element(elements_, static_cast<double>(widen(x)));
+      add_element(terms_, element(x));
+    if constexpr (moments) add_element(elements_, x);
   }
 
   /// Moves the sums to the digits. The whole warp calls it.
   __device__ void flush() {
     terms_.flush(digits_[moments]);
-    if constexpr (wide_products) low_.flush(digits_[moments]);
+    low_.flush(digits_[moments]);
     if constexpr (moments) elements_.flush(digits_[0]);
   }
   __device__ unsigned flags() const { return flags_ | (other_ != 0 ? Exact::seen_other_than_minus_zero : 0); }
 
  private:
   __device__ double element(double x) const { return term_ == Term::magnitude ? fabs(x) : x; }
-  __device__ static double product(T x, T y) {
-    if constexpr (std::is_same_v<T, fp16>)  // exact in fp32
-      return static_cast<double>(widen(x) * widen(y));
-    else
-      return static_cast<double>(widen(x)) * static_cast<double>(widen(y));
-  }
   /// Whether two words may not hold the whole product.
-  __device__ static bool is_small(double product, T x, T y) {
+  __device__ static bool is_small(double product, double x, double y) {
     return (fabs(product) <= least_product) & (x != 0) & (y != 0);
   }
-  /// Records whether an element is not -0; except for fp64, the upper word of the double suffices.
+  /// Records whether an element is not -0.
   __device__ void note(double x) {
     other_ |= static_cast<unsigned>(__double2hiint(x)) ^ 0x80000000u;
-    if constexpr (wide_products) other_ |= static_cast<unsigned>(__double2loint(x));
+    other_ |= static_cast<unsigned>(__double2loint(x));
   }
 
-  template <bool products, int runs> __device__ bool grow(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
+  template <bool products, int runs> __device__ bool grow(const Run (&x)[runs], const Run (&y)[runs]) {
     Anchored terms = terms_, low = low_, elements = elements_;
     LossFlags loss;
 #pragma unroll
     for (int i = 0; i < runs * run_length; ++i) {
-      const T a = x[i / run_length].element[i % run_length], b = y[i / run_length].element[i % run_length];
-      const double wide = static_cast<double>(widen(a)), p = products ? product(a, b) : element(wide);
+      const double a = x[i / run_length].element[i % run_length],
+                   b = y[i / run_length].element[i % run_length], p = products ? a * b : element(a);
       terms.grow(p, loss);
-      if constexpr (products && wide_products) {
+      if constexpr (products) {
         low.grow(__fma_rn(a, b, -p), loss);
         loss.any |= is_small(p, a, b);
       }
-      if constexpr (moments) elements.grow(wide, loss);
-      note(moments ? wide : p);
+      if constexpr (moments) elements.grow(a, loss);
+      note(moments ? a : p);
     }
     if (loss) return false;
     terms_ = terms;
@@ -199,13 +191,11 @@ template <class T, bool moments> class TermSums {
     else
       sum.add(x, digits_);
   }
-  __device__ void add_product(T x, T y) {
-    const double p = product(x, y);
-    if constexpr (wide_products) {
-      if (is_special(p) ? !is_special(x) && !is_special(y) : is_small(p, x, y)) {
-        other_ = 1;
-        return deposit_product(&digits_[moments], x, y);
-      }
+  __device__ void add_product(double x, double y) {
+    const double p = x * y;
+    if (is_special(p) ? !is_special(x) && !is_special(y) : is_small(p, x, y)) {
+      other_ = 1;
+      return deposit_product(&digits_[moments], x, y);
     }
     if constexpr (!moments) note(p);
     if (is_special(p)) {
@@ -213,7 +203,7 @@ template <class T, bool moments> class TermSums {
       return;
     }
     terms_.add(p, &digits_[moments]);
-    if constexpr (wide_products) low_.add(__fma_rn(x, y, -p), &digits_[moments]);
+    low_.add(__fma_rn(x, y, -p), &digits_[moments]);
   }
 
   TermDigits* digits_;

@@ -15,8 +15,9 @@ cudaError_t sum_exact(Launch& work, ExactDestination result);
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 cudaError_t reduce_exactly(ExactKind kind, Launch& launch);
-// In exact_reduce.cu, for the format of the elements:
+// In exact_reduce.cu, for the format of the elements, and in exact_wide.cu, for fp64:
 template <std::size_t index> cudaError_t reduce_exactly_of(ExactKind kind, Launch& launch);
+cudaError_t reduce_wide(ExactKind kind, Launch& launch);
 
 // In fixed_point.cu:
 cudaError_t reduce_on_grid(ExactKind kind, Launch& launch);

@@ -143,7 +143,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   using State = CompactExact<T, what>;
   using Carrier = std::conditional_t<what == ExactlySummed::products, double, float>;
   static constexpr bool moments = State::moments;
-  static constexpr std::uint32_t plain_flags = Seen::seen_any | Seen::seen_other_than_minus_zero;
+  static constexpr std::uint32_t plain_flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
 
   /// Adds the terms of n elements in one window. Returns false if that fails in any group, or if all terms
   /// are zeros, whose signs matter then.
@@ -242,7 +242,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
 #pragma unroll
       for (int i = 0; i < size; ++i) {
         rest[i] = tile.term(i);
-        if (source.exists(first, i)) flags |= Seen::seen_any | seen_flags<Carrier>(to_bits(rest[i]));
+        if (source.exists(first, i)) flags |= SumFlags::seen_any | seen_flags<Carrier>(to_bits(rest[i]));
         if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
       }
       if constexpr (moments) {
@@ -268,7 +268,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
 #pragma unroll
       for (int i = 0; i < size; ++i)
         if (source_of(r).exists(0, i))
-          flags[r] |= Seen::seen_any | seen_flags<Carrier>(to_bits(Carrier{tile[r].term(i)}));
+          flags[r] |= SumFlags::seen_any | seen_flags<Carrier>(to_bits(Carrier{tile[r].term(i)}));
     }
     return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
   }

@@ -8,7 +8,7 @@
 namespace samesum {
 
 /// The kinds of elements that have been added. Flags are combined by bitwise or.
-struct Seen {
+struct SumFlags {
   enum Flag : std::uint8_t {
     seen_any = 1,                    ///< any element
     seen_other_than_minus_zero = 2,  ///< an element other than -0
@@ -20,23 +20,23 @@ struct Seen {
   static constexpr std::uint32_t special_flags = seen_nan | seen_plus_infinity | seen_minus_infinity;
 };
 
-/// Bit pattern of a sum whose flags, a combination of Seen::Flag, contain one of Seen::special_flags: an
-/// infinity, or NaN.
+/// Bit pattern of a sum whose flags, a combination of SumFlags::Flag, contain one of SumFlags::special_flags:
+/// an infinity, or NaN.
 template <class F> SAMESUM_HD constexpr BitsOf<F> special_bits(std::uint32_t flags) {
-  constexpr std::uint32_t both = Seen::seen_plus_infinity | Seen::seen_minus_infinity;
-  if ((flags & Seen::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
-  return BitsOf<F>(Format<F>::infinity | (flags & Seen::seen_minus_infinity ? Format<F>::sign_bit : 0));
+  constexpr std::uint32_t both = SumFlags::seen_plus_infinity | SumFlags::seen_minus_infinity;
+  if ((flags & SumFlags::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
+  return BitsOf<F>(Format<F>::infinity | (flags & SumFlags::seen_minus_infinity ? Format<F>::sign_bit : 0));
 }
 
 /// The flags of the element with these bits, except seen_any.
 template <class F> SAMESUM_HD constexpr std::uint32_t seen_flags(BitsOf<F> bits) {
   if (bits == Format<F>::sign_bit) return 0;
   const auto magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
-  std::uint32_t flags = Seen::seen_other_than_minus_zero;
+  std::uint32_t flags = SumFlags::seen_other_than_minus_zero;
   if (magnitude > Format<F>::infinity)
-    flags |= Seen::seen_nan;
+    flags |= SumFlags::seen_nan;
   else if (magnitude == Format<F>::infinity)
-    flags |= bits == magnitude ? Seen::seen_plus_infinity : Seen::seen_minus_infinity;
+    flags |= bits == magnitude ? SumFlags::seen_plus_infinity : SumFlags::seen_minus_infinity;
   return flags;
 }
 
