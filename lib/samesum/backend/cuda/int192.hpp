@@ -40,8 +40,9 @@ struct Int192 {
 #if defined(__CUDA_ARCH__)
     if (!std::is_constant_evaluated()) {
       Int192 sum;
+      // "&": no output shares a register with a word that a later instruction reads.
       asm("add.cc.u64 %0, %3, %6;\n\taddc.cc.u64 %1, %4, %7;\n\taddc.u64 %2, %5, %8;"
-          : "=l"(sum.word[0]), "=l"(sum.word[1]), "=l"(sum.word[2])
+          : "=&l"(sum.word[0]), "=&l"(sum.word[1]), "=&l"(sum.word[2])
           : "l"(word[0]), "l"(word[1]), "l"(word[2]), "l"(other.word[0]), "l"(other.word[1]),
             "l"(other.word[2]));
       return sum;
