@@ -1,0 +1,104 @@
+/// Exact reductions on a GPU in a window, beside the borders of tiles, leaves and windows.
+#include "cuda_support.hpp"
+#include "operation/reduction_support.hpp"
+
+namespace samesum {
+namespace {
+
+/// Exact reductions of a short format.
+std::vector<const Method*> windowed() {
+  std::vector<const Method*> all;
+  for (const Method* m : reductions_of("cuda"))
+    if (m->accumulator == "exact" && m->format->bytes <= 4) all.push_back(m);
+  return all;
+}
+
+/// Elements that spread over some binades around 1, among them zeros of both signs.
+std::vector<double> spread(std::size_t n, int binades, std::uint64_t seed) {
+  std::mt19937_64 generator{seed};
+  std::vector<double> x(n);
+  for (double& element : x) {
+    const double fraction = static_cast<double>(static_cast<std::int64_t>(generator())) * 0x1p-63;
+    element = std::ldexp(fraction,
+                         static_cast<int>(generator() % static_cast<unsigned>(binades + 1)) - binades / 2);
+    if (generator() % 16 == 0) element = generator() % 2 == 0 ? 0.0 : -0.0;
+  }
+  return x;
+}
+
+void expect_bits_of_the_cpu(const std::vector<double>& x, const Layout& layout, const std::string& what) {
+  std::vector<double> reversed{x.rbegin(), x.rend()};
+  for (const Method* m : windowed()) {
+    const Method& cpu = find(std::string{m->name.substr(0, m->name.find('@'))} + "@cpu");
+    for (const FormatInfo& input : formats) {
+      if (input.bytes > 4 || (reduced && input.index != m->format->index)) continue;
+      const Array a{input, x}, b{input, reversed};
+      EXPECT_EQ(reduce_all(*m, a.values(), b.values(), layout),
+                reduce_all(cpu, a.values(), b.values(), layout))
+          << m->name << " of " << input.name << ", " << what;
+    }
+  }
+}
+
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForRowsOfEveryLengthAndSpread) {
+  SAMESUM_NEEDS_GPU();
+  std::uint64_t seed = 0;
+  for (const std::size_t n :
+       {1, 4, 7, 8, 9, 31, 32, 33, 100, 128, 129, 256, 500, 512, 513, 1000, 1024, 1025, 4097, 8193})
+    for (const int binades : {2, 40, 70, 250}) {
+      if (reduced && (n > 1025 || binades == 40)) continue;
+      const std::size_t rows = n < 600 ? 37 : 5;
+      expect_bits_of_the_cpu(
+          spread(rows * n, binades, ++seed), Layout::rows(rows, n),
+          std::to_string(rows) + " rows of " + std::to_string(n) + ", binades: " + std::to_string(binades));
+    }
+}
+
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForColumnsAndSegments) {
+  SAMESUM_NEEDS_GPU();
+  std::uint64_t seed = 100;
+  for (const int binades : {2, 40, 70, 250})
+    for (const auto& [outer, n, inner] :
+         {std::array<std::size_t, 3>{1, 8, 300}, {2, 17, 33}, {1, 4097, 9}, {3, 70, 3}}) {
+      if (reduced && binades == 40) continue;
+      expect_bits_of_the_cpu(
+          spread(outer * n * inner, binades, ++seed), Layout::axis(outer, n, inner),
+          std::to_string(n) + " x " + std::to_string(inner) + ", binades: " + std::to_string(binades));
+    }
+  const std::vector<std::uint64_t> offsets{3, 3, 4, 40, 200, 200, 1300, 5400, 5400, 18000, 18001};
+  for (const int binades : {2, 70})
+    expect_bits_of_the_cpu(spread(18010, binades, ++seed),
+                           Layout::segments(offsets.data(), offsets.size() - 1),
+                           "segments, binades: " + std::to_string(binades));
+}
+
+// Elements that are all zeros, that grow beyond the window of the first tile, or that are not numbers.
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForZerosGrowingAndSpecialElements) {
+  SAMESUM_NEEDS_GPU();
+  const double infinity = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::size_t n : {5, 32, 700, 3000}) {
+    std::vector<double> x(12 * n, -0.0);
+    const auto row = [&](std::size_t r) { return x.begin() + static_cast<std::ptrdiff_t>(r * n); };
+    x[2 * n - 1] = 0.0;
+    std::fill_n(row(2), n, 0.0);
+    for (std::size_t k = 0; k < n; ++k) {
+      row(3)[static_cast<std::ptrdiff_t>(k)] = std::ldexp(1, static_cast<int>(k * 30 / n) - 15);
+      row(4)[static_cast<std::ptrdiff_t>(k)] = std::ldexp(-1, 15 - static_cast<int>(k * 30 / n));
+      row(5)[static_cast<std::ptrdiff_t>(k)] = k == n / 2 ? infinity : 1;
+      row(6)[static_cast<std::ptrdiff_t>(k)] = k == n / 2 ? nan : 1;
+      row(7)[static_cast<std::ptrdiff_t>(k)] = k == 0 ? infinity : k + 1 == n ? -infinity : 2;
+      row(8)[static_cast<std::ptrdiff_t>(k)] = k % 2 == 0 ? 0x1p-14 : -0x1p-14;
+      row(9)[static_cast<std::ptrdiff_t>(k)] = k + 1 == n ? 1 : 0;
+      row(10)[static_cast<std::ptrdiff_t>(k)] = 65504;
+      row(11)[static_cast<std::ptrdiff_t>(k)] = 3;
+    }
+    expect_bits_of_the_cpu(x, Layout::rows(12, n), "rows of " + std::to_string(n));
+    expect_bits_of_the_cpu(x, Layout::rows(11, n - 1, n),
+                           "rows of " + std::to_string(n - 1) + " that are not adjacent");
+    expect_bits_of_the_cpu(x, Layout::axis(1, 12, n), "columns of 12");
+  }
+}
+
+}  // namespace
+}  // namespace samesum
