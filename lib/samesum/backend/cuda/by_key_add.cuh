@@ -79,54 +79,42 @@ template <class T, Cells kind> class SharedSums {
     Units units;
     if (!elements_.units(x, cells_.first + place, units)) return;
     if constexpr (kind == Cells::counted) {
-      CellAndNumber to[1];
-      to[0].set(units.shifted(), cells_.cell_of(place));
-      add_to_cells<true>(to, cells_.stride());
+      Addend<2> to[1];
+      to[0].set(cells_.cell_of(place), units.shifted());
+      add_to_counted_cells(to, cells_.stride());
     } else {
-      add_to_cell<words_of(kind), parts>(units, cells_.cell_of(place), cells_.stride());
+      Addend<parts> to[1];
+      set(to[0], units, place);
+      add_to_cells(to, cells_.stride());
+      if ((to[0].word[parts - 1] != 0) != units.negative) carry(units, place);
     }
   }
 
   /// Adds elements that a thread has loaded, with the cells key - origin; keys of cells of other blocks are
-  /// skipped. again(j, add) calls add(key, bits) with element j, loaded once more: an index that is known at
-  /// run time cannot address registers. bad(j) is called for element j if its key is at least `bins`.
+  /// skipped. again(j, visit) calls visit(key, bits) with element j, loaded once more: an index that is known
+  /// at run time cannot address registers. bad(j) is called for element j if its key is at least `bins`.
   template <class Key, class Again, class Bad>
   __device__ __forceinline__ void add_loaded(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
                                              Key origin, Key bins, Again again, Bad bad) const {
-    const auto add_one = [&](Key k, Bits x, int j) {
-      const auto place = static_cast<Offset<Key>>(k - origin);  // a negative key becomes large
-      if (place < cells_.results)
-        add(x, static_cast<std::uint32_t>(place));
-      else if (k >= bins)
-        bad(j);
-    };
-    bool alike = true;
-    if constexpr (are_fast(kind)) {
-      const std::uint32_t stride = cells_.stride();
-      CellAndNumber to[key_elements];
-      unsigned uncommon = 0;
-#pragma unroll
-      for (int j = 0; j < key_elements; ++j) {
-        const auto place = static_cast<Offset<Key>>(key[j] - origin);
-        if (place < cells_.results && elements_.is_common(bits[j]))
-          to[j].set(elements_.converted(bits[j]),
-                    cells_.cell_of(static_cast<std::uint32_t>(place)) + (kind == Cells::of_96 ? stride : 0));
-        else if (place < cells_.results || key[j] >= bins)
-          uncommon |= 1u << j;
-      }
-      // If many are uncommon, adding all of them alike is faster.
-      alike = kind == Cells::of_96 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2;
-      if (!alike) {
-        add_to_cells<kind == Cells::counted>(to, stride);
-        for (; uncommon != 0; uncommon &= uncommon - 1) {
-          const int j = __ffs(static_cast<int>(uncommon)) - 1;
-          again(j, [&](Key k, Bits x) { add_one(k, x, j); });
-        }
-      }
+    Rest rest;
+    bool are_added = false;
+    if constexpr (are_fast(kind)) are_added = add_converted(key, bits, origin, bins, rest);
+    if constexpr (!are_fast(kind) || kind == Cells::of_96)
+      if (!are_added) rest = add_common(key, bits, origin, bins);
+#pragma unroll 1
+    for (unsigned left = rest.uncommon | rest.carries; left != 0; left &= left - 1) {
+      const int j = __ffs(static_cast<int>(left)) - 1;
+      again(j, [&](Key k, Bits x) {
+        const auto place = static_cast<Offset<Key>>(k - origin);
+        if (place >= cells_.results)
+          bad(j);
+        else if (rest.uncommon >> j & 1)
+          add(x, static_cast<std::uint32_t>(place));
+        else
+          carry(elements_.common_units(x), static_cast<std::uint32_t>(place));
+      });
     }
-    if (alike)
-#pragma unroll
-      for (int j = 0; j < key_elements; ++j) add_one(key[j], bits[j], j);
+    __syncwarp();  // nothing else joins the threads that have left the loop before others
   }
 
   /// Adds tiles of elements, `step` apart. Element e has the cell key_of(e) - origin; keys of cells of other
@@ -160,8 +148,83 @@ template <class T, Cells kind> class SharedSums {
   }
 
  private:
-  static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
+  /// Words of the units of an element, and words of a cell that may be the first of them.
+  static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3, places = words_of(kind) - parts + 1;
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
+  /// Elements of a thread, by bits, that need more.
+  struct Rest {
+    unsigned uncommon = 0;  ///< elements that are not added, or that have a bad key
+    unsigned carries = 0;   ///< elements whose units are added, except for what they carry to further words
+  };
+
+  __device__ static int first_word(const Units& u) { return min(u.shift >> 5, places - 1); }
+  __device__ void set(Addend<parts>& to, const Units& u, std::uint32_t place) const {
+    const int first = first_word(u);
+    to.set(cells_.cell_of(place) + static_cast<std::uint32_t>(first) * cells_.stride(), u,
+           u.shift - 32 * first);
+  }
+  /// Adds what units carry to the words of a cell above their own: 1, or -1 if they are negative.
+  __device__ void carry(const Units& u, std::uint32_t place) const {
+    std::uint32_t* cell = cells_.cell_of(place);
+    for (int w = first_word(u) + parts; w < words_of(kind); ++w)
+      if (atomicAdd(cell + static_cast<std::uint32_t>(w) * cells_.stride(), u.negative ? ~0u : 1u) !=
+          (u.negative ? 0 : ~0u))
+        return;
+  }
+
+  /// Adds the elements that one instruction converts. Returns false, and adds nothing, if another method is
+  /// faster, since many of the elements are not converted so.
+  template <class Key>
+  __device__ __forceinline__ bool add_converted(const Key (&key)[key_elements],
+                                                const Bits (&bits)[key_elements], Key origin, Key bins,
+                                                Rest& rest) const {
+    const std::uint32_t stride = cells_.stride();
+    Addend<2> to[key_elements];
+#pragma unroll
+    for (int j = 0; j < key_elements; ++j) {
+      const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
+      if (place < cells_.results && elements_.is_convertible(bits[j]))
+        to[j].set(cells_.cell_of(static_cast<std::uint32_t>(place)) + (kind == Cells::of_96 ? stride : 0),
+                  elements_.converted(bits[j]));
+      else if (place < cells_.results || key[j] >= bins)
+        rest.uncommon |= 1u << j;
+    }
+    if (kind == Cells::of_96 && __reduce_max_sync(whole_warp, __popc(rest.uncommon)) > 2) return false;
+    if constexpr (kind == Cells::counted)
+      add_to_counted_cells(to, stride);
+    else
+      add_to_cells(to, stride);
+    return true;
+  }
+  /// Adds the common elements, without branches.
+  template <class Key>
+  __device__ __forceinline__ Rest add_common(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
+                                             Key origin, Key bins) const {
+    constexpr int at_once = parts == 2 ? key_elements : key_elements / 2;
+    Rest rest;
+    unsigned negative = 0, has_more = 0;  // whether units are negative, and have words above them
+#pragma unroll
+    for (int first = 0; first < key_elements; first += at_once) {
+      Addend<parts> to[at_once];
+#pragma unroll
+      for (int j = first; j < first + at_once; ++j) {
+        const auto place = static_cast<Offset<Key>>(key[j] - origin);
+        if (place < cells_.results && elements_.is_common(bits[j])) {
+          const Units u = elements_.common_units(bits[j]);
+          set(to[j - first], u, static_cast<std::uint32_t>(place));
+          if (u.negative) negative |= 1u << j;
+          if (first_word(u) < places - 1) has_more |= 1u << j;
+        } else if (place < cells_.results || key[j] >= bins) {
+          rest.uncommon |= 1u << j;
+        }
+      }
+      add_to_cells(to, cells_.stride());
+#pragma unroll
+      for (int j = first; j < first + at_once; ++j) rest.carries |= to[j - first].word[parts - 1] << j;
+    }
+    rest.carries = (rest.carries ^ negative) & has_more;
+    return rest;
+  }
 
   CellsOfBlock cells_;
   GriddedFor<T, kind> elements_;

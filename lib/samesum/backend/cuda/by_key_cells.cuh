@@ -34,7 +34,22 @@ template <class T> class Gridded {
       : all_{all},
         exact_{windows.exact},
         grid_{w.grid},
+        lowest_{exact_ ? max(grid_ - Format<T>::min_quantum + 1, 1) : 1},
         highest_{min(grid_ + w.bits - windows.min_exponent, 2 * Format<T>::max_exponent)} {}
+
+  /// Whether common_units converts x: a normal number that fits the window, and all of whose bits are units
+  /// if the sum is exact.
+  __device__ bool is_common(Bits x) const {
+    const int field = static_cast<int>(static_cast<Bits>(x & ~Format<T>::sign_bit) >> fraction_bits);
+    return field >= lowest_ && field <= highest_;
+  }
+  __device__ Units common_units(Bits x) const {
+    const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
+    const int shift = static_cast<int>(magnitude >> fraction_bits) - 1 + Format<T>::min_quantum - grid_;
+    Wide significand = static_cast<Wide>(magnitude & (hidden - 1)) | hidden;
+    if (shift < 0) significand = split(significand, shift).rounded();
+    return {significand, max(shift, 0), x != magnitude && significand != 0};
+  }
 
   /// Converts x to units. Returns false if there is nothing to add. flag(which) is called with what
   /// finish_sums has to know of the element, and outside() if it does not fit the window.
@@ -58,11 +73,9 @@ template <class T> class Gridded {
     u.shift = max(field, 1) - 1 + Format<T>::min_quantum - grid_;
     bool fits = field <= highest_;
     if (u.shift < 0) {
-      const int below = min(-u.shift, fraction_bits + 2);  // bits below the grid
-      const Wide half = Wide{1} << (below - 1), kept = significand >> below,
-                 lost = significand & (half + half - 1);
-      fits = fits && !(exact_ && lost != 0);
-      significand = kept + (lost > half || (lost == half && (kept & 1)));
+      const Split at_grid = split(significand, u.shift);
+      fits = fits && !(exact_ && at_grid.lost != 0);
+      significand = at_grid.rounded();
       u.shift = 0;
     }
     if (!fits) {
@@ -91,15 +104,27 @@ template <class T> class Gridded {
   static constexpr int fraction_bits = Format<T>::precision - 1;
   static constexpr Wide hidden = Wide{1} << fraction_bits;
 
+  /// A significand as units of the grid, and what is below them.
+  struct Split {
+    Wide kept, lost, half;
+    __device__ Wide rounded() const { return kept + (lost > half || (lost == half && (kept & 1))); }
+  };
+  __device__ static Split split(Wide significand, int shift) {
+    const int below = min(-shift, fraction_bits + 2);  // bits below the grid
+    const Wide half = Wide{1} << (below - 1);
+    return {significand >> below, significand & (half + half - 1), half};
+  }
+
   const KeyedElements& all_;
   bool exact_;
-  int grid_, highest_;  ///< an element whose exponent field is above `highest_` does not fit
+  int grid_;
+  int lowest_, highest_;  ///< exponent fields of common elements; an element above them does not fit
 };
 
 /// Elements of up to 32 bits, most of which one instruction converts to a number of 64 bits.
 ///
 /// That number counts units of 2^(grid + skipped). Elements are rounded to them; in an exact sum only those
-/// are common that are whole numbers of such units.
+/// are converted that are whole numbers of such units.
 template <class T, int skipped> class FastGridded : public Gridded<T> {
  public:
   using typename Gridded<T>::Bits;
@@ -112,16 +137,16 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
     first_ = scale_of<fp32>(-unit / 2);
     second_ = scale_of<fp32>(-unit - -unit / 2);
     const int lowest = windows.exact ? max(unit - Format<T>::min_quantum + 1, 1) : 0;  // exponent field
-    lowest_ = this->highest_ < lowest ? 0 : static_cast<std::uint32_t>(lowest) << this->fraction_bits;
+    first_bits_ = this->highest_ < lowest ? 0 : static_cast<std::uint32_t>(lowest) << this->fraction_bits;
     span_ = this->highest_ < lowest
                 ? 0
-                : (static_cast<std::uint32_t>(this->highest_ + 1) << this->fraction_bits) - lowest_;
+                : (static_cast<std::uint32_t>(this->highest_ + 1) << this->fraction_bits) - first_bits_;
     // Otherwise the compiler computes them again for each element, to save registers.
-    asm volatile("" : "+f"(first_), "+f"(second_), "+r"(lowest_), "+r"(span_));
+    asm volatile("" : "+f"(first_), "+f"(second_), "+r"(first_bits_), "+r"(span_));
   }
 
-  __device__ bool is_common(Bits x) const {
-    return static_cast<std::uint32_t>(x & static_cast<Bits>(~Format<T>::sign_bit)) - lowest_ < span_;
+  __device__ bool is_convertible(Bits x) const {
+    return static_cast<std::uint32_t>(x & static_cast<Bits>(~Format<T>::sign_bit)) - first_bits_ < span_;
   }
   __device__ std::int64_t converted(Bits x) const {
     return __float2ll_rn(widen(from_bits<T>(x)) * first_ * second_);
@@ -129,74 +154,62 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
 
  private:
   float first_, second_;
-  std::uint32_t lowest_, span_;
+  std::uint32_t first_bits_, span_;
 };
 
 /// Elements for cells of a kind.
 template <class T, Cells cells>
 using GriddedFor = std::conditional_t<are_fast(cells), FastGridded<T, skipped_bits(cells)>, Gridded<T>>;
 
-/// Adds units to a cell in shared memory that is not `counted`. The carry comes from the old value of a word;
-/// most carries end after the first or the second word.
-template <int words, int parts>
-__device__ void add_to_cell(const Units& u, std::uint32_t* cell, std::uint32_t stride) {
-  const unsigned bit = u.shift & 31;
-  int word = u.shift >> 5;
-  const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
-  std::uint32_t part[parts] = {static_cast<std::uint32_t>(signed_low),
-                               static_cast<std::uint32_t>(signed_low >> 32)};
-  if constexpr (parts == 3) {
-    const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
-    part[2] = u.negative ? ~high + (low == 0) : high;
-  }
-  const std::uint32_t above = u.negative ? ~0u : 0;  // all words after the parts
-  cell += static_cast<std::uint32_t>(word) * stride;
-  std::uint32_t carry = 0;
-  const auto add = [&](std::uint32_t x) {
-    const std::uint32_t sum = x + carry;
-    carry = sum < carry;
-    if (sum != 0) carry |= atomicAdd(cell, sum) > ~sum;
-    cell += stride;
-    ++word;
-  };
-#pragma unroll
-  for (int i = 0; i < parts; ++i)
-    if (word < words) add(part[i]);
-  while (word < words && above + carry != 0) add(above);
-}
-
-/// A number of 64 bits in two words, on its way to a cell.
-struct CellAndNumber {
+/// An integer of some words of 32 bits in two's complement, on its way to a cell.
+template <int words> struct Addend {
   std::uint32_t* cell = nullptr;
-  std::uint32_t low = 0, high = 0;
-  __device__ void set(std::int64_t x, std::uint32_t* to) {
+  std::uint32_t word[words] = {};
+
+  __device__ void set(std::uint32_t* to, std::int64_t x) {
     cell = to;
-    low = static_cast<std::uint32_t>(x);
-    high = static_cast<std::uint32_t>(x >> 32);
+    word[0] = static_cast<std::uint32_t>(x);
+    word[1] = static_cast<std::uint32_t>(x >> 32);
+  }
+  /// Sets it to (-1)^negative · magnitude · 2^bit, for 0 <= bit < 64.
+  __device__ void set(std::uint32_t* to, const Units& u, int bit) {
+    const std::uint64_t low = u.magnitude << bit;
+    set(to, static_cast<std::int64_t>(u.negative ? ~low + 1 : low));
+    if constexpr (words == 3) {
+      const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
+      word[2] = u.negative ? ~high + (low == 0) : high;
+    }
   }
 };
 
-/// Adds numbers to cells, or to the upper two words of cells. All first words are on their way before the
-/// first carry is needed. Cells that are `counted` count the overflows of the second word in the third one;
-/// then each number is below 2^62.
-template <bool counted, int count>
-__device__ void add_to_cells(CellAndNumber (&x)[count], std::uint32_t stride) {
+/// Adds integers to cells in shared memory, and replaces their last words by the carries. All first words are
+/// on their way before the first carry is needed.
+template <int words, int count>
+__device__ void add_to_cells(Addend<words> (&x)[count], std::uint32_t stride) {
 #pragma unroll
-  for (CellAndNumber& own : x)
-    if (own.low != 0) own.high += atomicAdd(own.cell, own.low) > ~own.low;
+  for (int i = 0; i < words; ++i)
 #pragma unroll
-  for (CellAndNumber& own : x)
-    if (own.high != 0) {
-      const std::uint32_t old = atomicAdd(own.cell + stride, own.high);
-      if (counted) own.low = old;
+    for (Addend<words>& own : x) {
+      const std::uint32_t carry = i == 0 ? 0 : own.word[i - 1], sum = own.word[i] + carry;
+      own.word[i] = sum < carry;
+      if (sum != 0) own.word[i] |= atomicAdd(own.cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
     }
-  if constexpr (counted) {
+}
+
+/// Adds integers below 2^62 to cells that are `counted`: the third word counts the overflows of the second
+/// one.
+template <int count> __device__ void add_to_counted_cells(Addend<2> (&x)[count], std::uint32_t stride) {
 #pragma unroll
-    for (CellAndNumber& own : x) {
-      const std::uint32_t sum = own.low + own.high;
-      if (own.high != 0 && (~(own.low ^ own.high) & (own.low ^ sum)) >> 31 != 0)
-        atomicAdd(own.cell + 2 * stride, own.high >> 31 != 0 ? ~0u : 1u);
-    }
+  for (Addend<2>& own : x)
+    if (own.word[0] != 0) own.word[1] += atomicAdd(own.cell, own.word[0]) > ~own.word[0];
+#pragma unroll
+  for (Addend<2>& own : x)
+    if (own.word[1] != 0) own.word[0] = atomicAdd(own.cell + stride, own.word[1]);
+#pragma unroll
+  for (Addend<2>& own : x) {
+    const std::uint32_t old = own.word[0], high = own.word[1], sum = old + high;
+    if (high != 0 && (~(old ^ high) & (old ^ sum)) >> 31 != 0)
+      atomicAdd(own.cell + 2 * stride, high >> 31 != 0 ? ~0u : 1u);
   }
 }
 

@@ -159,7 +159,7 @@ template <Cells cells> struct RunSums {
 #pragma unroll
       for (int j = 0; j < columns; ++j) {
         const BitsOf<T> bits = of_column(j);
-        if (!elements.is_common(bits)) {
+        if (!elements.is_convertible(bits)) {
           uncommon |= 1u << j;
         } else {
           sum[j].add_common(elements.converted(bits));
