@@ -8,9 +8,8 @@
 #include "samesum/operation/exact_reduction.hpp"
 #include "samesum/window/compact_exact.hpp"
 
+namespace samesum {
 namespace {
-
-using namespace samesum;
 
 int ceil_log2(std::size_t n) { return n < 2 ? 0 : static_cast<int>(std::bit_width(n - 1)); }
 
@@ -32,12 +31,12 @@ template <class T, int words, int power, class Word> struct Tried {
   static constexpr int exponent = power;
 };
 
-template <class Case> class AWindow : public testing::Test {};
+template <class Case> class AWindow : public ::testing::Test {};
 using Windows =
-    testing::Types<Tried<fp32, 1, 1, double>, Tried<fp32, 2, 1, double>, Tried<fp32, 3, 1, double>,
-                   Tried<fp32, 2, 2, double>, Tried<fp32, 3, 2, double>, Tried<bf16, 1, 1, double>,
-                   Tried<bf16, 2, 1, float>, Tried<bf16, 2, 2, double>, Tried<fp16, 2, 1, float>,
-                   Tried<fp16, 2, 1, double>, Tried<fp16, 2, 2, double>>;
+    ::testing::Types<Tried<fp32, 1, 1, double>, Tried<fp32, 2, 1, double>, Tried<fp32, 3, 1, double>,
+                     Tried<fp32, 2, 2, double>, Tried<fp32, 3, 2, double>, Tried<bf16, 1, 1, double>,
+                     Tried<bf16, 2, 1, float>, Tried<bf16, 2, 2, double>, Tried<fp16, 2, 1, float>,
+                     Tried<fp16, 2, 1, double>, Tried<fp16, 2, 2, double>>;
 TYPED_TEST_SUITE(AWindow, Windows);
 
 /// Adds x^power in the window, and expects the sum of all words to be exact if the window holds x. Returns
@@ -189,8 +188,8 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
   });
 }
 
-template <class T> class CompactMoments : public testing::Test {};
-using ShortFormats = testing::Types<fp16, bf16, fp32>;
+template <class T> class CompactMoments : public ::testing::Test {};
+using ShortFormats = ::testing::Types<fp16, bf16, fp32>;
 TYPED_TEST_SUITE(CompactMoments, ShortFormats);
 
 TYPED_TEST(CompactMoments, AreRoundedOnce) {
@@ -290,3 +289,4 @@ TEST(AQuotientOfWords, IsRoundedOnceOrRefused) {
 }
 
 }  // namespace
+}  // namespace samesum
