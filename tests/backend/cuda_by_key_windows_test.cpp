@@ -43,6 +43,8 @@ std::vector<Elements> uneven_elements(std::size_t inner) {
     const double exponent = 4 * x;
     x = std::ldexp(exponent < 0 ? -1.2345678 : 1.7654321, static_cast<int>(exponent));
   });
+  add("sums that change their sign, large and small",
+      [](double& x, std::size_t i) { x = (i % 2 ? -1 : 1) * (i % 8 < 2 ? 1 : 0x1.8p-70); });
   add("a large one beside NaN and infinities", [&](double& x, std::size_t i) {
     x = i == 77 ? 0x1p70 : i == 1234 ? NAN : i == 40'000 ? INFINITY : i == 50'000 ? -INFINITY : x;
   });
