@@ -85,7 +85,7 @@ template <class T, Cells kind> class SharedSums {
     } else {
       Addend<parts> to[1];
       set(to[0], units, place);
-      add_to_cells(to, cells_.stride());
+      add_to_cells<true>(to, cells_.stride());
       if ((to[0].word[parts - 1] != 0) != units.negative) carry(units, place);
     }
   }
@@ -193,7 +193,7 @@ template <class T, Cells kind> class SharedSums {
     if constexpr (kind == Cells::counted)
       add_to_counted_cells(to, stride);
     else
-      add_to_cells(to, stride);
+      add_to_cells<false>(to, stride);
     return true;
   }
   /// Adds the common elements, without branches.
@@ -218,7 +218,7 @@ template <class T, Cells kind> class SharedSums {
           rest.uncommon |= 1u << j;
         }
       }
-      add_to_cells(to, cells_.stride());
+      add_to_cells<true>(to, cells_.stride());
 #pragma unroll
       for (int j = first; j < first + at_once; ++j) rest.carries |= to[j - first].word[parts - 1] << j;
     }

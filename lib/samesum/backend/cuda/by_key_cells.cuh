@@ -182,17 +182,23 @@ template <int words> struct Addend {
   }
 };
 
-/// Adds integers to cells in shared memory, and replaces their last words by the carries. All first words are
-/// on their way before the first carry is needed.
-template <int words, int count>
+/// Adds integers to cells in shared memory, and replaces their last words by the carries if `has_carries`; an
+/// addition that need not return the old value is faster. All first words are on their way before the first
+/// carry is needed.
+template <bool has_carries, int words, int count>
 __device__ void add_to_cells(Addend<words> (&x)[count], std::uint32_t stride) {
 #pragma unroll
   for (int i = 0; i < words; ++i)
 #pragma unroll
     for (Addend<words>& own : x) {
       const std::uint32_t carry = i == 0 ? 0 : own.word[i - 1], sum = own.word[i] + carry;
+      std::uint32_t* const cell = own.cell + static_cast<std::uint32_t>(i) * stride;
+      if (!has_carries && i == words - 1) {
+        if (sum != 0) atomicAdd(cell, sum);
+        continue;
+      }
       own.word[i] = sum < carry;
-      if (sum != 0) own.word[i] |= atomicAdd(own.cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
+      if (sum != 0) own.word[i] |= atomicAdd(cell, sum) > ~sum;
     }
 }
 
