@@ -97,10 +97,17 @@ template <class T, Cells kind> class SharedSums {
   __device__ __forceinline__ void add_loaded(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
                                              Key origin, Key bins, Again again, Bad bad) const {
     Rest rest;
-    bool are_added = false;
-    if constexpr (are_fast(kind)) are_added = add_converted(key, bits, origin, bins, rest);
-    if constexpr (!are_fast(kind) || kind == Cells::of_96)
-      if (!are_added) rest = add_common(key, bits, origin, bins);
+    if constexpr (!are_fast(kind)) {
+      rest = add_common(key, bits, origin, bins);
+    } else if (!add_converted(key, bits, origin, bins, rest)) {
+      // Not all words at once: that code would take registers from the common case.
+#pragma unroll 1
+      for (int j = 0; j < key_elements; ++j) {
+        again(j, [&](Key k, Bits x) { add_if_here(k, x, origin, bins, [&] { bad(j); }); });
+        __syncwarp();  // as below
+      }
+      rest = {};
+    }
 #pragma unroll 1
     for (unsigned left = rest.uncommon | rest.carries; left != 0; left &= left - 1) {
       const int j = __ffs(static_cast<int>(left)) - 1;
@@ -148,6 +155,16 @@ template <class T, Cells kind> class SharedSums {
   }
 
  private:
+  /// Adds an element if its cell is one of these; calls bad() if its key is at least `bins`.
+  template <class Key, class Bad>
+  __device__ __forceinline__ void add_if_here(Key k, Bits x, Key origin, Key bins, Bad bad) const {
+    const auto place = static_cast<Offset<Key>>(k - origin);  // a negative key becomes large
+    if (place < cells_.results)
+      add(x, static_cast<std::uint32_t>(place));
+    else if (k >= bins)
+      bad();
+  }
+
   /// Words of the units of an element, and words of a cell that may be the first of them.
   static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3, places = words_of(kind) - parts + 1;
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;

@@ -39,22 +39,34 @@ template <Cells cells> class ColumnSum {
     return Int192::of(sum);
   }
 
-  /// Whether leading() may give a sum.
-  static constexpr bool has_leading = cells <= Cells::of_96;
-  static constexpr int leading_shift = cells == Cells::of_96 ? skipped - 1 : 0;
-  /// The sum as units of 2^(grid + leading_shift), with a sticky last bit if there is a shift. They round to
-  /// at most 24 bits as the sum does. INT64_MIN if no such number is known.
-  __device__ std::int64_t leading() const {
-    constexpr std::int64_t none = INT64_MIN, most = std::int64_t{1} << 62, least = std::int64_t{1} << 26;
-    if constexpr (cells == Cells::of_64) return high_;
+  /// A sum as units of 2^(grid + shift), with a sticky last bit if there is a shift. It rounds to at most 24
+  /// bits as the sum does, unless it is `none`.
+  struct Leading {
+    static constexpr std::int64_t none = INT64_MIN;
+    std::int64_t units;
+    int shift;
+  };
+  /// The shift of all sums, or -1 if each has its own.
+  static constexpr int common_shift = cells == Cells::of_128 ? -1 : cells == Cells::of_96 ? skipped - 1 : 0;
+  __device__ Leading leading() const {
+    constexpr std::int64_t most = std::int64_t{1} << 62, least = std::int64_t{1} << 26;
+    if constexpr (cells == Cells::of_64) return {high_, 0};
+    if constexpr (cells == Cells::of_192) return {Leading::none, 0};
     if constexpr (cells == Cells::counted) {
       const auto low = static_cast<std::int64_t>(all_.low);
-      return all_.high == low >> 63 && low <= most && low >= -most ? low : none;
+      return {all_.high == low >> 63 && low <= most && low >= -most ? low : Leading::none, 0};
+    }
+    if constexpr (cells == Cells::of_128) {
+      const Int128::Wide magnitude = all_.magnitude();
+      const int shift = max(66 - leading_zeros(magnitude), 0);  // leaves 62 bits
+      auto units = static_cast<std::int64_t>(magnitude >> shift);
+      if (Int128::Wide{static_cast<std::uint64_t>(units)} << shift != magnitude) units |= 1;
+      return {all_.is_negative() ? -units : units, shift};
     }
     const std::int64_t high = high_ + static_cast<std::int64_t>(low_ >> skipped);
     const bool is_whole = static_cast<std::uint32_t>(low_) == 0,
                fits = high < most && high >= -most && (is_whole || high >= least || high < -least);
-    return fits ? 2 * high + !is_whole : none;
+    return {fits ? 2 * high + !is_whole : Leading::none, common_shift};
   }
 
  private:

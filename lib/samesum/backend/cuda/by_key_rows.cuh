@@ -48,8 +48,9 @@ __device__ inline void append_sum(const KeyedElements& all, std::uint64_t i, con
 /// Writes the sum of a run, all of whose elements are known. Not inlined: the code is long, and needed only
 /// for sums that the fast path does not round.
 __device__ __noinline__ void finish_run(const KeyedElements& all, const Windows& windows, const KeyResults& r,
-                                        std::size_t format, int grid, std::uint64_t i, Int192 units,
-                                        unsigned flags, std::uint64_t count) {
+                                        std::size_t format, std::uint64_t i, Int192 units, unsigned flags,
+                                        std::uint64_t count) {
+  const int grid = windows.placed(*all.events).grid;
   if (flags & has_outliers) return append_sum(all, i, units, grid, flags);
   visit_format(format, [&]<class F>() {
     auto& out = static_cast<BitsOf<F>*>(r.out)[i];
@@ -65,54 +66,43 @@ __device__ __noinline__ void finish_run(const KeyedElements& all, const Windows&
   });
 }
 
-/// Rounds sums of elements of up to 32 bits to fp32 if the leading 64 bits decide: fast path of finish_run
-/// for sums that are not divided.
-template <class T, Cells cells> class LeadingRounder {
+/// Rounds sums to fp32 of which the leading 64 bits decide: fast path of finish_run for sums that are not
+/// divided.
+template <Cells cells> class LeadingRounder {
  public:
   __device__ LeadingRounder(const Windows& windows, const Window& w, const RowRuns& runs, const KeyResults& r)
       : out_{static_cast<float*>(r.out)}, combines_{r.combines}, exact_{windows.exact}, grid_{w.grid} {
-    const int exponent = grid_ + ColumnSum<cells>::leading_shift;
-    is_possible_ = runs.format == Formats::index_of<fp32>() && r.counts == nullptr;
-    applies_ = is_possible_ && exponent >= -252 && exponent <= 252;  // so both factors are normal numbers
+    const int exponent = grid_ + max(ColumnSum<cells>::common_shift, 0);
+    applies_ = runs.format == Formats::index_of<fp32>() && r.counts == nullptr && exponent >= -252 &&
+               exponent <= 252 - (has_own_shifts ? 66 : 0);  // so all factors are normal numbers
+    // Then no sum overflows a grid, and no subnormal result is rounded twice.
+    if (has_own_shifts) applies_ = applies_ && exact_ && grid_ >= Format<fp32>::min_quantum;
     first_ = scale_of<fp32>(exponent / 2);
     second_ = scale_of<fp32>(exponent - exponent / 2);
   }
-  __device__ int grid() const { return grid_; }
   /// Writes result i, or returns false.
   __device__ __forceinline__ bool succeeded(const ColumnSum<cells>& sum, unsigned flags,
                                             std::uint64_t i) const {
-    if constexpr (!ColumnSum<cells>::has_leading) return false;
-    const std::int64_t units = sum.leading();
+    const auto [units, shift] = sum.leading();
     // A zero of an exact sum has a sign that depends on the elements.
-    if (!applies_ || units == INT64_MIN || (exact_ && units == 0) || !can_write(flags, i)) return false;
-    out_[i] = __ll2float_rn(units) * first_ * second_;  // exact scaling: a multiple of the smallest number
-    return true;
-  }
-  /// Writes result i, an exact sum in units of 2^grid, or returns false. Slower, but for more sums.
-  __device__ __forceinline__ bool succeeded(const Int192& sum, unsigned flags, std::uint64_t i) const {
-    if constexpr (sizeof(T) == 8) return false;
-    constexpr int most_shift = 66;
-    // From the smallest number on, no subnormal result is rounded twice.
-    if (!is_possible_ || !exact_ || grid_ < Format<fp32>::min_quantum || grid_ > 252 - most_shift ||
-        sum.is_zero() || !sum.fits_128() || !can_write(flags, i))
+    if (!applies_ || units == ColumnSum<cells>::Leading::none ||
+        (flags & (Exact::special_flags | has_outliers)) || (exact_ && units == 0) ||
+        (combines_ && out_[i] != 0))
       return false;
-    const Int128::Wide magnitude = sum.low_128().magnitude();
-    const int shift = max(most_shift - leading_zeros(magnitude), 0);  // leaves 62 bits
-    auto units = static_cast<std::int64_t>(magnitude >> shift);
-    if (Int128::Wide{static_cast<std::uint64_t>(units)} << shift != magnitude) units |= 1;
-    const int exponent = grid_ + shift;
-    out_[i] = __ll2float_rn(sum.is_negative() ? -units : units) * scale_of<fp32>(exponent / 2) *
-              scale_of<fp32>(exponent - exponent / 2);
+    float first = first_, second = second_;
+    if constexpr (has_own_shifts) {
+      const int exponent = grid_ + shift;
+      first = scale_of<fp32>(exponent / 2);
+      second = scale_of<fp32>(exponent - exponent / 2);
+    }
+    out_[i] = __ll2float_rn(units) * first * second;  // exact scaling: a multiple of the smallest number
     return true;
   }
 
  private:
-  __device__ bool can_write(unsigned flags, std::uint64_t i) const {
-    return (flags & (Exact::special_flags | has_outliers)) == 0 && !(combines_ && out_[i] != 0);
-  }
-
+  static constexpr bool has_own_shifts = ColumnSum<cells>::common_shift < 0;
   float* out_;
-  bool combines_, exact_, is_possible_, applies_;
+  bool combines_, exact_, applies_;
   int grid_;
   float first_, second_;
 };
@@ -131,14 +121,6 @@ struct Piece {
     first = index * rows_of_piece;
   }
 };
-
-/// Adds a sum of one piece to the totals of a run that begins or ends in another. Not inlined, since
-/// registers are scarce.
-__device__ __noinline__ void add_to_open_run(const RowRuns& runs, std::uint64_t i, int words, Int192 units,
-                                             unsigned flags) {
-  add_to_total(runs.totals, i, words, units);
-  if (flags != 0) flag(runs.flags, i, flags);
-}
 
 /// The current run of a piece: the sums of a thread in its columns.
 template <Cells cells> struct RunSums {
@@ -202,11 +184,9 @@ template <Cells cells> struct RunSums {
 
   /// Ends the run before row `end` of a piece: writes its results, or adds its sums to the totals of the run
   /// if it begins or ends in another piece.
-  template <class T>
   __device__ __forceinline__ void finish(const KeyedElements& all, const Windows& windows,
                                          const RowRuns& runs, const KeyResults& r,
-                                         const LeadingRounder<T, cells>& rounder, const Piece& piece,
-                                         int end) {
+                                         const LeadingRounder<cells>& rounder, const Piece& piece, int end) {
     if (bin == all.bins) return;  // the rows of bad keys
     const bool opened = begin == 0 && runs.opens(piece.first),
                open = opened || (end == piece.count && runs.opens(piece.first + piece.count));
@@ -223,13 +203,12 @@ template <Cells cells> struct RunSums {
     for_each_column(others, [&](int j, const ColumnSum<cells>& own) {
       const unsigned of_column = flags_of(j);
       const Int192 units = own.units();
-      if (!open) {
-        if (!rounder.succeeded(units, of_column, result + j * warp))
-          finish_run(all, windows, r, runs.format, rounder.grid(), result + j * warp, units, of_column,
-                     static_cast<std::uint64_t>(end - begin));
-        return;
-      }
-      add_to_open_run(runs, total + j * warp, words_of_total(cells), units, of_column);
+      if (!open)
+        return finish_run(all, windows, r, runs.format, result + j * warp, units, of_column,
+                          static_cast<std::uint64_t>(end - begin));
+      const std::uint64_t i = total + j * warp;
+      add_to_total(runs.totals, i, words_of_total(cells), units);
+      if (of_column != 0) flag(runs.flags, i, of_column);
     });
   }
 };
@@ -254,7 +233,7 @@ __global__ void __launch_bounds__(row_threads, 2)
   const int count = piece.count;
   const auto* const x = static_cast<const BitsOf<T>*>(all.x) + piece.first_column;
   const GriddedFor<T, cells> elements{windows, w, all};
-  const LeadingRounder<T, cells> rounder{windows, w, runs, r};
+  const LeadingRounder<cells> rounder{windows, w, runs, r};
   std::uint32_t own_bin[2], own_place[2];  // keys and places of two rows per thread
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -315,9 +294,9 @@ __global__ void __launch_bounds__(row_threads)
   if (bin == all.bins || (runs.rows.bins[first] == bin && runs.opens(first))) return;
   const std::uint64_t count =
       r.counts != nullptr ? first_not_below(runs.rows, bin + 1) - first_not_below(runs.rows, bin) : 0;
-  const Window w = windows.placed(*all.events);
-  finish_run(all, windows, r, runs.format, w.grid, bin * all.inner + (i - piece * all.inner),
-             total(runs.totals, i, words_of_total(w.cells)), flags_of(runs.flags, i), count);
+  const int words = words_of_total(windows.placed(*all.events).cells);
+  finish_run(all, windows, r, runs.format, bin * all.inner + (i - piece * all.inner),
+             total(runs.totals, i, words), flags_of(runs.flags, i), count);
 }
 
 /// Writes the results of keys without elements. Each warp has some columns of one key.
