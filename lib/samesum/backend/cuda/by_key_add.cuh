@@ -103,7 +103,8 @@ template <class T, Cells kind> class SharedSums {
       // Not all words at once: that code would take registers from the common case.
 #pragma unroll 1
       for (int j = 0; j < key_elements; ++j) {
-        again(j, [&](Key k, Bits x) { add_if_here(k, x, origin, bins, [&] { bad(j); }); });
+        if (rest.here >> j & 1)
+          again(j, [&](Key k, Bits x) { add_if_here(k, x, origin, bins, [&] { bad(j); }); });
         __syncwarp();  // as below
       }
       rest = {};
@@ -170,6 +171,7 @@ template <class T, Cells kind> class SharedSums {
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
   /// Elements of a thread, by bits, that need more.
   struct Rest {
+    unsigned here = 0;      ///< elements with one of these cells, or with a bad key; only of add_converted
     unsigned uncommon = 0;  ///< elements that are not added, or that have a bad key
     unsigned carries = 0;   ///< elements whose units are added, except for what they carry to further words
   };
@@ -200,6 +202,7 @@ template <class T, Cells kind> class SharedSums {
 #pragma unroll
     for (int j = 0; j < key_elements; ++j) {
       const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
+      if (place < cells_.results || key[j] >= bins) rest.here |= 1u << j;
       if (place < cells_.results && elements_.is_convertible(bits[j]))
         to[j].set(cells_.cell_of(static_cast<std::uint32_t>(place)) + (kind == Cells::of_96 ? stride : 0),
                   elements_.converted(bits[j]));
