@@ -107,9 +107,9 @@ void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out
   check(options);
   check(layout, x, out);
   const Reducer adapter{reducer};
-  const cpu::ReduceLeaves<typename R::State> leaves = [&adapter](const void* first, const void*,
-                                                                 std::uint64_t index, std::size_t n,
-                                                                 typename R::State* states) {
+  cpu::BatchLoops<typename R::State> loops;
+  loops.leaves = [&adapter](const void* first, const void*, std::uint64_t index, std::size_t n,
+                            typename R::State* states) {
     const T* elements = static_cast<const T*>(first);
     for (std::size_t begin = 0; begin < n; begin += Shape::leaf)
       *states++ = cpu::reduce_leaf<Shape>(adapter, std::min(n - begin, Shape::leaf), [&](std::size_t i) {
@@ -119,8 +119,8 @@ void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out
   const Layout place = normalised(layout);
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
-        adapter, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves,
-        {}, {out});
+        adapter, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, loops,
+        {out});
   };
   in_standard_environment(std::ref(work));
 }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "samesum/backend/cpu/column_leaf.hpp"
 #include "samesum/backend/cpu/reduce_leaf.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/call/layout.hpp"
@@ -52,6 +54,19 @@ template <class State>
 using ReduceRows =
     std::function<void(const void* x, std::size_t pitch, std::size_t n, std::size_t count, State* out)>;
 
+/// Writes the states of one leaf of several columns. Without a function, columns are copied one by one.
+template <class State> struct ReduceColumns {
+  std::function<void(const ColumnLeaf& leaf, void* scratch, State* out)> leaf;
+  std::size_t scratch = 0;  ///< in bytes
+};
+
+/// The loops that reduce parts of a batch. Only the first is needed.
+template <class State> struct BatchLoops {
+  ReduceLeaves<State> leaves;
+  ReduceRows<State> rows;
+  ReduceColumns<State> columns;
+};
+
 /// Reduces rows of at most one leaf, many rows at a time.
 template <class Reducer>
 void reduce_short_rows(const Reducer& reducer, const Batch& batch,
@@ -76,9 +91,8 @@ template <class Shape, class Reducer> class BatchSchedule {
  public:
   using State = typename Reducer::State;
 
-  BatchSchedule(const Reducer& reducer, const Batch& batch, const ReduceLeaves<State>& leaves,
-                Destination out)
-      : reducer_{reducer}, batch_{batch}, layout_{batch.layout}, leaves_{leaves}, out_{out} {
+  BatchSchedule(const Reducer& reducer, const Batch& batch, const BatchLoops<State>& loops, Destination out)
+      : reducer_{reducer}, batch_{batch}, layout_{batch.layout}, loops_{loops}, out_{out} {
     const Layout& l = layout_;
     if (l.offsets) {
       first_unit_.resize(l.outer + 1);
@@ -99,18 +113,16 @@ template <class Shape, class Reducer> class BatchSchedule {
         std::max<std::size_t>(1, units_ / std::max<std::size_t>(elements_ / (group * 4096), 1));
     const std::size_t tasks = (units_ - 1) / per_task + 1;
     for_each_task(thread_count(batch_.threads, elements_, tasks), tasks, [&](std::size_t task) {
-      CopiedColumns copied;
+      ColumnScratch scratch;
       for (std::size_t u = task * per_task; u < std::min(units_, (task + 1) * per_task); ++u)
-        columns_ ? reduce_columns(u, copied) : reduce_group(u);
+        columns_ ? reduce_columns(u, scratch) : reduce_group(u);
     });
     if (!waiting_.empty()) merge_waiting();
   }
 
  private:
-  static constexpr std::size_t tile = 16;  ///< columns per unit
-
   /// Room for the columns of a unit, which the units of a task share.
-  struct CopiedColumns {
+  struct ColumnScratch {
     std::vector<std::byte> x, y;
   };
 
@@ -132,23 +144,40 @@ template <class Shape, class Reducer> class BatchSchedule {
       waiting_[first_unit_of(at) + k] = state;
   }
 
-  void reduce_columns(std::size_t unit, CopiedColumns& copied) {
+  void reduce_columns(std::size_t unit, ColumnScratch& scratch) {
     const Layout& l = layout_;
-    const std::size_t k = unit % each_, first_column = unit / each_ % across_ * tile,
+    const std::size_t k = unit % each_, first_column = unit / each_ % across_ * tile_,
                       o = unit / each_ / across_;
     const std::size_t first = k * Shape::leaf, n = std::min(l.n - first, Shape::leaf);
-    const std::size_t width = std::min(tile, l.inner - first_column);
-    const std::size_t place = l.first(o) + first * l.stride + first_column, column = n * batch_.bytes;
-    auto& [x, y] = copied;
-    x.resize(tile * column);
-    if (batch_.y) y.resize(tile * column);
-    copy_columns(batch_.x_at(place), batch_.bytes, l.stride, n, width, x.data());
-    if (batch_.y) copy_columns(batch_.y_at(place), batch_.bytes, l.stride, n, width, y.data());
-    for (std::size_t c = 0; c < width; ++c) {
-      State state;
-      if (n > 0) leaves_(x.data() + c * column, batch_.y ? y.data() + c * column : nullptr, first, n, &state);
-      done(state, o * l.inner + first_column + c, k);
+    const std::size_t width = std::min(tile_, l.inner - first_column);
+    const std::size_t place = l.first(o) + first * l.stride + first_column;
+    State states[ColumnLeaf::most];
+    if (n > 0) {
+      const ColumnLeaf leaf{batch_.x_at(place), batch_.y_at(place), l.stride, n, width};
+      loops_.columns.leaf&& width >= ColumnLeaf::least ? reduce_side_by_side(leaf, scratch, states)
+                                                       : reduce_copied(leaf, first, scratch, states);
     }
+    for (std::size_t c = 0; c < width; ++c) done(states[c], o * l.inner + first_column + c, k);
+  }
+  void reduce_side_by_side(const ColumnLeaf& leaf, ColumnScratch& scratch, State* out) const {
+    constexpr std::size_t alignment = 64;
+    std::size_t space = loops_.columns.scratch + alignment;
+    scratch.x.resize(space);
+    void* aligned = scratch.x.data();
+    loops_.columns.leaf(leaf, std::align(alignment, loops_.columns.scratch, aligned, space), out);
+  }
+  void reduce_copied(const ColumnLeaf& leaf, std::size_t index, ColumnScratch& scratch, State* out) const {
+    const std::size_t column = leaf.n * batch_.bytes;
+    const auto copy = [&](const void* from, std::vector<std::byte>& to) {
+      to.resize(leaf.count * column);
+      copy_columns(static_cast<const std::byte*>(from), batch_.bytes, leaf.pitch, leaf.n, leaf.count,
+                   to.data());
+    };
+    copy(leaf.x, scratch.x);
+    if (leaf.y) copy(leaf.y, scratch.y);
+    for (std::size_t c = 0; c < leaf.count; ++c)
+      loops_.leaves(scratch.x.data() + c * column, leaf.y ? scratch.y.data() + c * column : nullptr, index,
+                    leaf.n, out + c);
   }
 
   void reduce_group(std::size_t unit) {
@@ -159,7 +188,7 @@ template <class Shape, class Reducer> class BatchSchedule {
     const std::size_t place = l.first(at / l.inner) + at % l.inner + first;
     State states[group];
     if (n > 0) {
-      leaves_(batch_.x_at(place), batch_.y_at(place), first, n, states);
+      loops_.leaves(batch_.x_at(place), batch_.y_at(place), first, n, states);
       reduce_by_stride_doubling(reducer_, std::span{states}.first(Shape::leaves(n)));
     }
     done(states[0], at, k);
@@ -176,10 +205,12 @@ template <class Shape, class Reducer> class BatchSchedule {
   const Reducer& reducer_;
   const Batch& batch_;
   const Layout& layout_;
-  const ReduceLeaves<State>& leaves_;
+  const BatchLoops<State>& loops_;
   Destination out_;
   const bool columns_ = !layout_.offsets && layout_.stride != 1;
-  const std::size_t across_ = columns_ ? (layout_.inner - 1) / tile + 1 : layout_.inner;
+  const std::size_t tile_ =  ///< columns per unit
+      loops_.columns.leaf ? std::min(ColumnLeaf::most, ColumnLeaf::row_bytes / batch_.bytes) : 16;
+  const std::size_t across_ = columns_ ? (layout_.inner - 1) / tile_ + 1 : layout_.inner;
   const std::size_t each_ = units_of(layout_.n);  ///< units per result, if there are no offsets
   std::vector<std::size_t> first_unit_;           ///< first unit of each segment, and the number of units
   std::size_t units_ = 0, elements_ = 0;
@@ -187,16 +218,14 @@ template <class Shape, class Reducer> class BatchSchedule {
 };
 
 /// Writes all results of a batch to `out`. A result without elements is finished from a fresh state.
-/// `rows` may be empty.
 template <class Shape, class Reducer>
 void reduce_batch(const Reducer& reducer, const Batch& batch,
-                  const ReduceLeaves<typename Reducer::State>& leaves,
-                  const ReduceRows<typename Reducer::State>& rows, Destination out) {
+                  const BatchLoops<typename Reducer::State>& loops, Destination out) {
   const Layout& l = batch.layout;
   if (l.results() == 0) return;
-  if (rows && !l.offsets && l.inner == 1 && l.stride == 1 && l.n > 0 && l.n <= Shape::leaf)
-    return reduce_short_rows(reducer, batch, rows, out);
-  BatchSchedule<Shape, Reducer>{reducer, batch, leaves, out}.run();
+  if (loops.rows && !l.offsets && l.inner == 1 && l.stride == 1 && l.n > 0 && l.n <= Shape::leaf)
+    return reduce_short_rows(reducer, batch, loops.rows, out);
+  BatchSchedule<Shape, Reducer>{reducer, batch, loops, out}.run();
 }
 
 }  // namespace samesum::cpu

@@ -4,8 +4,8 @@
 
 #include <bit>
 
+#include "samesum/backend/cpu/bit_range.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/backend/cpu/leaf.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -63,46 +63,6 @@ template <class T> class ExactBlocks {
     }
   };
 
-  /// The bits that elements span: their magnitudes are multiples of 2^lowest and below 2^(highest + 1).
-  struct Range {
-    bool finite, zero;
-    int highest, lowest;
-    int span() const { return highest - lowest; }
-  };
-
-  /// The largest magnitude and the smallest nonzero one, per lane. `smallest` is stored less 1, so that zeros
-  /// wrap to the maximum.
-  struct Extremes {
-    Words largest{}, smallest = ~Words{};
-
-    [[gnu::always_inline]] void see(const T* x) {
-      Words bits;
-      std::memcpy(&bits, x, sizeof bits);
-      const Words magnitude = bits & Bits(~Format<T>::sign_bit);
-      const Words less = magnitude - Bits{1};
-      largest = magnitude > largest ? magnitude : largest;
-      smallest = less < smallest ? less : smallest;
-    }
-
-    Range range() const {
-      Bits most[narrow], least[narrow];
-      std::memcpy(most, &largest, sizeof largest);
-      std::memcpy(least, &smallest, sizeof smallest);
-      for (int half = narrow / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l) {
-          most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
-          least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
-        }
-      const int high = field(most[0]), low = field(Bits(least[0] + 1));
-      return {most[0] < Format<T>::infinity, most[0] == 0, high + Format<T>::min_exponent - 1,
-              low + Format<T>::min_quantum - 1};
-    }
-    static int field(Bits magnitude) {
-      const int exponent = int(magnitude >> (Format<T>::precision - 1));
-      return exponent == 0 ? 1 : exponent;
-    }
-  };
-
   /// Adds the whole block and returns true, or returns false and adds nothing.
   bool add_block(const T* x, std::size_t n) {
     if (add_as_expected(x, n)) return true;
@@ -111,7 +71,7 @@ template <class T> class ExactBlocks {
     // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
     // adds this block.
     V plain = V::zero();
-    const Range range = expects_one_word_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    const BitRange range = expects_one_word_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
     if (!range.finite) return false;
     if (range.zero) return true;
     ThreeWords sum = sum_;
@@ -138,7 +98,7 @@ template <class T> class ExactBlocks {
   }
 
   /// Whether two windows for elements up to 2^(expected_highest_ + 1) add a block of this range exactly.
-  bool is_expected(const Range& range) const {
+  bool is_expected(const BitRange& range) const {
     return range.finite && range.highest <= expected_highest_ &&
            log2_for<2>(expected_highest_ - range.lowest, log2_block) == log2_block;
   }
@@ -148,7 +108,7 @@ template <class T> class ExactBlocks {
     if (blocks_to_wait_ > 0) --blocks_to_wait_;
     if (!expects_two_windows_ || blocks_to_wait_ > 0) return false;
     ThreeWords sum = sum_;
-    const Range range = add_in_windows<2, true>(sum, x, n, expected_highest_, log2_block);
+    const BitRange range = add_in_windows<2, true>(sum, x, n, expected_highest_, log2_block);
     if (range.zero) return true;
     if (!is_expected(range) || !sum.is_exact()) {
       blocks_to_wait_ = after_failure;
@@ -160,15 +120,15 @@ template <class T> class ExactBlocks {
     return true;
   }
   /// Lets the next block use the windows of a block of this range, with a power of two to spare.
-  void expect_two_windows(const Range& range) {
+  void expect_two_windows(const BitRange& range) {
     expected_highest_ = range.highest + 1;
     expects_two_windows_ =
         is_expected(range) && expected_highest_ + 3 + log2_block < Format<fp64>::max_exponent;
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
-  template <bool add> static Range look(const T* x, std::size_t n, V& sum) {
-    Extremes extremes;
+  template <bool add> static BitRange look(const T* x, std::size_t n, V& sum) {
+    Extremes<T> extremes;
     const bool ahead = wants_prefetch();
     V chain[chains];
     for (V& c : chain) c = V::zero();
@@ -201,8 +161,8 @@ template <class T> class ExactBlocks {
   /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
   /// returns the range of the elements.
   template <int windows, bool looks>
-  static Range add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
-    Extremes extremes;
+  static BitRange add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
+    Extremes<T> extremes;
     const bool ahead = looks && wants_prefetch();
     V start[windows], total[windows];
     for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {

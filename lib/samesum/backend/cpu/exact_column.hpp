@@ -7,6 +7,7 @@
 
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/backend/cpu/exact_window.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -44,7 +45,10 @@ template <class T, class F> class ExactColumn {
     std::size_t i = 0;
     for (; !is_wide_ && i < n; ++i) {
       if constexpr (has_conversion)
-        if (is_fast_ && (flags_ & Exact::seen_other_than_minus_zero)) i += take_common(x + i, n - i, out + i);
+        if (is_fast_ && (flags_ & Exact::seen_other_than_minus_zero)) {
+          i += take_in_words(x + i, n - i, out + i);
+          if (!is_wide_) i += take_common(x + i, n - i, out + i);
+        }
       if (i == n) break;
       const F before = exclusive_ ? rounded() : F{};
       if (!add(x[i])) {
@@ -69,6 +73,31 @@ template <class T, class F> class ExactColumn {
   /// Whether the processor converts integers to F.
   static constexpr bool has_conversion = std::is_same_v<F, CarrierOf<F>>;
 
+  /// Takes elements as long as two doubles hold their sums. Returns their number.
+  std::size_t take_in_words(const T* x, std::size_t n, F* out) {
+    if (!scan_) return 0;
+    const double unit = power_of_two(window_.grid());
+    double sum[2];
+    Integer rest = units_;
+    for (double& word : sum) {
+      word = static_cast<double>(rest);
+      rest -= static_cast<Integer>(word);
+      word *= unit;
+    }
+    if (rest != 0) return 0;
+    const std::size_t done = scan_(x, n, exclusive_, sum, out);
+    if (done == 0) return 0;
+    const ExactWindow<double> window{window_.grid(), most_bits};
+    Wide units = 0;
+    if (window.add(units, sum[0]) && window.add(units, sum[1])) {
+      units_ = static_cast<Integer>(units);
+    } else {  // an element was no whole number of units
+      wide_ = {};
+      for (const double word : sum) wide_.add(word);
+      is_wide_ = true;
+    }
+    return done;
+  }
   /// Takes elements up to the first one that is not common. Returns their number.
   std::size_t take_common(const T* x, std::size_t n, F* out) {
     Wide units = static_cast<Wide>(units_);
@@ -181,7 +210,12 @@ template <class T, class F> class ExactColumn {
     return true;
   }
 
+  static ScanExactly scan_exactly() {
+    return kernels<Formats::index_of<F>()>().scan_exactly[Formats::index_of<T>()];
+  }
+
   bool exclusive_;
+  ScanExactly scan_ = scan_exactly();
   int spare_bits_;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions

@@ -4,11 +4,9 @@
 #include <cmath>
 #include <mutex>
 
-#include "samesum/backend/cpu/exact_window.hpp"
-#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/order_free.hpp"
-#include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -66,44 +64,82 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
       : OrderFreeBatch<T>{work.call}, kind_{kind}, as_state_{work.as_state} {}
 
   void run() const {
-    if (this->is_one()) return reduce_one();
-    const bool has_window = kind_.term == Term::element && !kind_.moments;
+    const Layout& l = this->call.layout;
+    if (this->is_one() && (as_state_ || this->length_of(0) > OrderFreeBatch<T>::part)) return reduce_one();
     with_format(format(), [&]<class F>() {
-      this->for_each_result([&](std::size_t at) {
-        if (!has_window || !sum_in_window<F>(at)) reduce(at);
+      this->for_each_run([&](std::size_t first, std::size_t count) {
+        if (l.offsets)  // rows of different lengths
+          for (std::size_t at = first; at < first + count; ++at) reduce_run<F>(at, 1, true);
+        else
+          reduce_run<F>(first, count, l.inner == 1 && l.stride == 1);
       });
     });
   }
 
  private:
-  static constexpr std::size_t most_in_window = 64;  ///< elements; longer sums are faster in fp64 words
-
-  /// Sums a short vector in an integer. Returns false, with nothing written, if it is too long or an element
-  /// does not fit.
-  template <class F> bool sum_in_window(std::size_t at) const {
-    const std::size_t n = this->length_of(at), stride = this->call.layout.stride;
-    if (n == 0 || n > most_in_window) return false;
-    const T* const x = this->first_of(at);
-    BitsOf<T> largest = 0;
-    for (std::size_t i = 0; i < n; ++i)
-      largest = std::max(largest, BitsOf<T>(to_bits(x[i * stride]) & ~Format<T>::sign_bit));
-    if (largest == 0 || largest >= Format<T>::infinity) return false;
-    constexpr int most_bits = 126;  // |sum| is at most 2^(grid + most_bits)
-    const int end = exponent_of(from_bits<T>(largest)) + 1,
-              grid = std::max(end + static_cast<int>(ceil_log2(n)) - most_bits, Format<T>::min_quantum);
-    const ExactWindow<T> window{grid, end - grid};
-    Wide sum = 0;
-    for (std::size_t i = 0; i < n; ++i)
-      if (!window.add(sum, x[i * stride])) return false;
-    static_cast<F*>(this->call.out.data)[at] = rounded_sum<F>(sum, grid, kind_.mean ? n : 1);
-    return true;
+  /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
+  template <class F> void reduce_run(std::size_t first, std::size_t count, bool rows) const {
+    ExactSums sums[OrderFreeBatch<T>::longest_run];
+    const std::size_t n = this->length_of(first);
+    if (n > 0) {
+      const Layout& l = this->call.layout;
+      const std::size_t pitch = rows ? l.outer_stride : l.stride;
+      (rows ? of_rows_ : of_columns_)(block(this->first_of(first), this->first_of_y(first), count, n, pitch),
+                                      sums);
+    }
+    for (std::size_t k = 0; k < count; ++k)
+      if (n == 0 || !finish<F>(sums[k], n, first + k)) reduce(first + k);
   }
+  ExactResults block(const T* x, const T* y, std::size_t count, std::size_t n, std::size_t pitch) const {
+    return {x, y ? y : x, kind_.term == Term::magnitude, count, n, pitch};
+  }
+  static ExactlySummed what(ExactKind kind) {
+    if (kind.moments) return ExactlySummed::elements_and_squares;
+    return kind.term < Term::square ? ExactlySummed::elements : ExactlySummed::products;
+  }
+
+  /// Writes a result, if its words tell how to round it.
+  template <class F> bool finish(const ExactSums& of, std::uint64_t n, std::size_t at) const {
+    F* const out = static_cast<F*>(this->call.out.data);
+    if (!kind_.moments) return round_sum(of, n, kind_.mean, out[at]);
+    return round_sum(of, n, true, out[2 * at]) &&
+           round_variance(of, n, whole(this->call.options.ddof), out[2 * at + 1]);
+  }
+
+  /// Whether elements are added as they are. Long vectors of them are fastest in words that are carried
+  /// along.
+  bool is_plain_sum() const { return kind_.term == Term::element && !kind_.moments; }
+  /// Adds the terms of n contiguous elements: in a window, or, where they do not fit, one by one.
+  void add_part(ExactBatchState& to, const T* x, const T* y, std::size_t n) const {
+    constexpr std::size_t count = 8;  // a pack of rows in every instruction set
+    const std::size_t each = n / count;
+    if (each > 0) add_rows(to, x, y, count, each);
+    const std::size_t done = count * each;
+    if (done < n) add_rows(to, x + done, y ? y + done : nullptr, 1, n - done);
+  }
+  void add_rows(ExactBatchState& to, const T* x, const T* y, std::size_t count, std::size_t n) const {
+    ExactSums sums[8];
+    of_rows_(block(x, y, count, n, n), sums);
+    for (std::size_t k = 0; k < count; ++k)
+      if (sums[k].known && sums[k].squares_are_exact) {
+        add_words(to.terms.sum, sums[k].sum);
+        if (kind_.moments) add_words(to.squares.sum, sums[k].square);
+      } else {
+        add_terms(to, kind_, x + k * n, y ? y + k * n : nullptr, n);
+      }
+  }
+  static void add_words(Exact& to, const double (&word)[3]) {
+    to.add(word[0]);
+    for (const double lower : {word[1], word[2]})
+      if (lower != 0) to.add(lower);
+  }
+
   void reduce(std::size_t at) const {
     ExactBatchState state;
-    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) { add_terms(state, kind_, x, y, n); });
+    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) { add_part(state, x, y, n); });
     finish(state, at);
   }
-  void finish(ExactBatchState& state, std::size_t at) const {
+  void finish(const ExactBatchState& state, std::size_t at) const {
     state.finish(kind_, format(), this->length_of(at), this->call.options.ddof, at, this->call.out.data);
   }
 
@@ -112,7 +148,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     std::mutex mutex;
     this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
       ExactBatchState state;
-      add_terms(state, kind_, x, y, n);
+      is_plain_sum() ? add_terms(state, kind_, x, y, n) : add_part(state, x, y, n);
       const std::scoped_lock lock{mutex};
       total.merge(state);
     });
@@ -124,7 +160,11 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   const FormatInfo& format() const { return *this->call.method->format; }
 
+  static const Kernels& loops() { return kernels<Formats::index_of<T>()>(); }
+
   ExactKind kind_;
+  SumExactly of_rows_ = loops().sum_rows_exactly[static_cast<std::size_t>(what(kind_))],
+             of_columns_ = loops().sum_columns_exactly[static_cast<std::size_t>(what(kind_))];
   bool as_state_;
 };
 

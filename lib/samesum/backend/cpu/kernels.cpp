@@ -2,13 +2,16 @@
 /// the object file: the linker could use it for other object files, on a machine that lacks its instructions.
 #include "samesum/backend/cpu/kernels.hpp"
 
+#include "samesum/backend/cpu/column_loops.hpp"
 #include "samesum/backend/cpu/exact_block.hpp"
+#include "samesum/backend/cpu/exact_scan_loops.hpp"
 #include "samesum/backend/cpu/grid_loops.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/row_loops.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
+#include "samesum/backend/cpu/window_loops.hpp"
 #include "samesum/catalogue/support.hpp"
 
 namespace samesum::cpu {
@@ -37,6 +40,7 @@ constexpr void fill_terms(Kernels& all) {
       all.lane_moments[f] = Of::template lane_moments<Shape, T>;
       all.largest_key[f] = Of::template largest_key<T>;
       all.find_key[f] = Of::template find_key<T>;
+      if constexpr (std::is_same_v<F, CarrierOf<F>>) all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
     }
   });
 }
@@ -44,10 +48,23 @@ constexpr void fill_terms(Kernels& all) {
 constexpr Kernels make() {
   Kernels all{};
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (std::is_same_v<Operation, Sum> && has_leaves<Order>)
-      fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()]);
+    constexpr std::size_t order = Orders::index_of<Order>(), accumulator = Accumulators::index_of<A>();
+    if constexpr (std::is_same_v<Operation, Sum> && has_leaves<Order>) {
+      fill<Order, A>(all.sum_leaves[order][accumulator]);
+      Formats::for_each([&]<class T>() {
+        if constexpr (has_batches<Operation, Order, A, T, F>)
+          all.sum_columns[order][accumulator][Formats::index_of<T>()] =
+              ColumnLoops<typename Order::Shape, A, F>::template sum<T>;
+      });
+    }
   });
   all.add_exactly = ExactBlocks<F>::add;
+  [&]<std::size_t... what>(std::index_sequence<what...>) {
+    ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,
+      all.sum_columns_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_columns),
+     ...);
+  }
+  (std::make_index_sequence<exactly_summed>{});
   fill_terms(all);
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (std::is_same_v<Operation, Norm>)

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "samesum/accumulator/accumulators.hpp"
+#include "samesum/backend/cpu/column_leaf.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
 #include "samesum/operation/operations.hpp"
 #include "samesum/operation/scaled_squares.hpp"
 #include "samesum/order/orders.hpp"
+#include "samesum/window/compact_exact.hpp"
 
 namespace samesum::cpu {
 
@@ -26,6 +28,31 @@ using AddExactly = std::size_t (*)(Expansions& sum, const void* x, std::size_t n
 inline constexpr std::size_t exact_step = 64;
 inline constexpr std::size_t exact_block = 2048;  ///< elements per block, which is added whole or not at all
 
+/// Results of exact reductions, of n >= 1 terms each: rows of contiguous elements, or neighbouring columns.
+struct ExactResults {
+  const void *x, *y;  ///< the factors of products; otherwise y is x
+  bool magnitudes;    ///< whether magnitudes are added instead of elements
+  std::size_t count;  ///< number of results, at least one
+  std::size_t n;
+  std::size_t pitch;  ///< elements between the first elements of two rows
+};
+/// The exact sums of a result, in three words each, the highest first; a word is at most half a unit in the
+/// last place of the one before it. A sum of no other terms than -0 is -0.
+struct ExactSums {
+  double sum[3], square[3];
+  bool known;              ///< false if the words could not hold the sums; then they are not valid
+  bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
+};
+using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
+/// The number of values of ExactlySummed.
+inline constexpr std::size_t exactly_summed = 3;
+
+/// Writes the exact prefix sums of elements, each rounded once to the format, from the first on, and returns
+/// of how many: it stops before a block whose sums are unknown. `before` is the exact sum of the elements
+/// before them, in two words, and becomes that of all. No result may be subnormal or too large.
+using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, double (&before)[2],
+                                    void* out);
+
 /// Writes the terms of n elements, for products of n pairs, as numbers of the carrier; if `low` is not null,
 /// also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
@@ -42,6 +69,13 @@ using SumMiddling = std::size_t (*)(const void* x, std::size_t n, void* states);
 /// Writes the states of `count` rows of n elements each, at least one and at most a leaf; the rows are
 /// `pitch` elements apart.
 using SumRows = void (*)(const void* x, std::size_t pitch, std::size_t n, std::size_t count, void* states);
+
+/// Writes the states of the columns of a leaf. `scratch` has room for scratch_of_columns states, aligned to
+/// 64 bytes.
+using SumColumns = void (*)(Term term, const ColumnLeaf& leaf, void* scratch, void* states);
+template <class Shape>
+inline constexpr std::size_t scratch_of_columns =
+    ColumnLeaf::most* Shape::lanes*(Shape::in_turn ? 1 : ceil_log2(Shape::rows) + 1);
 
 /// Writes the mean and variance of each lane of a whole leaf of the order `tree`.
 using LaneMoments = void (*)(const void* x, void* means, void* variances);
@@ -126,8 +160,13 @@ inline constexpr bool has_loop =
 struct Kernels {
   /// By order, accumulator and format of the elements; null if has_loop is false.
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];
+  /// Likewise, for methods with batches.
+  SumColumns sum_columns[Orders::size][Accumulators::size][Formats::size];
   AddExactly add_exactly;
-  WriteTerms write_terms[Formats::size];  ///< by format of the elements
+  SumExactly sum_rows_exactly[exactly_summed];  ///< of elements in the format
+  SumExactly sum_columns_exactly[exactly_summed];
+  ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
+  WriteTerms write_terms[Formats::size];    ///< by format of the elements
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< plain sums of numbers of the carrier
   SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next three

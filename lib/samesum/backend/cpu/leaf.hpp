@@ -82,6 +82,8 @@ template <class Shape, template <class> class A, class F> class Leaves {
     if (n == leaf)
       for (; o + streams <= count; o += streams)
         sum_full<streams>(Elements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
+    if (n <= lanes && n % w == 0 && (n / w & (n / w - 1)) == 0)
+      return fold_rows<packs>(x, pitch, n / w, count, out);
     const std::size_t of_lanes = (n < lanes ? n : lanes) / w;
     for (; o < count; ++o) {
       if (n % w != 0) {
@@ -102,6 +104,20 @@ template <class Shape, template <class> class A, class F> class Leaves {
   }
 
  private:
+  /// Sums rows of one element per lane, of `row_packs` packs, a power of two up to `size`.
+  template <std::size_t size, class T>
+  static void fold_rows(const T* x, std::size_t pitch, std::size_t row_packs, std::size_t count, One* out) {
+    if constexpr (size > 1)
+      if (row_packs < size) return fold_rows<size / 2>(x, pitch, row_packs, count, out);
+    for (std::size_t o = 0; o < count; ++o) {
+      Many lane[size];
+      for (std::size_t p = 0; p < size; ++p) lane[p] = Many{Vector::load(x + o * pitch + p * w)};
+      for (std::size_t half = size / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
+      out[o] = halve_pack<width>(lane[0]);
+    }
+  }
+
   /// Sums `count` full leaves that lie `apart` elements apart. A rolled loop reads each leaf from first to
   /// last: hardware prefetchers detect this pattern.
   template <std::size_t count, class Source>

@@ -17,8 +17,11 @@ template <class T> class OrderFreeBatch {
   bool is_one() const { return call.layout.results() == 1; }
   std::size_t length_of(std::size_t at) const { return call.layout.length(at / call.layout.inner); }
 
-  /// The first element of x that belongs to result `at`.
+  /// The first element of x, or of y, that belongs to result `at`; null if there is no y.
   const T* first_of(std::size_t at) const { return static_cast<const T*>(call.x.data) + place_of(at); }
+  const T* first_of_y(std::size_t at) const {
+    return call.y.data ? static_cast<const T*>(call.y.data) + place_of(at) : nullptr;
+  }
 
   /// Calls visit(x, y, n) for each part of result `at`, with contiguous elements; y is null for one input.
   template <class Visit> void for_each_part(std::size_t at, Visit visit) const {
@@ -33,23 +36,39 @@ template <class T> class OrderFreeBatch {
   }
   /// Calls reduce(at) for each result, on several threads.
   template <class Reduce> void for_each_result(Reduce reduce) const {
+    for_each_run([&](std::size_t first, std::size_t count) {
+      for (std::size_t at = first; at < first + count; ++at) reduce(at);
+    });
+  }
+  static constexpr std::size_t longest_run = 64;             ///< results
+  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements
+  /// Calls reduce(first, count) for runs of results, on several threads: of rows, or of columns of one
+  /// matrix.
+  template <class Reduce> void for_each_run(Reduce reduce) const {
     const Layout& l = call.layout;
     const std::size_t results = l.results();
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
-    // A task holds enough short results to outweigh the cost of taking it from the queue.
-    const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
-                      per_task = (results + tasks - 1) / tasks;
+    // A task holds enough short results to outweigh the cost of taking it from the queue, and whole runs of
+    // columns, so that what is read of a row is long.
+    const std::size_t most = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
+                      least = (results + most - 1) / most,
+                      per_task =
+                          l.stride == 1 ? least : (least + longest_run - 1) / longest_run * longest_run,
+                      tasks = results == 0 ? 0 : (results - 1) / per_task + 1;
     for_each_task(thread_count(call.options.threads, elements, tasks), tasks, [&](std::size_t k) {
-      for (std::size_t at = k * per_task; at < std::min(results, (k + 1) * per_task); ++at) reduce(at);
+      const std::size_t end = std::min(results, (k + 1) * per_task);
+      for (std::size_t at = k * per_task, count; at < end; at += count) {
+        count = std::min(end - at, longest_run);
+        if (l.inner > 1 || l.stride != 1) count = std::min(count, l.inner - at % l.inner);
+        reduce(at, count);
+      }
     });
   }
 
   const Call& call;
 
  private:
-  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements
-
   std::size_t place_of(std::size_t at) const {
     return call.layout.first(at / call.layout.inner) + at % call.layout.inner;
   }

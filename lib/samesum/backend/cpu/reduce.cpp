@@ -66,6 +66,17 @@ ReduceLeaves<typename TermReducer<A, F>::State> leaves_of_sum(const TermReducer<
   };
 }
 
+/// Sums of terms of columns.
+template <class Order, template <class> class A>
+ReduceColumns<typename TermReducer<A, F>::State> columns_of(const TermReducer<A, F>& reducer,
+                                                            std::size_t input) {
+  using State = typename TermReducer<A, F>::State;
+  return {[term = reducer.term,
+           sum = loops().sum_columns[Orders::index_of<Order>()][Accumulators::index_of<A>()][input]](
+              const ColumnLeaf& leaf, void* scratch, State* out) { sum(term, leaf, scratch, out); },
+          scratch_of_columns<typename Order::Shape> * sizeof(State)};
+}
+
 /// Sums of squares. Nearly always all squares are middling (scaled_squares.hpp).
 template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
   using Shape = typename Order::Shape;
@@ -148,7 +159,7 @@ void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input,
     const std::size_t o = at / l.inner, place = l.length(o) == 0 ? 0 : l.first(o) + at % l.inner;
     const Layout one{1, l.length(o), 1, 0, l.stride};
     reduce_batch<Shape>(reducer, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
-                        leaves, {}, {static_cast<F*>(out) + at});
+                        {leaves, {}, {}}, {static_cast<F*>(out) + at});
   }
 }
 
@@ -160,7 +171,9 @@ template <class Order, class Reducer>
   const Batch batch{static_cast<const std::byte*>(call.x.data), static_cast<const std::byte*>(call.y.data),
                     formats[input].bytes, call.layout, call.options.threads};
   constexpr std::size_t order = Orders::index_of<Order>();
-  const auto leaves = [&] {
+  using State = typename Reducer::State;
+  BatchLoops<State> all;
+  all.leaves = [&]() -> ReduceLeaves<State> {
     if constexpr (requires { reducer.term; })
       return leaves_of_sum<Order>(reducer, loops().sum_leaves[order], input);
     else if constexpr (std::is_same_v<Reducer, NormReducer<F>>)
@@ -172,16 +185,16 @@ template <class Order, class Reducer>
     else
       return leaves_of<Shape>(reducer, input);
   }();
-  ReduceRows<typename Reducer::State> rows;
   if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
-    if (reducer.term == Term::element) rows = loops().sum_rows[input];
-  reduce_batch<Shape>(reducer, batch, leaves, rows, {call.out.data, work.as_state});
+    if (reducer.term == Term::element) all.rows = loops().sum_rows[input];
+  if constexpr (requires { reducer.term; }) all.columns = columns_of<Order>(reducer, input);
+  reduce_batch<Shape>(reducer, batch, all, {call.out.data, work.as_state});
   if constexpr (requires { reducer.replacement(); }) {
     if (!reducer.mean) return;
     const auto replacement = reducer.replacement();
     if (work.as_state)
       reduce_batch<Shape>(
-          replacement, batch, leaves_of<Shape>(replacement, input), {},
+          replacement, batch, {leaves_of<Shape>(replacement, input), {}, {}},
           {&static_cast<typename WithReplacement<Reducer>::State*>(call.out.data)->replacing, true});
     else
       reduce_again<Shape>(replacement, batch, input, call.out.data);

@@ -1,0 +1,144 @@
+/// Exact prefix sums: the prefixes of a block are exact in one double, or two, per element, and a sum of
+/// these and of all elements before is rounded once. Each instruction set compiles its own copy.
+#pragma once
+
+#include "samesum/backend/cpu/bit_range.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/window_loops.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+template <class T, class F> class ExactScanLoops {
+  static constexpr int width = vector_bytes / 8;
+  static constexpr std::size_t w = width, block = 256;
+  static constexpr int words = sizeof(T) == 8 ? 2 : 1;
+  using V = Pack<fp64, width>;
+  using Storage = typename V::Storage;
+  using Words = Register<std::uint64_t, width>;
+
+ public:
+  /// See ScanExactly.
+  static std::size_t scan(const void* data, std::size_t n, bool exclusive, double (&before)[2], void* out) {
+    const T* x = static_cast<const T*>(data);
+    F* to = static_cast<F*>(out);
+    std::size_t done = 0;
+    for (; done < n; done += block) {
+      const std::size_t mine = n - done < block ? n - done : block;
+      Extremes<T> seen;
+      seen.see(x + done, mine);
+      const BitRange range = seen.range();
+      Window<words> window;
+      int log2_n = 1;
+      while ((std::size_t{1} << log2_n) < mine) ++log2_n;
+      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_n)) break;
+      if (!scan_block(x + done, mine, exclusive, window, before, to + done)) break;
+    }
+    return done < n ? done : n;
+  }
+
+ private:
+  /// Scans a block. Returns false if a sum does not fit; then the results are not valid, nor written over the
+  /// elements.
+  static bool scan_block(const T* x, std::size_t n, bool exclusive, const Window<words>& window,
+                         double (&before)[2], F* out) {
+    const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(before[0]),
+            second = V::broadcast(before[1]);
+    V carry[words];
+    for (V& c : carry) c = V::zero();
+    Words lost{};
+    F results[block];
+    for (std::size_t i = 0; i < n; i += w) {
+      V prefix[words];
+      prefix[words - 1] = i + w <= n ? V::load(x + i) : load_part(x + i, n - i);
+      if constexpr (words == 2) {
+        prefix[0] = (anchor + prefix[1]) - anchor;
+        prefix[1] = prefix[1] - prefix[0];
+      }
+      V up_to[words];
+      for (int k = 0; k < words; ++k) {
+        prefix[k] = scan_lanes<1>(prefix[k]);
+        up_to[k] = carry[k] + (exclusive ? V{shifted<1>(prefix[k].v)} : prefix[k]);
+        carry[k] = carry[k] + V{last_lane(prefix[k].v)};
+      }
+      const V result = total(first, second, up_to, lost);
+      if (i + w <= n)
+        store(result, results + i, w);
+      else
+        store(result, results + i, n - i);
+    }
+    // The sum of all elements, in two words again.
+    V sum[2] = {first, second};
+    for (int k = 0; k < words; ++k) {
+      const auto [a, after_a] = two_sum(sum[0], carry[k]);
+      const auto [b, after_b] = two_sum(sum[1], after_a);
+      const auto [high, low] = two_sum(a, b);
+      sum[0] = high;
+      sum[1] = low;
+      lost |= same_bits<Words>(after_b.v) << 1;
+    }
+    for (std::size_t l = 0; l < w; ++l)
+      if (lost[l] != 0) return false;
+    before[0] = sum[0].v[0];
+    before[1] = sum[1].v[0];
+    std::memcpy(static_cast<void*>(out), results, n * sizeof(F));
+    return true;
+  }
+
+  /// first + second + the words of a prefix, for one rounding to F. `lost` collects bits that two words
+  /// cannot hold.
+  [[gnu::always_inline]] static V total(V first, V second, const V (&prefix)[words], Words& lost) {
+    const auto [a, after_a] = two_sum(first, prefix[0]);
+    V lower = second;
+    if constexpr (words == 2) lower = sum_of(second, prefix[1], lost);
+    const V b = sum_of(after_a, lower, lost);
+    if constexpr (std::is_same_v<F, fp64>) return a + b;
+    const auto [high, low] = two_sum(a, b);
+    return to_odd(high, low);
+  }
+  [[gnu::always_inline]] static V sum_of(V a, V b, Words& lost) {
+    const auto [sum, error] = two_sum(a, b);
+    lost |= same_bits<Words>(error.v) << 1;
+    return sum;
+  }
+  /// high + low, of which high is the nearest number, rounded to odd: the last bit is 1 if it is not exact.
+  [[gnu::always_inline]] static V to_odd(V high, V low) {
+    const auto bits = same_bits<Words>(high.v), between = bits - ((bits ^ same_bits<Words>(low.v)) >> 63);
+    return {low.v == Storage{} ? high.v : same_bits<Storage>(Words(between | 1))};
+  }
+
+  static V load_part(const T* x, std::size_t n) {
+    T part[w] = {};
+    for (std::size_t l = 0; l < n; ++l) part[l] = x[l];
+    return V::load(part);
+  }
+  [[gnu::always_inline]] static void store(V v, F* out, std::size_t n) {
+    const auto numbers = convert_lanes<F, width>(v.v);
+    if (n == w)
+      std::memcpy(static_cast<void*>(out), &numbers, sizeof numbers);
+    else
+      std::memcpy(static_cast<void*>(out), &numbers, n * sizeof(F));
+  }
+  /// The lanes moved up, with zeros below.
+  template <int by> [[gnu::always_inline]] static Storage shifted(Storage v) {
+    return [&]<int... l>(std::integer_sequence<int, l...>) {
+      return __builtin_shufflevector(Storage{}, v, (width + l - by)...);
+    }
+    (std::make_integer_sequence<int, width>{});
+  }
+  [[gnu::always_inline]] static Storage last_lane(Storage v) {
+    return [&]<int... l>(std::integer_sequence<int, l...>) {
+      return __builtin_shufflevector(v, v, (l * 0 + width - 1)...);
+    }
+    (std::make_integer_sequence<int, width>{});
+  }
+  template <int by> [[gnu::always_inline]] static V scan_lanes(V v) {
+    if constexpr (by < width)
+      return scan_lanes<2 * by>(v + V{shifted<by>(v.v)});
+    else
+      return v;
+  }
+};
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,41 @@
+/// Rounds exact sums in words to results.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "samesum/backend/cpu/kernels.hpp"
+
+namespace samesum::cpu {
+
+/// The number nearest to high + low, or one beside it: if it is not exact, its last bit is 1.
+inline double rounded_to_odd(double high, double low) {
+  const std::uint64_t bits = to_bits(high);
+  if (low == 0 || bits % 2 != 0) return high;
+  return from_bits<double>((low > 0) == (high > 0) ? bits + 1 : bits - 1);
+}
+
+/// Rounds a sum, or a mean of n elements, once to F. Returns false if that needs integers.
+template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mean, F& result) {
+  if (!of.known || (mean && of.sum[2] != 0)) return false;
+  ExactWords words{of.sum[0], rounded_to_odd(of.sum[1], of.sum[2]), 0, 0,
+                   SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
+  if (!mean) return words.round_sum<F>({}, result);
+  const auto has_room = [](double x) { return x == 0 || std::abs(x) >= 0x1p-900; };
+  if (!std::has_single_bit(n) || !has_room(words.high) || !has_room(words.low))
+    return words.round_sum<F>({n, true}, result);
+  const double share = 1 / static_cast<double>(n);  // a division by a power of two is exact
+  words.high *= share;
+  words.low *= share;
+  return words.round_sum<F>({}, result);
+}
+
+/// Rounds a variance once to F, likewise.
+template <class F> bool round_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof, F& result) {
+  const ExactWords words{of.sum[0], of.sum[1], of.square[0], of.square[1],
+                         SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
+  return of.known && words.round_variance<F>({n, false, ddof}, result);
+}
+
+}  // namespace samesum::cpu

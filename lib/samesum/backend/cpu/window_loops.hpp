@@ -1,0 +1,477 @@
+/// Exact sums of rows and of columns, in a window for each block of elements (window/window.hpp): a lane adds
+/// its terms to a few doubles without rounding. Each instruction set compiles its own copy.
+#pragma once
+
+#include "samesum/backend/cpu/bit_range.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/leaf.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// Terms that are multiples of 2^lowest and smaller than 2^top.
+struct TermRange {
+  int top, lowest;
+};
+
+/// The window of a stream of terms: the anchors of all words but the last.
+template <int words> struct Window {
+  double anchor[words] = {};
+
+  /// Places the window for 2^log2_terms terms, log2_terms >= 1. Returns false if the words cannot hold all of
+  /// their sums.
+  bool place(TermRange of, int log2_terms) {
+    constexpr int p = Format<fp64>::precision;
+    int first = of.top + log2_terms;
+    if (first > Format<fp64>::max_exponent) return false;
+    for (int i = 0; i + 1 < words; ++i) {
+      if (first < Format<fp64>::min_exponent) first = Format<fp64>::min_exponent;
+      anchor[i] = 1.5 * power_of_two(first);
+      first -= p - log2_terms;
+    }
+    return of.lowest >= first - p;
+  }
+};
+
+/// The loops over elements of format T.
+template <class T, ExactlySummed what> class WindowLoops {
+  static constexpr int width = vector_bytes / 8;
+  static constexpr std::size_t w = width;
+  using V = Pack<fp64, width>;
+  using Words = Register<std::uint64_t, width>;
+
+  static constexpr bool moments = what == ExactlySummed::elements_and_squares,
+                        elements = what != ExactlySummed::products,
+                        multiplies = what != ExactlySummed::elements;
+  static constexpr bool is_wide = sizeof(T) == 8;  ///< then a product needs two doubles
+  /// Streams of terms, each in a window of its own: elements, products, and the low words of products.
+  static constexpr std::size_t streams = elements + (multiplies ? 1 + is_wide : 0);
+  static constexpr bool of_squares(std::size_t stream) { return moments && stream > 0; }
+  /// Words per stream of ordinary data. Other data need one more, or do not fit.
+  static constexpr int few = multiplies || is_wide ? 2 : 1, more = few + 1;
+
+  static constexpr std::size_t most_rows = 64, strip = 32;  ///< results whose range is found together
+  /// Terms of a result per block. Products of doubles span more bits, so fewer of them fit into a window.
+  static constexpr std::size_t row_block = multiplies && is_wide ? 512 : 2048, column_block = 64;
+  static constexpr std::size_t elements_at_once = 2048;  ///< stay in the first-level cache
+  static constexpr std::size_t ahead = 8;                ///< rows to prefetch columns
+
+ public:
+  /// See SumExactly.
+  static void sum_rows(const ExactResults& b, ExactSums* out) {
+    const std::size_t of_row = b.n < row_block ? b.n : row_block, fit = elements_at_once / of_row / w * w,
+                      at_once = fit < w           ? w
+                                : fit < most_rows ? fit
+                                                  : most_rows;
+    for (std::size_t r = 0; r < b.count; r += at_once)
+      WindowLoops{b, r, b.count - r < at_once ? b.count - r : at_once,
+                  b.n <= row_block ? at_once * b.pitch : row_block}
+          .template rows<false>(out + r);
+  }
+  static void sum_columns(const ExactResults& b, ExactSums* out) {
+    if (b.count < w) return WindowLoops{b, 0, b.count}.template rows<true>(out);
+    for (std::size_t c = 0; c < b.count; c += strip) {
+      // The last strip may overlap the one before it.
+      const std::size_t first = b.count < strip ? 0 : c < b.count - strip ? c : b.count - strip;
+      WindowLoops{b, first, b.count < strip ? b.count : strip}.columns(out + first);
+    }
+  }
+
+ private:
+  /// The sum of a pack of results in three words. `lost` collects the bits, except signs, of what they could
+  /// not hold, which is far below 2^-105 of a sum of squares.
+  struct ThreeWords {
+    V word[3] = {V::zero(), V::zero(), V::zero()};
+
+    void add(V x, Words& lost) {
+      for (V& part : word) {
+        const auto [total, error] = two_sum(part, x);
+        part = total;
+        x = error;
+      }
+      lost |= same_bits<Words>(x.v) << 1;
+    }
+    /// Makes each word the nearest number to the sum of the words from it on.
+    void normalise() {
+      const auto [b, c] = two_sum(word[1], word[2]);
+      const auto [first, rest] = two_sum(word[0], b);
+      const auto [second, third] = two_sum(rest, c);
+      word[0] = first;
+      word[1] = second;
+      word[2] = third;
+    }
+  };
+  struct Total {
+    ThreeWords sum, square;
+    Words lost{}, lost_of_squares{};
+  };
+  template <int words> using Sums = V[streams][words];
+  template <int words> using Windows = Window<words>[streams];
+
+  WindowLoops(const ExactResults& block, std::size_t first, std::size_t count, std::size_t ahead_of_rows = 0)
+      : b_{block}, first_{first}, count_{count}, ahead_{ahead_of_rows} {}
+
+  const T* row(const void* data, std::size_t r, std::size_t from) const {
+    return static_cast<const T*>(data) + (first_ + r) * b_.pitch + from;
+  }
+  const T* column(const void* data, std::size_t c, std::size_t from) const {
+    return static_cast<const T*>(data) + from * b_.pitch + first_ + c;
+  }
+  bool has_y() const { return what == ExactlySummed::products && b_.y != b_.x; }
+
+  /// Places the windows of all streams for elements, and other factors, of these ranges.
+  template <int words> static bool place(Windows<words>& windows, BitRange x, BitRange y, std::size_t n) {
+    int log2_n = 1;
+    while ((std::size_t{1} << log2_n) < n) ++log2_n;
+    if (!x.finite || !y.finite) return false;
+    if (elements && !windows[0].place({x.highest + 1, x.lowest}, log2_n)) return false;
+    if (!multiplies) return true;
+    const int top = x.highest + y.highest + 2, lowest = x.lowest + y.lowest;
+    if constexpr (!is_wide) return windows[streams - 1].place({top, lowest}, log2_n);
+    // A normal number is at least 2^52 times its last bit.
+    constexpr int smallest = Format<fp64>::min_quantum;
+    if (x.lowest == smallest || y.lowest == smallest || lowest < smallest) return false;
+    return windows[streams - 2].place({top, lowest + 52}, log2_n) &&
+           windows[streams - 1].place({top - 53, lowest}, log2_n);
+  }
+
+  template <int words>
+  [[gnu::always_inline]] static void add(Sums<words>& sum, const V (&anchor)[streams][words], V x, V y) {
+    V term[streams];
+    if constexpr (elements) term[0] = x;
+    if constexpr (multiplies) {
+      const V product = x * y;
+      term[elements] = product;
+      if constexpr (is_wide) term[streams - 1] = residual(x, y, product);
+    }
+    for (std::size_t s = 0; s < streams; ++s) {
+      for (int i = 0; i + 1 < words; ++i) {
+        const V part = (anchor[s][i] + term[s]) - anchor[s][i];
+        sum[s][i] = sum[s][i] + part;
+        term[s] = term[s] - part;
+      }
+      sum[s][words - 1] = sum[s][words - 1] + term[s];
+    }
+  }
+  template <int words>
+  [[gnu::always_inline]] static void broadcast(const Windows<words>& windows, V (&anchor)[streams][words]) {
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i) anchor[s][i] = V::broadcast(windows[s].anchor[i]);
+  }
+  [[gnu::always_inline]] static void keep(V& v, Words mask) {
+    v.v = same_bits<typename V::Storage>(Words(same_bits<Words>(v.v) & mask));
+  }
+  template <int words> [[gnu::always_inline]] static void add_to(Total& total, const Sums<words>& sum) {
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i)
+        of_squares(s) ? total.square.add(sum[s][i], total.lost_of_squares)
+                      : total.sum.add(sum[s][i], total.lost);
+  }
+
+  // --- rows ---------------------------------------------------------------------------------------------
+
+  /// A block of n elements of each row.
+  struct RowBlock {
+    const T *x, *y;  ///< y is x if there are no other factors
+    std::size_t pitch, n;
+
+    BitRange range(const T* from, std::size_t count) const {
+      Extremes<T> all;
+      if (n == pitch)
+        all.see(from, n * count);
+      else
+        for (std::size_t k = 0; k < count; ++k) all.see(from + k * pitch, n);
+      return all.range();
+    }
+  };
+
+  /// Sums rows, or columns that are fewer than the lanes of a pack: these are copied.
+  template <bool copied> void rows(ExactSums* out) const {
+    const std::size_t packs = (count_ - 1) / w + 1, stride = copied ? b_.pitch : 1;
+    T copy_of_x[copied ? w * row_block : 1], copy_of_y[copied ? w * row_block : 1];
+    Total total[most_rows / w];
+    for (std::size_t from = 0; from < b_.n; from += row_block) {
+      RowBlock block{nullptr, nullptr, b_.pitch, b_.n - from < row_block ? b_.n - from : row_block};
+      if constexpr (copied) {
+        copy(column(b_.x, 0, from), block.n, copy_of_x);
+        if (has_y()) copy(column(b_.y, 0, from), block.n, copy_of_y);
+        block.x = copy_of_x;
+        block.y = has_y() ? copy_of_y : copy_of_x;
+        block.pitch = row_block;
+      } else {
+        block.x = row(b_.x, 0, from);
+        block.y = has_y() ? row(b_.y, 0, from) : block.x;
+      }
+      add_rows(block, packs, total);
+    }
+    for (std::size_t p = 0; p < packs; ++p)
+      write(total[p], out + p * w, count_ - p * w < w ? count_ - p * w : w, [&](std::size_t l) {
+        const std::size_t r = p * w + l;
+        return copied ? is_minus_zero(column(b_.x, r, 0), column(b_.y, r, 0), stride)
+                      : is_minus_zero(row(b_.x, r, 0), row(b_.y, r, 0), stride);
+      });
+  }
+  void copy(const T* x, std::size_t n, T* to) const {
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t c = 0; c < count_; ++c) to[c * row_block + k] = x[k * b_.pitch + c];
+  }
+  [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) const {
+    Windows<few> common;
+    Windows<more> wider;
+    BitRange x, y;
+    if constexpr (few == 1) {  // one word has no anchor, so the pass that finds the range also adds
+      Sums<1> sum[most_rows / w];
+      Extremes<T> seen;
+      for (std::size_t p = 0; p < packs; ++p)
+        sum_pack_of_rows<1, true>(block, p * w, &common, 0, sum[p], seen);
+      x = y = seen.range();
+      if (place<1>(common, x, y, block.n)) {
+        for (std::size_t p = 0; p < packs; ++p) add_to<1>(total[p], sum[p]);
+        return;
+      }
+    } else {
+      x = block.range(block.x, count_);
+      y = has_y() ? block.range(block.y, count_) : x;
+      if (place<few>(common, x, y, block.n)) {
+        for (std::size_t p = 0; p < packs; ++p) add_pack_of_rows<few>(block, p * w, &common, 0, total[p]);
+        return;
+      }
+    }
+    const bool fits = place<more>(wider, x, y, block.n);
+    for (std::size_t p = 0; p < packs; ++p)
+      fits ? add_pack_of_rows<more>(block, p * w, &wider, 0, total[p])
+           : add_rows_apart(block, p * w, total[p]);
+  }
+  /// Sums a pack of rows, each in a window of its own.
+  [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
+    Windows<more> windows[w] = {};
+    for (std::size_t k = 0; k < w && r + k < count_; ++k) {
+      const BitRange x = block.range(block.x + (r + k) * block.pitch, 1),
+                     y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
+      if (!place<more>(windows[k], x, y, block.n)) total.lost[k] = 1;
+    }
+    add_pack_of_rows<more>(block, r, windows, 1, total);
+  }
+  /// Adds a pack of rows. The windows of row k are at windows[k·apart].
+  template <int words>
+  [[gnu::noinline]] void add_pack_of_rows(const RowBlock& block, std::size_t r, const Windows<words>* windows,
+                                          std::size_t apart, Total& total) const {
+    Sums<words> sum;
+    Extremes<T> unseen;
+    sum_pack_of_rows<words, false>(block, r, windows, apart, sum, unseen);
+    add_to<words>(total, sum);
+  }
+  template <int words, bool looks>
+  [[gnu::always_inline]] void sum_pack_of_rows(const RowBlock& block, std::size_t r,
+                                               const Windows<words>* windows, std::size_t apart,
+                                               Sums<words>& sum, Extremes<T>& seen) const {
+    V of_row[streams][words][w];
+    for (std::size_t k = 0; k < w; ++k) {
+      Sums<words> of_this = {};
+      const std::size_t place = (r + k) * block.pitch;
+      if (r + k < count_)
+        sum_row<words, looks>(block.x + place, block.y + place, block.n, windows[k * apart], of_this, seen);
+      for (std::size_t s = 0; s < streams; ++s)
+        for (int i = 0; i < words; ++i) of_row[s][i][k] = of_this[s][i];
+    }
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i) sum[s][i] = across(of_row[s][i]);
+  }
+  template <int words, bool looks>
+  [[gnu::always_inline]] void sum_row(const T* x, const T* y, std::size_t n, const Windows<words>& windows,
+                                      Sums<words>& sum, Extremes<T>& seen) const {
+    constexpr std::size_t per_look = vector_bytes / sizeof(T),
+                          chains = words == 1 ? 4 : 2,  // additions that do not wait for each other
+        step = !looks || chains * w > per_look ? chains * w : per_look;
+    V anchor[streams][words];
+    broadcast<words>(windows, anchor);
+    Sums<words> chain[chains] = {};
+    const Words mask = Words{} + mask_;
+    const auto add_pack = [&](const T* a, const T* b, std::size_t c) {
+      V v = V::load(a);
+      keep(v, mask);
+      add<words>(chain[c % chains], anchor, v, what == ExactlySummed::products ? V::load(b) : v);
+    };
+    std::size_t i = 0;
+    for (; i + step <= n; i += step)
+      for (std::size_t c = 0; c * w < step; ++c) {
+        if (c * w % per_look == 0) {
+          if (looks) seen.see(x + i + c * w);
+          prefetch_bytes(x + i + c * w + ahead_, vector_bytes);
+          if (what == ExactlySummed::products) prefetch_bytes(y + i + c * w + ahead_, vector_bytes);
+        }
+        add_pack(x + i + c * w, y + i + c * w, c);
+      }
+    if (looks && i < n) seen.see(x + i, n - i);
+    for (; i + w <= n; i += w) add_pack(x + i, y + i, 0);
+    if (i < n) {
+      T last_x[w] = {}, last_y[w] = {};
+      for (std::size_t l = 0; i + l < n; ++l) {
+        last_x[l] = x[i + l];
+        last_y[l] = y[i + l];
+      }
+      add_pack(last_x, last_y, 1);
+    }
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int k = 0; k < words; ++k) {
+        sum[s][k] = chain[0][s][k];
+        for (std::size_t c = 1; c < chains; ++c) sum[s][k] = sum[s][k] + chain[c][s][k];
+      }
+  }
+  /// Lane l of the result is the sum of the lanes of v[l]. Overwrites v.
+  [[gnu::always_inline]] static V across(V (&v)[w]) {
+    for (std::size_t half = w / 2; half > 0; half /= 2)
+      for (std::size_t i = 0; i < half; ++i)
+        v[i] =
+            V{every_second<0>(v[2 * i].v, v[2 * i + 1].v)} + V{every_second<1>(v[2 * i].v, v[2 * i + 1].v)};
+    return v[0];
+  }
+  template <int from>
+  [[gnu::always_inline]] static typename V::Storage every_second(typename V::Storage a,
+                                                                 typename V::Storage b) {
+    return [&]<int... l>(std::integer_sequence<int, l...>) {
+      return __builtin_shufflevector(a, b, (2 * l + from)...);
+    }
+    (std::make_integer_sequence<int, width>{});
+  }
+
+  // --- columns ------------------------------------------------------------------------------------------
+
+  void columns(ExactSums* out) const {
+    const std::size_t packs = (count_ - 1) / w + 1;
+    Total total[strip / w];
+    for (std::size_t from = 0; from < b_.n; from += column_block) {
+      const std::size_t n = b_.n - from < column_block ? b_.n - from : column_block;
+      add_columns(from, n, packs, total);
+    }
+    for (std::size_t p = 0; p < packs; ++p)
+      write(total[p], out + first_of(p), w, [&](std::size_t l) {
+        const std::size_t c = first_of(p) + l;
+        return is_minus_zero(column(b_.x, c, 0), column(b_.y, c, 0), b_.pitch);
+      });
+  }
+  [[gnu::always_inline]] void add_columns(std::size_t from, std::size_t n, std::size_t packs,
+                                          Total* total) const {
+    Windows<few> common;
+    Windows<more> wider;
+    BitRange x, y;
+    if (few == 1 && count_ == strip) {  // as for rows
+      V sum[strip / w];
+      x = y = look_and_sum_columns(from, n, sum);
+      if (place<few>(common, x, y, n)) {
+        for (std::size_t p = 0; p < packs; ++p) total[p].sum.add(sum[p], total[p].lost);
+        return;
+      }
+    } else {
+      x = range_of_columns(b_.x, 0, count_, from, n);
+      y = has_y() ? range_of_columns(b_.y, 0, count_, from, n) : x;
+      if (place<few>(common, x, y, n)) {
+        std::size_t p = 0;
+        for (; p + 2 <= packs; p += 2) add_packs_of_columns<few, 2>(common, p, from, n, total);
+        if (p < packs) add_packs_of_columns<few, 1>(common, p, from, n, total);
+        return;
+      }
+    }
+    const bool fits = place<more>(wider, x, y, n);
+    for (std::size_t p = 0; p < packs; ++p) {
+      if (!fits) {  // a window for these columns alone
+        x = range_of_columns(b_.x, first_of(p), w, from, n);
+        y = has_y() ? range_of_columns(b_.y, first_of(p), w, from, n) : x;
+      }
+      if (fits || place<more>(wider, x, y, n))
+        add_packs_of_columns<more, 1>(wider, p, from, n, total);
+      else
+        total[p].lost |= Words{} + 1;
+    }
+  }
+  [[gnu::noinline]] BitRange look_and_sum_columns(std::size_t from, std::size_t n,
+                                                  V (&sums)[strip / w]) const {
+    constexpr std::size_t packs = strip / w;
+    const Words mask = Words{} + mask_;
+    V sum[packs];
+    for (V& s : sum) s = V::zero();
+    Extremes<T> seen;
+    for (std::size_t k = 0; k < n; ++k) {
+      const T* const x = column(b_.x, 0, from + k);
+      if (b_.pitch > strip) prefetch_bytes(x + ahead * b_.pitch, strip * sizeof(T));
+      seen.see(x, strip);
+      for (std::size_t p = 0; p < packs; ++p) {
+        V v = V::load(x + p * w);
+        keep(v, mask);
+        sum[p] = sum[p] + v;
+      }
+    }
+    for (std::size_t p = 0; p < packs; ++p) sums[p] = sum[p];
+    return seen.range();
+  }
+  /// The first column of a pack. The last pack may overlap the one before it.
+  std::size_t first_of(std::size_t pack) const { return (pack + 1) * w <= count_ ? pack * w : count_ - w; }
+  BitRange range_of_columns(const void* data, std::size_t c, std::size_t count, std::size_t from,
+                            std::size_t n) const {
+    Extremes<T> all;
+    if (count == b_.pitch)
+      all.see(column(data, c, from), n * count);
+    else
+      for (std::size_t k = 0; k < n; ++k) {
+        const T* const x = column(data, c, from + k);
+        prefetch_bytes(x + ahead * b_.pitch, count * sizeof(T));
+        all.see(x, count);
+      }
+    return all.range();
+  }
+  template <int words, std::size_t packs>
+  [[gnu::noinline]] void add_packs_of_columns(const Windows<words>& windows, std::size_t first_pack,
+                                              std::size_t from, std::size_t n, Total* total) const {
+    V anchor[streams][words];
+    broadcast<words>(windows, anchor);
+    const Words mask = Words{} + mask_;
+    Sums<words> sum[packs] = {};
+    std::size_t place[packs];
+    for (std::size_t p = 0; p < packs; ++p) place[p] = first_of(first_pack + p);
+    const T *x = column(b_.x, 0, from), *y = has_y() ? column(b_.y, 0, from) : x;
+    for (std::size_t k = 0; k < n; ++k, x += b_.pitch, y += b_.pitch)
+      for (std::size_t p = 0; p < packs; ++p) {
+        V a = V::load(x + place[p]);
+        keep(a, mask);
+        add<words>(sum[p], anchor, a, what == ExactlySummed::products ? V::load(y + place[p]) : a);
+      }
+    for (std::size_t p = 0; p < packs; ++p) add_to<words>(total[first_pack + p], sum[p]);
+  }
+
+  // --- results ------------------------------------------------------------------------------------------
+
+  /// Writes the sums of the first `count` lanes. minus_zero(l) says whether all terms of a lane are -0.
+  template <class MinusZero>
+  [[gnu::always_inline]] static void write(Total& total, ExactSums* out, std::size_t count,
+                                           MinusZero minus_zero) {
+    total.sum.normalise();
+    if constexpr (moments) total.square.normalise();
+    for (std::size_t l = 0; l < count; ++l) {
+      for (int i = 0; i < 3; ++i) {
+        out[l].sum[i] = total.sum.word[i].v[l];
+        out[l].square[i] = total.square.word[i].v[l];
+      }
+      out[l].known = total.lost[l] == 0;
+      out[l].squares_are_exact = total.lost_of_squares[l] == 0;
+      if (out[l].sum[0] == 0 && out[l].known && minus_zero(l))
+        for (double& word : out[l].sum) word = -0.0;
+    }
+  }
+  bool is_minus_zero(const T* x, const T* y, std::size_t stride) const {
+    for (std::size_t i = 0; i < b_.n; ++i) {
+      double term = convert<double>(x[i * stride]);
+      if (b_.magnitudes) return false;
+      if (what == ExactlySummed::products) term *= convert<double>(y[i * stride]);
+      if (to_bits(term) != Format<fp64>::sign_bit) return false;
+    }
+    return true;
+  }
+
+  const ExactResults& b_;
+  std::size_t first_, count_;
+  std::size_t ahead_;  ///< distance in elements at which rows are prefetched: the next ones to be looked at
+  std::uint64_t mask_ = b_.magnitudes ? ~Format<fp64>::sign_bit : ~std::uint64_t{0};
+};
+
+}  // namespace
+}  // namespace samesum::cpu
