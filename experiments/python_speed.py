@@ -58,6 +58,40 @@ def on_the_host(repeats):
     yield compared("tree/plain/fp32, 10^7 fp32, 1 thread", 1,
                    lambda: samesum.sum(y, method="tree/plain/fp32", threads=1), lambda: np.sum(y), "numpy.sum", of(10))
     yield compared("overhead, 8 fp64", 0.5, lambda: samesum.sum(few), lambda: np.sum(few), "numpy.sum", of(10_000))
+    for dtype in (np.float32, np.float64):
+        for shape, axis, bars in SHAPES:
+            yield from beside_numpy(rng.standard_normal(shape, dtype), rng.standard_normal(shape, dtype), axis, bars, of(1))
+
+
+# Shapes, axes, and the quotients that are wanted: tree, exact, variance.
+SHAPES = [((100_000, 32), 1, (1, 0.7, 0.5)), ((10_000, 1024), 1, (1, 0.7, 1)), ((1024, 10_000), 0, (0.5, 0.35, 0.8)),
+          ((100_000, 32), 0, (1, 0.35, 0.8)), ((10**7,), 0, (1, 1, 2))]
+
+
+def beside_numpy(x, y, axis, bars, time_of):
+    """The functions of NumPy along an axis, on one thread."""
+    of_tree, of_exact, of_variance = bars
+    name = f"{' x '.join(map(str, x.shape))} {samesum_name(x.dtype)}, axis {axis}"
+
+    def row(what, bar, function, method, **others):
+        ours, theirs = getattr(samesum, function), getattr(np, function)
+        return compared(f"{what}, {name}", bar, lambda: ours(x, axis=axis, method=method, threads=1, **others),
+                        lambda: theirs(x, axis=axis), f"numpy.{function}", time_of)
+
+    yield row("tree/plain", of_tree, "sum", "tree/plain")
+    yield row("exact sum", of_exact, "sum", "exact")
+    yield row("exact mean", of_exact, "mean", "exact")
+    yield row("exact variance", of_variance, "var", "exact")
+    if x.ndim == 1 or axis == 1:
+        yield compared(f"exact dot, {name}", 0.4,
+                       lambda: samesum.vecdot(x, y, axis=axis, method="exact", threads=1),
+                       lambda: np.vecdot(x, y, axis=axis), "numpy.vecdot", time_of)
+        yield row("exact cumsum", 0.8, "cumsum", "exact")
+        yield row("prefix/plain", 1, "cumsum", "prefix/plain")
+
+
+def samesum_name(dtype):
+    return f"fp{8 * dtype.itemsize}"
 
 
 def on_a_gpu(torch, repeats):
