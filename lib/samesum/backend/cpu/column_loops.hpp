@@ -17,6 +17,8 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   using Many = TermSum<A, Vector>;
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == w * sizeof(One));
+  static_assert(w <= ColumnLeaf::least,
+                "samesum: the last pack of columns would begin before the first column");
 
  public:
   /// See SumColumns.
