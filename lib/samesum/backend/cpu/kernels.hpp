@@ -36,13 +36,14 @@ struct ExactResults {
   std::size_t n;
   std::size_t pitch;  ///< elements between the first elements of two rows
 };
-/// The exact sums of a result, in three words each, the highest first; a word is at most half a unit in the
-/// last place of the one before it. A sum of no other terms than -0 is -0.
+/// The exact sums of a result, in three words each, the highest first; the third is below the last place of
+/// the second. A sum of no other terms than -0 is -0.
 struct ExactSums {
   double sum[3], square[3];
   bool known;              ///< false if the words could not hold the sums; then they are not valid
   bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
 };
+/// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
 /// The number of values of ExactlySummed.
 inline constexpr std::size_t exactly_summed = 3;

@@ -33,7 +33,7 @@ template <int words> struct Window {
   }
 };
 
-/// The loops over elements of format T.
+/// The loops over elements of format T: see SumExactly.
 template <class T, ExactlySummed what> class WindowLoops {
   static constexpr int width = vector_bytes / 8;
   static constexpr std::size_t w = width;
@@ -91,7 +91,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       }
       lost |= same_bits<Words>(x.v) << 1;
     }
-    /// Makes each word the nearest number to the sum of the words from it on.
+    /// Moves the sum upwards, so that the third word is below the last place of the second.
     void normalise() {
       const auto [b, c] = two_sum(word[1], word[2]);
       const auto [first, rest] = two_sum(word[0], b);
