@@ -77,6 +77,8 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   }
 
  private:
+  static constexpr std::size_t most_tried_once = 4096;  ///< elements
+
   /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
   template <class F> void reduce_run(std::size_t first, std::size_t count, bool rows) const {
     ExactSums sums[OrderFreeBatch<T>::longest_run];
@@ -88,7 +90,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
                                       sums);
     }
     for (std::size_t k = 0; k < count; ++k)
-      if (n == 0 || !finish<F>(sums[k], n, first + k)) reduce(first + k);
+      if (n == 0 || !(finish<F>(sums[k], n, first + k) || finish_equal<F>(n, first + k))) reduce(first + k);
   }
   ExactResults block(const T* x, const T* y, std::size_t count, std::size_t n, std::size_t pitch) const {
     return {x, y ? y : x, kind_.term == Term::magnitude, count, n, pitch};
@@ -104,6 +106,21 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     if (!kind_.moments) return round_sum(of, n, kind_.mean, out[at]);
     return round_sum(of, n, true, out[2 * at]) &&
            round_variance(of, n, whole(this->call.options.ddof), out[2 * at + 1]);
+  }
+
+  /// Writes moments of finite elements that are all equal, whose variance of 0 words cannot tell.
+  template <class F> bool finish_equal(std::size_t n, std::size_t at) const {
+    if (!kind_.moments || n <= whole(this->call.options.ddof)) return false;
+    const T* const x = this->first_of(at);
+    const BitsOf<T> bits = to_bits(*x);
+    if (bits == Format<T>::sign_bit || BitsOf<T>(bits & ~Format<T>::sign_bit) >= Format<T>::infinity)
+      return false;
+    for (std::size_t i = 1; i < n; ++i)
+      if (to_bits(x[i * this->call.layout.stride]) != bits) return false;
+    F* const out = static_cast<F*>(this->call.out.data) + 2 * at;
+    out[0] = convert<F>(convert<double>(*x));
+    out[1] = F{};
+    return true;
   }
 
   /// Whether elements are added as they are. Long vectors of them are fastest in words that are carried
@@ -136,7 +153,10 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   void reduce(std::size_t at) const {
     ExactBatchState state;
-    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) { add_part(state, x, y, n); });
+    // A short result has just been tried in a window.
+    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
+      n <= most_tried_once ? add_terms(state, kind_, x, y, n) : add_part(state, x, y, n);
+    });
     finish(state, at);
   }
   void finish(const ExactBatchState& state, std::size_t at) const {
