@@ -29,9 +29,7 @@ template <class T, class F> class ExactScanLoops {
       seen.see(x + done, mine);
       const BitRange range = seen.range();
       Window<words> window;
-      int log2_n = 1;
-      while ((std::size_t{1} << log2_n) < mine) ++log2_n;
-      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_n)) break;
+      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(mine))) break;
       if (!scan_block(x + done, mine, exclusive, window, before, to + done)) break;
     }
     return done < n ? done : n;

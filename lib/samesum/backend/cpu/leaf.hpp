@@ -24,6 +24,14 @@ constexpr int vector_bytes = 16;
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
 }
 
+/// Every second lane of a and then of b, from lane `first` on.
+template <int first, class V> [[gnu::always_inline]] inline V every_second(V a, V b) {
+  return [&]<int... l>(std::integer_sequence<int, l...>) {
+    return __builtin_shufflevector(a, b, (2 * l + first)...);
+  }
+  (std::make_integer_sequence<int, int{sizeof(V) / sizeof a[0]}>{});
+}
+
 /// A source of packs for leaves: elements as they are, or the terms of a sum (terms.hpp). load(i) returns the
 /// pack from element i on; prefetch(i, count) prefetches data that are read later than elements i … i + count
 /// - 1.

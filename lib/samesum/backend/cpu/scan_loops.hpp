@@ -191,13 +191,6 @@ template <template <class> class A, class F> class ScanLoops {
     return state;
   }
 
-  /// Every second lane of a and then of b, from lane `first` on.
-  template <int first> static Storage every_second(Storage a, Storage b) {
-    return [&]<int... l>(std::integer_sequence<int, l...>) {
-      return __builtin_shufflevector(a, b, (2 * l + first)...);
-    }
-    (std::make_integer_sequence<int, width>{});
-  }
   /// The lanes of the lower (`half` = 0) or upper half of a and b in turn.
   template <int half> static Storage in_turn(Storage a, Storage b) {
     return [&]<int... l>(std::integer_sequence<int, l...>) {

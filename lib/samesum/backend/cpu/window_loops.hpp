@@ -9,6 +9,9 @@
 namespace samesum::cpu {
 namespace {
 
+/// The smallest k >= 1 with n <= 2^k.
+inline int log2_count(std::size_t n) { return n <= 2 ? 1 : static_cast<int>(ceil_log2(n)); }
+
 /// Terms that are multiples of 2^lowest and smaller than 2^top.
 struct TermRange {
   int top, lowest;
@@ -121,8 +124,7 @@ template <class T, ExactlySummed what> class WindowLoops {
 
   /// Places the windows of all streams for elements, and other factors, of these ranges.
   template <int words> static bool place(Windows<words>& windows, BitRange x, BitRange y, std::size_t n) {
-    int log2_n = 1;
-    while ((std::size_t{1} << log2_n) < n) ++log2_n;
+    const int log2_n = log2_count(n);
     if (!x.finite || !y.finite) return false;
     if (elements && !windows[0].place({x.highest + 1, x.lowest}, log2_n)) return false;
     if (!multiplies) return true;
@@ -325,14 +327,6 @@ template <class T, ExactlySummed what> class WindowLoops {
         v[i] =
             V{every_second<0>(v[2 * i].v, v[2 * i + 1].v)} + V{every_second<1>(v[2 * i].v, v[2 * i + 1].v)};
     return v[0];
-  }
-  template <int from>
-  [[gnu::always_inline]] static typename V::Storage every_second(typename V::Storage a,
-                                                                 typename V::Storage b) {
-    return [&]<int... l>(std::integer_sequence<int, l...>) {
-      return __builtin_shufflevector(a, b, (2 * l + from)...);
-    }
-    (std::make_integer_sequence<int, width>{});
   }
 
   // --- columns ------------------------------------------------------------------------------------------
