@@ -57,7 +57,7 @@ using ReduceRows =
 /// Writes the states of one leaf of several columns. Without a function, columns are copied one by one.
 template <class State> struct ReduceColumns {
   std::function<void(const ColumnLeaf& leaf, void* scratch, State* out)> leaf;
-  std::size_t scratch = 0;  ///< in bytes
+  std::size_t (*scratch)(const ColumnLeaf& leaf) = nullptr;  ///< the size of `scratch` in bytes
 };
 
 /// The loops that reduce parts of a batch. Only the first is needed.
@@ -161,10 +161,11 @@ template <class Shape, class Reducer> class BatchSchedule {
   }
   void reduce_side_by_side(const ColumnLeaf& leaf, ColumnScratch& scratch, State* out) const {
     constexpr std::size_t alignment = 64;
-    std::size_t space = loops_.columns.scratch + alignment;
-    scratch.x.resize(space);
+    const std::size_t bytes = loops_.columns.scratch(leaf);
+    std::size_t space = bytes + alignment;
+    if (scratch.x.size() < space) scratch.x.resize(space);
     void* aligned = scratch.x.data();
-    loops_.columns.leaf(leaf, std::align(alignment, loops_.columns.scratch, aligned, space), out);
+    loops_.columns.leaf(leaf, std::align(alignment, bytes, aligned, space), out);
   }
   void reduce_copied(const ColumnLeaf& leaf, std::size_t index, ColumnScratch& scratch, State* out) const {
     const std::size_t column = leaf.n * batch_.bytes;

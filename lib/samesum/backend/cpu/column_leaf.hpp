@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "samesum/bound/height.hpp"
+
 namespace samesum::cpu {
 
 /// Where the elements lie: `count` columns of `n` rows.
@@ -13,6 +15,14 @@ struct ColumnLeaf {
   const void *x, *y;  ///< the first elements; y is null for one input
   std::size_t pitch;  ///< elements between rows
   std::size_t n, count;
+
+  /// Room for the states of all lanes, in packs of up to `least` columns, and for those that wait if the rows
+  /// of a lane are merged by pairs.
+  template <class Shape> constexpr std::size_t scratch_states() const {
+    const std::size_t whole_packs = (count + least - 1) / least * least;
+    if (n <= Shape::lanes) return whole_packs * n;
+    return whole_packs * Shape::lanes * (Shape::in_turn ? 1 : ceil_log2(Shape::rows) + 1);
+  }
 };
 
 }  // namespace samesum::cpu

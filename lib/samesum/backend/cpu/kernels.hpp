@@ -71,12 +71,8 @@ using SumMiddling = std::size_t (*)(const void* x, std::size_t n, void* states);
 /// `pitch` elements apart.
 using SumRows = void (*)(const void* x, std::size_t pitch, std::size_t n, std::size_t count, void* states);
 
-/// Writes the states of the columns of a leaf. `scratch` has room for scratch_of_columns states, aligned to
-/// 64 bytes.
+/// Writes the states of the columns of a leaf. `scratch` has room for scratch_states, aligned to 64 bytes.
 using SumColumns = void (*)(Term term, const ColumnLeaf& leaf, void* scratch, void* states);
-template <class Shape>
-inline constexpr std::size_t scratch_of_columns =
-    ColumnLeaf::most* Shape::lanes*(Shape::in_turn ? 1 : ceil_log2(Shape::rows) + 1);
 
 /// Writes the mean and variance of each lane of a whole leaf of the order `tree`.
 using LaneMoments = void (*)(const void* x, void* means, void* variances);

@@ -71,10 +71,11 @@ template <class Order, template <class> class A>
 ReduceColumns<typename TermReducer<A, F>::State> columns_of(const TermReducer<A, F>& reducer,
                                                             std::size_t input) {
   using State = typename TermReducer<A, F>::State;
-  return {[term = reducer.term,
-           sum = loops().sum_columns[Orders::index_of<Order>()][Accumulators::index_of<A>()][input]](
-              const ColumnLeaf& leaf, void* scratch, State* out) { sum(term, leaf, scratch, out); },
-          scratch_of_columns<typename Order::Shape> * sizeof(State)};
+  return {
+      [term = reducer.term,
+       sum = loops().sum_columns[Orders::index_of<Order>()][Accumulators::index_of<A>()][input]](
+          const ColumnLeaf& leaf, void* scratch, State* out) { sum(term, leaf, scratch, out); },
+      [](const ColumnLeaf& leaf) { return leaf.scratch_states<typename Order::Shape>() * sizeof(State); }};
 }
 
 /// Sums of squares. Nearly always all squares are middling (scaled_squares.hpp).
