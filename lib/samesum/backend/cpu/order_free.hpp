@@ -50,20 +50,23 @@ template <class T> class OrderFreeBatch {
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
     // A task holds enough short results to outweigh the cost of taking it from the queue, and whole runs of
-    // columns, so that what is read of a row is long.
+    // columns, so that what is read of a row is long, unless threads would have none.
     const std::size_t most = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
-                      least = (results + most - 1) / most,
+                      least = (results + most - 1) / most;
+    const auto threads = static_cast<std::size_t>(thread_count(call.options.threads, elements, most));
+    const std::size_t whole_runs = (least + longest_run - 1) / longest_run * longest_run,
                       per_task =
-                          l.stride == 1 ? least : (least + longest_run - 1) / longest_run * longest_run,
+                          l.stride == 1 ? least : std::min(whole_runs, (results + threads - 1) / threads),
                       tasks = results == 0 ? 0 : (results - 1) / per_task + 1;
-    for_each_task(thread_count(call.options.threads, elements, tasks), tasks, [&](std::size_t k) {
-      const std::size_t end = std::min(results, (k + 1) * per_task);
-      for (std::size_t at = k * per_task, count; at < end; at += count) {
-        count = std::min(end - at, longest_run);
-        if (l.inner > 1 || l.stride != 1) count = std::min(count, l.inner - at % l.inner);
-        reduce(at, count);
-      }
-    });
+    for_each_task(static_cast<int>(std::min(threads, std::max<std::size_t>(tasks, 1))), tasks,
+                  [&](std::size_t k) {
+                    const std::size_t end = std::min(results, (k + 1) * per_task);
+                    for (std::size_t at = k * per_task, count; at < end; at += count) {
+                      count = std::min(end - at, longest_run);
+                      if (l.inner > 1 || l.stride != 1) count = std::min(count, l.inner - at % l.inner);
+                      reduce(at, count);
+                    }
+                  });
   }
 
   const Call& call;
