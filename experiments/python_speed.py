@@ -71,11 +71,11 @@ SHAPES = [((100_000, 32), 1, (1, 0.7, 0.5)), ((10_000, 1024), 1, (1, 0.7, 1)), (
 def beside_numpy(x, y, axis, bars, time_of):
     """The functions of NumPy along an axis, on one thread."""
     of_tree, of_exact, of_variance = bars
-    name = f"{' x '.join(map(str, x.shape))} {samesum_name(x.dtype)}, axis {axis}"
+    name = f"{' x '.join(map(str, x.shape))} fp{8 * x.itemsize}, axis {axis}"
 
-    def row(what, bar, function, method, **others):
+    def row(what, bar, function, method):
         ours, theirs = getattr(samesum, function), getattr(np, function)
-        return compared(f"{what}, {name}", bar, lambda: ours(x, axis=axis, method=method, threads=1, **others),
+        return compared(f"{what}, {name}", bar, lambda: ours(x, axis=axis, method=method, threads=1),
                         lambda: theirs(x, axis=axis), f"numpy.{function}", time_of)
 
     yield row("tree/plain", of_tree, "sum", "tree/plain")
@@ -88,10 +88,6 @@ def beside_numpy(x, y, axis, bars, time_of):
                        lambda: np.vecdot(x, y, axis=axis), "numpy.vecdot", time_of)
         yield row("exact cumsum", 0.8, "cumsum", "exact")
         yield row("prefix/plain", 1, "cumsum", "prefix/plain")
-
-
-def samesum_name(dtype):
-    return f"fp{8 * dtype.itemsize}"
 
 
 def on_a_gpu(torch, repeats):

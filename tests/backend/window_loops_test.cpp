@@ -79,8 +79,8 @@ TEST(ExactRowsAndColumns, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
   }
 }
 
-/// Sums of 31 large elements, a small one, and the large ones with the other sign: only small ones remain,
-/// and the sums on the way are as large as a window must expect. As rows, and as columns.
+/// Sums of 31 large elements, a small one, and the large ones with the other sign: only the small one
+/// remains, and the sums on the way are as large as a window must expect. As rows, and as columns.
 TEST(ExactRowsAndColumns, LoseNoBitNextToLargerElementsWhateverTheGap) {
   constexpr std::size_t n = 64, count = 9;
   const std::vector<double> u = uniform(count, 23);
