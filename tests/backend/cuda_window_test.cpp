@@ -13,23 +13,17 @@ std::vector<const Method*> windowed() {
   return all;
 }
 
-/// Elements that spread over some binades around 1, among them zeros of both signs.
+/// Elements that spread over some binades, among them zeros of both signs.
 std::vector<double> spread(std::size_t n, int binades, std::uint64_t seed) {
-  std::mt19937_64 generator{seed};
-  std::vector<double> x(n);
-  for (double& element : x) {
-    const double fraction = static_cast<double>(static_cast<std::int64_t>(generator())) * 0x1p-63;
-    element = std::ldexp(fraction,
-                         static_cast<int>(generator() % static_cast<unsigned>(binades + 1)) - binades / 2);
-    if (generator() % 16 == 0) element = generator() % 2 == 0 ? 0.0 : -0.0;
-  }
+  std::vector<double> x = wide(n, binades, seed);
+  for (std::size_t i = seed % 16; i < n; i += 16) x[i] = i % 32 < 16 ? 0.0 : -0.0;
   return x;
 }
 
 void expect_bits_of_the_cpu(const std::vector<double>& x, const Layout& layout, const std::string& what) {
   std::vector<double> reversed{x.rbegin(), x.rend()};
   for (const Method* m : windowed()) {
-    const Method& cpu = find(std::string{m->name.substr(0, m->name.find('@'))} + "@cpu");
+    const Method& cpu = find_on("cpu", *m);
     for (const FormatInfo& input : formats) {
       if (input.bytes > 4 || (reduced && input.index != m->format->index)) continue;
       const Array a{input, x}, b{input, reversed};

@@ -74,17 +74,9 @@ template <class T> SAMESUM_HD constexpr int exponent_of_product(T x, T y) {
   return p.exponent + q.exponent + 127 - leading_zeros(Int128::Wide{p.significand} * q.significand);
 }
 
-/// Returns the flags of a number, a combination of SumFlags::Flag; 0 if it is finite.
-template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags(T x) {
-  const BitsOf<T> bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
-  if (magnitude < Format<T>::infinity) return 0;
-  return magnitude > Format<T>::infinity ? SumFlags::seen_nan
-         : bits == magnitude             ? SumFlags::seen_plus_infinity
-                                         : SumFlags::seen_minus_infinity;
-}
 /// Returns the flags of a product; 0 if both numbers are finite.
-template <class T> SAMESUM_HD constexpr std::uint32_t grid_flags_of_product(T x, T y) {
-  const std::uint32_t a = grid_flags(x), b = grid_flags(y);
+template <class T> SAMESUM_HD constexpr std::uint32_t special_flags_of_product(T x, T y) {
+  const std::uint32_t a = special_flags_of(x), b = special_flags_of(y);
   if ((a | b) == 0) return 0;
   const auto is_zero = [](T v) { return BitsOf<T>(to_bits(v) & ~Format<T>::sign_bit) == 0; };
   if (((a | b) & SumFlags::seen_nan) || is_zero(x) || is_zero(y)) return SumFlags::seen_nan;
@@ -127,14 +119,14 @@ struct GridSum {
   }
   /// Adds an element.
   template <class T> SAMESUM_HD constexpr void add(T x, int grid) {
-    if (const std::uint32_t special = grid_flags(x); special != 0)
+    if (const std::uint32_t special = special_flags_of(x); special != 0)
       flags |= special;
     else
       add(to_grid(x, grid));
   }
   /// Adds a product.
   template <class T> SAMESUM_HD constexpr void add_product(T x, T y, int grid) {
-    if (const std::uint32_t special = grid_flags_of_product(x, y); special != 0)
+    if (const std::uint32_t special = special_flags_of_product(x, y); special != 0)
       flags |= special;
     else
       add(product_to_grid(x, y, grid));
@@ -159,7 +151,7 @@ struct GridSum {
   }
   /// Bit pattern of the sum plus `held`, correctly rounded to F.
   template <class F> SAMESUM_HD constexpr BitsOf<F> result_with(int grid, F held) const {
-    const std::uint32_t all = flags | grid_flags(held);
+    const std::uint32_t all = flags | special_flags_of(held);
     return all != 0 ? special_bits<F>(all) : round_units<F>(units, grid, held);
   }
 };

@@ -28,16 +28,18 @@ template <class F> SAMESUM_HD constexpr BitsOf<F> special_bits(std::uint32_t fla
   return BitsOf<F>(Format<F>::infinity | (flags & SumFlags::seen_minus_infinity ? Format<F>::sign_bit : 0));
 }
 
-/// The flags of the element with these bits, except seen_any.
-template <class F> SAMESUM_HD constexpr std::uint32_t seen_flags(BitsOf<F> bits) {
-  if (bits == Format<F>::sign_bit) return 0;
-  const auto magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
-  std::uint32_t flags = SumFlags::seen_other_than_minus_zero;
-  if (magnitude > Format<F>::infinity)
-    flags |= SumFlags::seen_nan;
-  else if (magnitude == Format<F>::infinity)
-    flags |= bits == magnitude ? SumFlags::seen_plus_infinity : SumFlags::seen_minus_infinity;
-  return flags;
+/// The flags of an element that is not finite; 0 if it is.
+template <class F> SAMESUM_HD constexpr std::uint32_t special_flags_of(F x) {
+  const BitsOf<F> bits = to_bits(x), magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
+  if (magnitude < Format<F>::infinity) return 0;
+  return magnitude > Format<F>::infinity ? SumFlags::seen_nan
+         : bits == magnitude             ? SumFlags::seen_plus_infinity
+                                         : SumFlags::seen_minus_infinity;
+}
+/// All flags of an element.
+template <class F> SAMESUM_HD constexpr std::uint32_t seen_flags(F x) {
+  const std::uint32_t flags = SumFlags::seen_any | special_flags_of(x);
+  return to_bits(x) == Format<F>::sign_bit ? flags : flags | SumFlags::seen_other_than_minus_zero;
 }
 
 }  // namespace samesum

@@ -14,11 +14,6 @@ template <int count> struct WideInteger {
     for (std::uint64_t& w : word) w = 0;
   }
   SAMESUM_HD bool is_negative() const { return word[count - 1] >> 63; }
-  SAMESUM_HD bool is_zero() const {
-    std::uint64_t any = 0;
-    for (const std::uint64_t w : word) any |= w;
-    return any == 0;
-  }
 
   SAMESUM_HD void add(const WideInteger& other) {
     Wide carry = 0;

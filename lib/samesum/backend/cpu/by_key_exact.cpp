@@ -92,7 +92,7 @@ template <class T, class F> bool sum_in_window(HostRun& work, bool mean) {
 template <class T, class F> bool sum_rows_exactly(const Call& call, bool mean) {
   const auto* const out = static_cast<const F*>(call.out.data);
   const std::size_t inner = call.layout.inner, results = call.options.combine ? bins(call) * inner : 0;
-  if (std::any_of(out, out + results, [](F held) { return grid_flags(held) != 0; })) return false;
+  if (std::any_of(out, out + results, [](F held) { return special_flags_of(held) != 0; })) return false;
   const auto sorted = SortedRows::of(call, threads_of(call));
   if (!sorted) return false;
   const int largest = largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner),

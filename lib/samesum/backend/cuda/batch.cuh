@@ -21,6 +21,16 @@ struct BatchCall {
   cudaStream_t stream;
 };
 
+/// What launches the kernels for rows and columns. A reducer may have its own: a member template
+/// Launches<Shape, Reader>.
+template <class Shape, class Reducer, class Reader> struct Launches {
+  using Rows = RowLaunch<Shape, Reducer, Reader>;
+  using Columns = ColumnLaunch<Shape, Reducer, Reader>;
+};
+template <class Shape, class Reducer, class Reader>
+requires requires { typename Reducer::template Launches<Shape, Reader>; }
+struct Launches<Shape, Reducer, Reader> : Reducer::template Launches<Shape, Reader> {};
+
 /// Threads per block that merge so many states, and the number of blocks.
 inline int threads_for_states(std::size_t count) {
   return count <= group_size(few_merge_threads) ? few_merge_threads : merge_threads;
@@ -38,8 +48,9 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   const Layout& l = call.layout;
   const std::size_t results = l.results();
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
-  const ColumnsOf<Shape, Reducer, Reader> launch_columns{l};
-  const RowsOf<Shape, Reducer, Reader> launch_rows{l, reader, call.elements};
+  using OfReducer = Launches<Shape, Reducer, Reader>;
+  const typename OfReducer::Columns launch_columns{l};
+  const typename OfReducer::Rows launch_rows{l, reader, call.elements};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
   const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;

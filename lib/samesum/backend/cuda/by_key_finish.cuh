@@ -13,7 +13,7 @@ namespace {
 
 /// The flags of a number that is one more term.
 template <class F> __device__ unsigned flags_of_number(BitsOf<F> bits) {
-  if (const unsigned special = grid_flags(from_bits<F>(bits)); special != 0) return special;
+  if (const unsigned special = special_flags_of(from_bits<F>(bits)); special != 0) return special;
   return bits == Format<F>::sign_bit ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero};
 }
 
@@ -127,7 +127,7 @@ template <class AnyDigits> struct SecondLooker {
     const double x = load_as<fp64>(look.input, all.x, e).v;
     const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
     flag(all.flags, i,
-         Exact::seen_any | grid_flags(x) |
+         Exact::seen_any | special_flags_of(x) |
              (minus_zero ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero}));
   }
 

@@ -133,10 +133,9 @@ __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements al
   static_assert(sizeof(KeyEvents) <= words_of_events * sizeof(uint4));
   if (blockIdx.x < KeyEvents::ranges) {
     if (threadIdx.x == 0) {
-      if (blockIdx.x == 0) all.events->bad_key = 0;
       if (blockIdx.x == 0)
-        all.events->missed = all.events->ambiguous = all.events->outliers = all.events->expected =
-            all.events->overflowed = 0;
+        all.events->bad_key = all.events->missed = all.events->ambiguous = all.events->outliers =
+            all.events->expected = all.events->overflowed = 0;
       all.events->range[blockIdx.x] = {};
     }
     BitRange seen;

@@ -19,10 +19,6 @@ template <class T> struct alignas(16) Vector {
 template <class T> __device__ bool is_special(T x) {
   return (to_bits(x) & Format<T>::infinity) == Format<T>::infinity;
 }
-template <class T> __device__ unsigned special_flags(T x) {
-  if (is_nan_bits<T>(to_bits(x))) return Exact::seen_nan;
-  return to_bits(x) & Format<T>::sign_bit ? Exact::seen_minus_infinity : Exact::seen_plus_infinity;
-}
 
 /// Bin b holds elements whose exponent field e satisfies (e + offset) / span = b, as multiples of one unit,
 /// and sums of neighbours whose smallest is such an element. A thread may add `most` elements to a bin: their
@@ -136,7 +132,7 @@ template <class T> class Bins {
     return flags;
   }
   __device__ static unsigned add_one(double* mine, T x) {
-    if (is_special(x)) return special_flags(x);
+    if (is_special(x)) return special_flags_of(x);
     mine[bin_of(to_bits(x) & ~unsigned{Format<T>::sign_bit}) * exact_threads] += scaled(x);
     return 0;
   }
@@ -247,7 +243,7 @@ class Expansions {
     return flags;
   }
   __device__ unsigned add(fp64 x) {
-    if (is_special(x)) return special_flags(x);
+    if (is_special(x)) return special_flags_of(x);
     digits_.deposit(x);
     return 0;
   }

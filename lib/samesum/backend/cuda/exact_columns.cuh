@@ -112,7 +112,7 @@ __device__ inline void sum_in_digits(const fp64* x, const Layout& l, Term term, 
     if (term == Term::magnitude) e = fabs(e);
     if (to_bits(e) != Format<fp64>::sign_bit) flags |= Exact::seen_other_than_minus_zero;
     if (is_special(e))
-      flags |= special_flags(e);
+      flags |= special_flags_of(e);
     else
       deposit(&digits, e);
   }

@@ -111,7 +111,9 @@ template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& 
     before = before + sum;
   }
 }
-/// The same for the sums that give the results.
+
+/// Replaces the sums of groups, of 128 or of 192 bits, as sum_before_groups does: those that give the
+/// results.
 __global__ void __launch_bounds__(group_threads)
     sum_groups(ExactScan call, ScanSegments<WindowSum> narrow, ScanSegments<WideSum> wide) {
   if (call.narrow_fits()) {

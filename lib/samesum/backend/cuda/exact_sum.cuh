@@ -187,7 +187,7 @@ template <bool moments> class TermSums {
   __device__ void add_element(Anchored& sum, double x) {
     note(x);
     if (is_special(x))
-      flags_ |= special_flags(x);
+      flags_ |= special_flags_of(x);
     else
       sum.add(x, digits_);
   }
@@ -199,7 +199,7 @@ template <bool moments> class TermSums {
     }
     if constexpr (!moments) note(p);
     if (is_special(p)) {
-      if (!moments) flags_ |= special_flags(p);  // for moments the elements set the flags
+      if (!moments) flags_ |= special_flags_of(p);  // for moments the elements set the flags
       return;
     }
     terms_.add(p, &digits_[moments]);

@@ -35,6 +35,18 @@ inline cudaError_t allow_shared(const void* kernel, std::size_t bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
 }
 
+/// Calls enqueue(pointers) with pointers to the parameters of a kernel.
+template <class... Parameter, class Enqueue, class... Argument>
+cudaError_t with_parameters(void (*)(Parameter...), Enqueue enqueue, Argument... argument) {
+  std::tuple<Parameter...> parameters{argument...};
+  return std::apply(
+      [&](auto&... p) {
+        std::array<void*, sizeof...(p)> pointers{&p...};
+        return enqueue(pointers.data());
+      },
+      parameters);
+}
+
 /// kernel<<<blocks, threads, shared, stream>>>(arguments…). Returns the error of cudaLaunchKernel; does not
 /// read cudaGetLastError, where an error of an earlier call may be pending. More than 2^31 - 1 blocks give
 /// cudaErrorInvalidConfiguration.
@@ -42,30 +54,29 @@ template <class... Parameter, class... Argument>
 cudaError_t launch_with(std::size_t shared, void (*kernel)(Parameter...), std::size_t blocks, int threads,
                         cudaStream_t stream, Argument... argument) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  if (const cudaError_t error = allow_shared(reinterpret_cast<const void*>(kernel), shared)) return error;
-  std::tuple<Parameter...> parameters{argument...};
-  return std::apply(
-      [&](auto&... p) {
-        std::array<void*, sizeof...(p)> pointers{&p...};
-        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
-                                dim3(static_cast<unsigned>(threads)), pointers.data(), shared, stream);
+  const auto* const of = reinterpret_cast<const void*>(kernel);
+  if (const cudaError_t error = allow_shared(of, shared)) return error;
+  return with_parameters(
+      kernel,
+      [&](void** parameters) {
+        return cudaLaunchKernel(of, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                                parameters, shared, stream);
       },
-      parameters);
+      argument...);
 }
 
 /// Launches a cooperative kernel, as launch_with. All of its blocks must run at once.
 template <class... Parameter, class... Argument>
 cudaError_t launch_cooperative(void (*kernel)(Parameter...), std::size_t blocks, int threads,
                                cudaStream_t stream, Argument... argument) {
-  std::tuple<Parameter...> parameters{argument...};
-  return std::apply(
-      [&](auto&... p) {
-        std::array<void*, sizeof...(p)> pointers{&p...};
+  return with_parameters(
+      kernel,
+      [&](void** parameters) {
         return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
                                            dim3(static_cast<unsigned>(blocks)),
-                                           dim3(static_cast<unsigned>(threads)), pointers.data(), 0, stream);
+                                           dim3(static_cast<unsigned>(threads)), parameters, 0, stream);
       },
-      parameters);
+      argument...);
 }
 
 /// kernel<<<blocks, threads, 0, stream>>>(arguments…), as launch_with.

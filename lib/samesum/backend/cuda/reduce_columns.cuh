@@ -231,16 +231,4 @@ template <class Shape, class Reducer, class Reader> struct ColumnLaunch {
   }
 };
 
-/// A reducer may have columns of its own: a member template Columns<Shape, Reader>.
-template <class Shape, class Reducer, class Reader> struct ColumnsReduce {
-  using type = ColumnLaunch<Shape, Reducer, Reader>;
-};
-template <class Shape, class Reducer, class Reader>
-requires requires { typename Reducer::template Columns<Shape, Reader>; }
-struct ColumnsReduce<Shape, Reducer, Reader> {
-  using type = typename Reducer::template Columns<Shape, Reader>;
-};
-template <class Shape, class Reducer, class Reader>
-using ColumnsOf = typename ColumnsReduce<Shape, Reducer, Reader>::type;
-
 }  // namespace samesum::gpu

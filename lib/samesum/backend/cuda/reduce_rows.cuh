@@ -220,16 +220,5 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
                   reader, l, plan, states, out);
   }
 };
-/// A reducer may have kernels for rows of its own: a member template Rows<Shape, Reader>.
-template <class Shape, class Reducer, class Reader> struct RowsReduce {
-  using type = RowLaunch<Shape, Reducer, Reader>;
-};
-template <class Shape, class Reducer, class Reader>
-requires requires { typename Reducer::template Rows<Shape, Reader>; }
-struct RowsReduce<Shape, Reducer, Reader> {
-  using type = typename Reducer::template Rows<Shape, Reader>;
-};
-template <class Shape, class Reducer, class Reader>
-using RowsOf = typename RowsReduce<Shape, Reducer, Reader>::type;
 
 }  // namespace samesum::gpu

@@ -147,7 +147,7 @@ template <class T, ExactlySummed what, class Group, class Source>
 __device__ __noinline__ void reduce_slowly(WindowReducer<T, what> reducer, Source source, Group group, int n,
                                            bool writes, std::size_t at, void* out) {
   CompactExact<T, what> state;
-  WindowLeaf<T, what, Group>::add_slowly(source, group, n, &state);
+  add_slowly<T, what>(source, group, n, &state);
   if (writes && group.index() == 0) reducer.finish(state, static_cast<std::uint64_t>(n), at, out);
 }
 /// Writes result `at` from words that do not suffice.

@@ -18,8 +18,10 @@ template <class Shape, class Reducer, class Reader> struct WindowColumns;
 template <class T, ExactlySummed what> struct WindowReducer {
   using State = CompactExact<T, what>;
   static constexpr bool merges_in_any_order = true;
-  template <class Shape, class Reader> using Rows = WindowRows<Shape, WindowReducer, Reader>;
-  template <class Shape, class Reader> using Columns = WindowColumns<Shape, WindowReducer, Reader>;
+  template <class Shape, class Reader> struct Launches {
+    using Rows = WindowRows<Shape, WindowReducer, Reader>;
+    using Columns = WindowColumns<Shape, WindowReducer, Reader>;
+  };
 
   ExactKind kind;
   std::size_t format;  ///< format index of the results

@@ -242,7 +242,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
 #pragma unroll
       for (int i = 0; i < size; ++i) {
         rest[i] = tile.term(i);
-        if (source.exists(first, i)) flags |= SumFlags::seen_any | seen_flags<Carrier>(to_bits(rest[i]));
+        if (source.exists(first, i)) flags |= seen_flags(rest[i]);
         if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
       }
       if constexpr (moments) {
@@ -267,8 +267,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       flags[r] = 0;
 #pragma unroll
       for (int i = 0; i < size; ++i)
-        if (source_of(r).exists(0, i))
-          flags[r] |= SumFlags::seen_any | seen_flags<Carrier>(to_bits(Carrier{tile[r].term(i)}));
+        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(Carrier{tile[r].term(i)});
     }
     return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
   }
