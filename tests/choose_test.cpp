@@ -423,8 +423,6 @@ TEST(AnInvalidRequirement, IsRefusedWithTheNameOfItsArgument) {
        "operation is 'moments', which has more than one result to bound"},
       {{.operation = "softmax", .length = 1, .relative_error = 1},
        "operation is 'softmax', which has more than one result to bound"},
-      {{.operation = "logsumexp", .length = 1, .input = "fp64", .relative_error = 1},
-       "input is 'fp64', which no method of logsumexp accepts"},
       {{.length = 1}, "relative_error or ulps is missing"},
       {{.length = 1, .relative_error = 1, .ulps = 1}, "relative_error and ulps are both given"},
       {{.length = 1, .relative_error = -1}, "relative_error is -1"},

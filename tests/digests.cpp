@@ -82,13 +82,6 @@ std::string line_of(const std::string& method, const FormatInfo& input) {
   return method.substr(0, method.find('@')) + " " + std::string{input.name};
 }
 
-/// Returns the key of a softmax method. The key of an exact one names no accumulator format, since it has
-/// only one.
-std::string softmax_line(const Method& m, const FormatInfo& input) {
-  if (m.accumulator == "exact") return m.operation + "/exact " + std::string{input.name};
-  return line_of(m.name, input);
-}
-
 /// Whether the method reduces batches of such elements, and not only vectors.
 bool takes_batches(const Method& m, const FormatInfo& input) {
   const double x[2] = {};
@@ -175,7 +168,7 @@ void add(const Method& m, const FormatInfo& input, Lines& lines) {
   } else if (m.is_scan()) {
     lines[line_of(m.name, input)] = digest_of_scans(m, input);
   } else if (m.has_result_per_element) {
-    lines[softmax_line(m, input)] = digest_of_softmax(m, input);
+    lines[line_of(m.name, input)] = digest_of_softmax(m, input);
   } else if (m.operation == "sum") {
     lines[line_of(short_name(m), input)] = digest_of_vectors(m, input);
     if (takes_batches(m, input)) lines[line_of(m.name, input)] = digest_of_batches(m, input);

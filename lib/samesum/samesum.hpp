@@ -74,10 +74,8 @@ auto by_default(const X& x, const Options& options, const Y&... y) {
   using T = format_of<X>;
   using Operation = FactsOf<operation>;
   static_assert(Element<T>, "samesum: pass a range or span; for Values, call reduce(\"operation/...\", x)");
-  static_assert(Operation::facts.only_format.empty() || sizeof(T) <= sizeof(float),
-                "samesum: exp and log are computed in fp32; convert the elements");
   static const Method& method = *default_method(Operation::name, format_info<T>());
-  using F = std::conditional_t<Operation::facts.only_format.empty(), T, float>;
+  using F = std::conditional_t<Operation::facts.has_format(Format<T>::name), T, float>;
   return reduce_to<ResultOf<Operation::facts.returns_index, Operation::facts.results, F>>(method, x, {y...},
                                                                                           options);
 }
@@ -107,7 +105,7 @@ template <Input X> auto prod(const X& x, Options options = {}) {
 template <Input X> auto moments(const X& x, Options options = {}) {
   return detail::by_default<"moments">(x, options);
 }
-/// Returns log Σe^x in fp32; -inf if x is empty. Elements of fp64 do not compile.
+/// Returns log Σe^x, in fp64 for elements of fp64, else in fp32; -inf if x is empty.
 template <Input X> auto logsumexp(const X& x, Options options = {}) {
   return detail::by_default<"logsumexp">(x, options);
 }

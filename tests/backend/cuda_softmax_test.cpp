@@ -43,7 +43,7 @@ cudaError_t run(const Method& v, const TableOnGpu& x, const TableOnGpu& y, Softm
   return gpu::enqueue(launch);
 }
 
-std::vector<std::uint32_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule schedule, Place place = {}) {
+std::vector<std::uint64_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule schedule, Place place = {}) {
   Table out{in.format(), in.rows(), in.columns(), place};
   const TableOnGpu x{in}, y{out};
   const cudaError_t code = run(v, x, y, schedule);
@@ -55,11 +55,11 @@ std::vector<std::uint32_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule sc
 
 std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
-  const bool plain = v.accumulator == "plain";
+  const bool plain = v.accumulator == "plain", in_fp64 = v.format->bytes == 8;
   if ((plain || v.accumulator == "exact") && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
-  if (plain && columns <= (capability >= 9 ? 131072 : 16384)) all.push_back(SoftmaxSchedule::held);
+  if (plain && !in_fp64 && columns <= (capability >= 9 ? 131072 : 16384)) all.push_back(SoftmaxSchedule::held);
   return all;
 }
 
@@ -109,7 +109,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySoftmaxOnAGpu);
 INSTANTIATE_TEST_SUITE_P(Cuda, EverySoftmaxOnAGpu, ::testing::ValuesIn(softmaxes_of("cuda")), test_name);
 
 TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllWidths) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(v))
     for (const std::size_t columns :
          {1,    2,    3,    31,    32,    33,    63,    64,    127,    128,    129,    255,
           256,  257,  511,  512,   1000,  1023,  1024,  1025,  2048,   4095,   4096,   4097,
@@ -121,7 +121,7 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllWidths) {
 }
 
 TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllNumbersOfRowsAndPlaces) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(v))
     for (const std::size_t columns : {4, 32, 100, 128, 1000, 4096, 20000})
       for (const std::size_t rows : {0, 1, 2, 3, 7, 257}) {
         if (columns * rows > 2'000'000 || (reduced && columns * rows > 30'000)) continue;
@@ -134,7 +134,7 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForMoreLongRowsThanRunAtOnce) {
   struct Shape {
     std::size_t rows, columns;
   };
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(v))
     for (const Shape shape : {Shape{1200, 5000}, Shape{700, 9001}, Shape{300, 20000}, Shape{70, 70000}}) {
       if (v.accumulator != "plain") continue;  // the other methods use one block per row
       if (reduced && (shape.rows != 700 || format->bytes != 2)) continue;
@@ -144,7 +144,7 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForMoreLongRowsThanRunAtOnce) {
 }
 
 TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(v))
     for (const std::size_t columns : {3, 32, 600, 4096, 9000, 140000}) {
       if (reduced && columns > 9000) continue;
       // With 9000 columns there are more rows than run at once: the next rows are prefetched before this one
@@ -163,9 +163,10 @@ TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
 }
 
 TEST_P(EverySoftmaxOnAGpu, GivesARowTheSameBitsInEveryBatch) {
+  const FormatInfo& format = *formats_of(v)[v.format->bytes == 8];
   for (const std::size_t columns : {32, 700, 4096, 40000}) {
     if (reduced && columns > 4096) continue;
-    Table alone{format_info<bf16>(), columns, rows_of_all_kinds(1, columns, false, 3)};
+    Table alone{format, columns, rows_of_all_kinds(1, columns, false, 3)};
     const auto expected = on_gpu(v, alone, SoftmaxSchedule::automatic);
     for (const std::size_t batch : {1, 2, 5, 64, 257})
       for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
@@ -173,7 +174,7 @@ TEST_P(EverySoftmaxOnAGpu, GivesARowTheSameBitsInEveryBatch) {
         std::vector<double> x = uniform(batch * columns, batch);
         const auto row = rows_of_all_kinds(1, columns, false, 3);
         std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));
-        Table in{format_info<bf16>(), columns, x, {place % 5, batch % 3}};
+        Table in{format, columns, x, {place % 5, batch % 3}};
         const auto all = on_gpu(v, in, SoftmaxSchedule::automatic);
         const auto begin = all.begin() + static_cast<std::ptrdiff_t>(place * columns);
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), begin))
@@ -185,7 +186,7 @@ TEST_P(EverySoftmaxOnAGpu, GivesARowTheSameBitsInEveryBatch) {
 TEST(SoftmaxOnAGpu, CanBeCapturedInAGraph) {
   SAMESUM_NEEDS_GPU();
   const Method& cpu = find("softmax/tree/plain/fp32");
-  for (const FormatInfo* format : softmax_formats) {
+  for (const FormatInfo* format : formats_of(cpu)) {
     Table in{*format, 70000, rows_of_all_kinds(7, 70000, false)}, out{*format, 7, 70000};
     const TableOnGpu x{in}, y{out};
     cudaStream_t stream = nullptr;

@@ -6,19 +6,24 @@ namespace samesum::testing_support {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int width = 16;
+constexpr int bytes = 64;
 #elif defined(__AVX__)
-constexpr int width = 8;
+constexpr int bytes = 32;
 #else
-constexpr int width = 4;
+constexpr int bytes = 16;
 #endif
 
-template <int W, bool is_exp> void loop(const float* x, float* y, std::size_t n) {
+template <class F, int W, bool is_exp> void loop(const F* x, F* y, std::size_t n) {
   for (std::size_t i = 0; i < n; i += W) {
-    const auto pack = Pack<fp32, W>::load(x + i);
+    const auto pack = Pack<F, W>::load(x + i);
     const auto result = is_exp ? exp_of_nonpositive(pack) : log(pack);
     __builtin_memcpy(y + i, &result, sizeof result);
   }
+}
+template <class F> constexpr LoopsInFormat<F> loops() {
+  constexpr int width = bytes / int{sizeof(F)};
+  return {loop<F, width, true>, loop<F, width, false>, loop<F, 1, true>,
+          loop<F, 1, false>,    loop<F, 32, true>,     loop<F, 32, false>};
 }
 
 double largest_error(const float* y, const double* reference, std::size_t n) {
@@ -45,8 +50,7 @@ std::uint64_t digest(std::uint32_t first, const float* y, std::size_t n) {
 }  // namespace
 
 template <> ElementaryLoops elementary_loops<cpu::InstructionSet::SAMESUM_INSTRUCTION_SET>() {
-  return {loop<width, true>, loop<width, false>, loop<1, true>, loop<1, false>,
-          loop<32, true>,    loop<32, false>,    largest_error, digest};
+  return {loops<float>(), loops<double>(), largest_error, digest};
 }
 
 }  // namespace samesum::testing_support

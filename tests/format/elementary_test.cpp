@@ -1,6 +1,7 @@
 #include "samesum/format/elementary.hpp"
 
 #include <atomic>
+#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <numbers>
 #include <thread>
@@ -109,7 +110,7 @@ template <class References> Seen look_at_all(Function function, References refer
     for (std::uint64_t k; (k = next.fetch_add(step)) < chunks;) {
       const auto begin = static_cast<std::uint32_t>(first + k * chunk);
       for (std::uint32_t i = 0; i < chunk; ++i) x[i] = from_bits<float>(begin + i);
-      (function == Function::exp ? loops.exp : loops.log)(x.data(), y.data(), chunk);
+      (function == Function::exp ? loops.in_fp32.exp : loops.in_fp32.log)(x.data(), y.data(), chunk);
       mine.digest += loops.digest(begin, y.data(), chunk);
       if (references(x, reference))
         mine.error = std::max(mine.error, loops.largest_error(y.data(), reference.data(), chunk));
@@ -159,32 +160,118 @@ TEST(ExpAndLog, HaveTheDocumentedErrors) {
   expect(golden_digests[1], look_at_all(Function::log, log_references), 0.93, 0.934);
 }
 
+/// Calls visit(loop, description) for every loop of a function on this machine.
+template <class F, class Visit> void for_each_loop(Function function, Visit visit) {
+  for (const InstructionSet set : cpu::instruction_sets) {
+    if (!cpu::is_supported(set)) continue;
+    const ElementaryLoops all = loops_of(set);
+    const auto& loops = std::get<const LoopsInFormat<F>&>(std::tie(all.in_fp32, all.in_fp64));
+    const bool is_exp = function == Function::exp;
+    const std::string name{name_of(set)};
+    visit(is_exp ? loops.exp : loops.log, name);
+    visit(is_exp ? loops.exp_of_scalars : loops.log_of_scalars, name + ", scalars");
+    visit(is_exp ? loops.exp_of_wide_packs : loops.log_of_wide_packs, name + ", wide packs");
+  }
+}
+
 TEST(ExpAndLog, HaveTheSameBitsInEveryInstructionSetAndPack) {
   for (const GoldenDigest& golden : golden_digests) {
-    const bool is_exp = golden.function == Function::exp;
     const std::uint64_t first = first_argument(golden.function), all = std::uint64_t{1} << 32;
     std::vector<float> x(chunk), y(chunk);
-    for (const InstructionSet set : cpu::instruction_sets) {
-      if (!cpu::is_supported(set)) continue;
-      const ElementaryLoops loops = loops_of(set);
-      const auto digest_of = [&](ElementaryLoops::Loop loop) {
-        std::uint64_t digest = 0;
-        for (std::uint64_t begin = first; begin < all; begin += chunk * odd_stride) {
-          for (std::size_t i = 0; i < chunk; ++i)
-            x[i] = from_bits<float>(static_cast<std::uint32_t>(std::min(begin + i * odd_stride, all - 1)));
-          loop(x.data(), y.data(), chunk);
-          for (std::size_t i = 0; i < chunk && begin + i * odd_stride < all; ++i)
-            digest += share(to_bits(x[i]), y[i]);
-        }
-        return digest;
-      };
-      EXPECT_EQ(digest_of(is_exp ? loops.exp : loops.log), golden.of_some) << name_of(set);
-      EXPECT_EQ(digest_of(is_exp ? loops.exp_of_scalars : loops.log_of_scalars), golden.of_some)
-          << name_of(set);
-      EXPECT_EQ(digest_of(is_exp ? loops.exp_of_wide_packs : loops.log_of_wide_packs), golden.of_some)
-          << name_of(set);
-    }
+    for_each_loop<float>(golden.function, [&](auto loop, const std::string& name) {
+      std::uint64_t digest = 0;
+      for (std::uint64_t begin = first; begin < all; begin += chunk * odd_stride) {
+        for (std::size_t i = 0; i < chunk; ++i)
+          x[i] = from_bits<float>(static_cast<std::uint32_t>(std::min(begin + i * odd_stride, all - 1)));
+        loop(x.data(), y.data(), chunk);
+        for (std::size_t i = 0; i < chunk && begin + i * odd_stride < all; ++i)
+          digest += share(to_bits(x[i]), y[i]);
+      }
+      EXPECT_EQ(digest, golden.of_some) << name;
+    });
   }
+}
+
+// --- in fp64 -----------------------------------------------------------------------------------------------
+
+using Quad = boost::multiprecision::cpp_bin_float_quad;
+
+/// Returns |y - f(x)| in ulps of f(x).
+double error_in_ulps(Function function, double x, double y) {
+  const Quad truth = function == Function::exp ? Quad{exp(Quad{x})} : Quad{log(Quad{x})};
+  const int exponent = std::max(static_cast<int>(ilogb(truth)), -1022);
+  return static_cast<double>(ldexp(abs(Quad{y} - truth), 52 - exponent));
+}
+
+TEST(ExpAndLogInFp64, HandleSpecialArguments) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto exp_of = [](double x) { return exp_of_nonpositive(Scalar<fp64>{x}).v; };
+  const auto log_of = [](double x) { return log(Scalar<fp64>{x}).v; };
+  for (const double x : {0.0, -0.0, -0x1p-1074}) EXPECT_EQ(to_bits(exp_of(x)), to_bits(1.0)) << x;
+  for (const double x : {-inf, -746.0, -1e300}) EXPECT_EQ(to_bits(exp_of(x)), to_bits(0.0)) << x;
+  EXPECT_EQ(exp_of(-745.13), 0x1p-1074) << "the smallest subnormal number";
+  EXPECT_EQ(exp_of(-745.14), 0);
+  EXPECT_TRUE(std::isnan(exp_of(std::nan(""))));
+  EXPECT_TRUE(std::isnan(exp_of(-std::nan(""))));
+  EXPECT_EQ(to_bits(log_of(1)), to_bits(0.0));
+  EXPECT_EQ(log_of(0.0), -inf);
+  EXPECT_EQ(log_of(-0.0), -inf);
+  EXPECT_EQ(log_of(inf), inf);
+  for (const double x : {-0x1p-1074, -1.0, -inf, std::nan("")}) EXPECT_TRUE(std::isnan(log_of(x))) << x;
+  EXPECT_EQ(log_of(0x1p-1074), -1074 * std::numbers::ln2);
+}
+
+/// Results that lie closest to a midpoint of two numbers of fp64, or to one of them (Lefèvre and Muller 2001,
+/// Worst cases for correct rounding of the elementary functions in double precision).
+constexpr double hard_for_exp[] = {-0x1.cfe1414305ccfp+8,  -0x1.d9086e5a6bf62p+8,  -0x1.f1403e6266858p+8,
+                                   -0x1.f3a5968504637p+3,  -0x1.ce78c7e9f0456p-22, -0x1.d3af2f1ccb12ap-1,
+                                   -0x1.fb97d4fcdc24fp-12, -0x1.ff43ee151a114p+4,  -0x1.dbafa69df3ddfp+8,
+                                   -0x1.f9a7b9bbeb691p+6,  -0x1.e0754b2e01d77p+7,  -0x1.d1c3843f75e33p+0};
+constexpr double hard_for_log[] = {0x1.a6ae5142326b5p+0,  0x1.1e852e6951306p+1,  0x1.c877cba59d0acp+0,
+                                   0x1.ffcd1f1e0c16fp+1,  0x1.2d26e1ebebee6p+2,  0x1.ef1bd0261ae97p+22,
+                                   0x1.70945ecdc0194p+28, 0x1.f9bd207cafe2fp+38, 0x1.863e449c53727p+40,
+                                   0x1.0000000007b27p+0,  0x1.fffffffffff7fp-1,  0x1.ffffffffffd27p-1};
+
+TEST(ExpAndLogInFp64, AreWithinTheirBounds) {
+  double of_exp = 0, of_log = 0;
+  const auto look_at_exp = [&](double x) {
+    of_exp = std::max(of_exp, error_in_ulps(Function::exp, x, exp_of_nonpositive(Scalar<fp64>{x}).v));
+  };
+  const auto look_at_log = [&](double x) {
+    of_log = std::max(of_log, error_in_ulps(Function::log, x, log(Scalar<fp64>{x}).v));
+  };
+  for (const double x : hard_for_exp) look_at_exp(x);
+  for (const double x : hard_for_log) look_at_log(x);
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    look_at_exp(argument_in_fp64(Function::exp, i));
+    const double x = argument_in_fp64(Function::log, i);
+    if (x < infinity) look_at_log(x);
+    // Reduced arguments at the ends of their range, where errors are largest.
+    look_at_exp(-std::numbers::ln2 * (static_cast<double>(i % 1000) + 0.5) -
+                0x1p-20 * static_cast<double>(i));
+    look_at_log(2.0 / 3 * (1 + 0x1p-16 * static_cast<double>(i)));
+  }
+  EXPECT_LE(of_exp, exp_ulps<fp64>);
+  EXPECT_LE(of_log, log_ulps<fp64>);
+  EXPECT_GT(of_exp, 0.8) << "the bound is far above the errors";
+  EXPECT_GT(of_log, 0.7);
+}
+
+TEST(ExpAndLogInFp64, HaveTheSameBitsInEveryInstructionSetAndPack) {
+  const bool all = std::getenv("SAMESUM_LONG_TESTS");
+  const std::size_t size = 64'000;
+  std::vector<double> x(size), y(size);
+  for (const GoldenDigestInFp64& golden : golden_digests_in_fp64)
+    for_each_loop<double>(golden.function, [&](auto loop, const std::string& name) {
+      std::uint64_t digest = 0;
+      const std::uint64_t count = all ? all_in_fp64 : some_in_fp64;
+      for (std::uint64_t begin = 0; begin < count; begin += size) {
+        for (std::size_t i = 0; i < size; ++i) x[i] = argument_in_fp64(golden.function, begin + i);
+        loop(x.data(), y.data(), size);
+        for (std::size_t i = 0; i < size && begin + i < count; ++i) digest += share(x[i], y[i]);
+      }
+      EXPECT_EQ(digest, all ? golden.of_all : golden.of_some) << name << ": 0x" << std::hex << digest;
+    });
 }
 
 }  // namespace

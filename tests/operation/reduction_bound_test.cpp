@@ -308,6 +308,7 @@ TEST(TheBoundOfAReduction, IsCloseToTheLargestErrorFound) {
       {"prod/tree/bf16", 0, 0.988, {-0x1.fep+3, -0x1.02p+4}, {}},
       {"prod/tree/bf16", 0, 1.000, {-0x1.12p-67, -0x1.ep-68}, {}},
       {"logsumexp/tree/fp32", 0, 0.770, {0x1.11e29ap+4, 0x1.a75806p+1}, {}},
+      {"logsumexp/tree/fp64", 0, 0.814, {0x1.f6e09f12cb055p+3, 0x1.de9059f979b8fp+3}, {}},
       {"moments/tree/bf16", 0, 0.811, {0x1.02p+3, 0x1p+3}, {}},
       {"moments/tree/bf16", 1, 0.055, {-0x1.16p+4, 0x1.6p-1, -0x1.38p+4}, {}},
       {"moments/tree/fp16", 1, 0.068, {0x1.2b4p+3, -0x1.714p+3, 0x1.abcp-2, -0x1.dbcp+4}, {}},

@@ -49,8 +49,8 @@ class Table {
   std::size_t begin() { return static_cast<std::size_t>(first() - memory_.data()); }
 
   /// Returns the bits of all elements, row by row.
-  std::vector<std::uint32_t> bits() const {
-    std::vector<std::uint32_t> all(rows_ * columns_);
+  std::vector<std::uint64_t> bits() const {
+    std::vector<std::uint64_t> all(rows_ * columns_);
     for (std::size_t i = 0; i < all.size(); ++i)
       std::memcpy(&all[i], const_cast<Table*>(this)->at(i), format_->bytes);
     return all;
@@ -121,16 +121,16 @@ inline std::vector<const Method*> softmaxes_of(std::string_view backend) {
   return chosen;
 }
 
-inline SoftmaxSum denominator_of(const Method& m) {
-  if (m.accumulator == "exact") return SoftmaxSum::exact;
-  if (m.accumulator == "online") return SoftmaxSum::online;
-  return m.format == &format_info<fp16>()   ? SoftmaxSum::fp16
-         : m.format == &format_info<bf16>() ? SoftmaxSum::bf16
-                                            : SoftmaxSum::fp32;
+inline SoftmaxForm form_of(const Method& m) {
+  const bool in_fp64 = m.format == &format_info<fp64>(), log = m.operation == "log_softmax";
+  if (m.accumulator == "exact") return {SoftmaxSum::exact, in_fp64, log};
+  if (m.accumulator == "online") return {SoftmaxSum::online, in_fp64, log};
+  constexpr SoftmaxSum plain[] = {SoftmaxSum::fp16, SoftmaxSum::bf16, SoftmaxSum::fp32, SoftmaxSum::fp64};
+  return {plain[m.format->index], in_fp64, log};
 }
 
 /// Returns the bits of all results, written to a table at the given place.
-inline std::vector<std::uint32_t> computed(const Method& m, const Table& in, Place place = {},
+inline std::vector<std::uint64_t> computed(const Method& m, const Table& in, Place place = {},
                                            int threads = 1) {
   Table out{in.format(), in.rows(), in.columns(), place};
   reduce(m, in.values(), in.layout(), out.results(), {.threads = threads});
@@ -138,8 +138,12 @@ inline std::vector<std::uint32_t> computed(const Method& m, const Table& in, Pla
   return out.bits();
 }
 
-/// Formats that softmax accepts.
-inline const std::vector<const FormatInfo*> softmax_formats = {&format_info<fp16>(), &format_info<bf16>(),
-                                                               &format_info<fp32>()};
+/// Returns the formats of elements that a method accepts.
+inline std::vector<const FormatInfo*> formats_of(const Method& m) {
+  std::vector<const FormatInfo*> all;
+  for (const FormatInfo& f : formats)
+    if (m.accepts(f)) all.push_back(&f);
+  return all;
+}
 
 }  // namespace samesum::testing_support

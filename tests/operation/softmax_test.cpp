@@ -15,8 +15,8 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
-  EXPECT_EQ(softmaxes_of("reference").size(), 10u);
-  EXPECT_EQ(softmaxes_of("cpu").size(), 10u);
+  EXPECT_EQ(softmaxes_of("reference").size(), 16u);
+  EXPECT_EQ(softmaxes_of("cpu").size(), 16u);
   std::vector<std::string> names;
   for (const char* operation : {"softmax", "log_softmax"})
     for (const Method& m : methods(operation)) {
@@ -24,10 +24,13 @@ TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
       EXPECT_GE(m.promise, Promise::everywhere);
       EXPECT_TRUE(m.has_result_per_element);
       EXPECT_TRUE(m.keeps_format);
-      for (const FormatInfo& f : formats) EXPECT_EQ(m.accepts(f), f.bytes <= 4) << m.name << ", " << f.name;
+      for (const FormatInfo& f : formats)
+        EXPECT_EQ(m.accepts(f), m.format->bytes == 8 ? f.bytes >= 4 : f.bytes <= 4)
+            << m.name << ", " << f.name;
     }
   EXPECT_THAT(names, ::testing::IsSupersetOf({"softmax/tree/plain/fp16@cpu", "softmax/exact/fp32@reference",
-                                              "softmax/online/fp32@cpu", "log_softmax/tree/plain/fp32@cpu"}));
+                                              "softmax/online/fp32@cpu", "log_softmax/tree/plain/fp32@cpu",
+                                              "softmax/exact/fp64@cpu"}));
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
@@ -41,7 +44,7 @@ class EverySoftmax : public ::testing::TestWithParam<const Method*> {
 INSTANTIATE_TEST_SUITE_P(Cpu, EverySoftmax, ::testing::ValuesIn(softmaxes_of("cpu")), test_name);
 
 TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns :
          {1,   2,    3,    31,   32,   33,   63,   64,   127,  128,  129,   255,   256,  511,
           512, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 5000, 8192, 32768, 32769, 70001})
@@ -59,7 +62,7 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
 }
 
 TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {
       const Table in{*format, rows, columns};
       EXPECT_TRUE(computed(m, in).empty());  // also checks the surroundings
@@ -68,14 +71,16 @@ TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
 }
 
 TEST_P(EverySoftmax, GivesTheSameBitsForAnyNumberOfThreads) {
-  const Table in{format_info<fp32>(), 1000, rows_of_all_kinds(57, 1000, true)};
-  const auto expected = computed(m, in, {}, 1);
-  for (const int threads : {0, 2, 5}) EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
+  for (const FormatInfo* format : formats_of(m)) {
+    const Table in{*format, 1000, rows_of_all_kinds(57, 1000, true)};
+    const auto expected = computed(m, in, {}, 1);
+    for (const int threads : {0, 2, 5}) EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
+  }
 }
 
 TEST_P(EverySoftmax, GivesTheSameBitsInEveryInstructionSet) {
   const cpu::InstructionSet before = cpu::instruction_set();
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {1, 15, 130, 4999, 9000}) {
       const Table in{*format, columns, rows_of_all_kinds(11, columns, true)};
       const auto expected = computed(reference, in);
@@ -89,7 +94,7 @@ TEST_P(EverySoftmax, GivesTheSameBitsInEveryInstructionSet) {
 }
 
 TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {5, 300, 4100}) {
       const auto row = rows_of_all_kinds(1, columns, false, 3);
       const auto expected = computed(m, Table{*format, columns, row});
@@ -109,7 +114,7 @@ TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
 }
 
 TEST_P(EverySoftmax, WritesInPlace) {
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {3, 600, 9000}) {
       Table table{*format, columns, rows_of_all_kinds(11, columns, true), {1, 2}};
       const auto expected = computed(m, table);
@@ -121,9 +126,9 @@ TEST_P(EverySoftmax, WritesInPlace) {
 TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
   constexpr double inf = std::numeric_limits<double>::infinity(),
                    nan = std::numeric_limits<double>::quiet_NaN();
-  for (const FormatInfo* format : softmax_formats) {
+  for (const FormatInfo* format : formats_of(m)) {
     const auto of = [&](std::vector<double> x) { return computed(m, Table{*format, x.size(), x}); };
-    const auto canonical = Each(static_cast<std::uint32_t>(format->canonical_nan));
+    const auto canonical = Each(static_cast<std::uint64_t>(format->canonical_nan));
     EXPECT_THAT(of({-inf, -inf, -inf}), canonical);
     EXPECT_THAT(of({-inf}), canonical);
     EXPECT_THAT(of({1, inf, 2}), canonical);
@@ -134,7 +139,7 @@ TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
     EXPECT_THAT(of({3, 5, -nan}), canonical);
     const auto bits = [&](double x) {
       return with_format(*format,
-                         [&]<class F>() { return static_cast<std::uint32_t>(to_bits(convert<F>(x))); });
+                         [&]<class F>() { return static_cast<std::uint64_t>(to_bits(convert<F>(x))); });
     };
     const double nothing = log ? -inf : 0;
     EXPECT_EQ(of({-inf, 2, -inf}), (std::vector{bits(nothing), bits(log ? 0 : 1), bits(nothing)}));
@@ -148,7 +153,7 @@ TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
 TEST(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
   for (const Method* m : softmaxes_of("cpu")) {
     if (m->promise < Promise::order_free) continue;
-    for (const FormatInfo* format : softmax_formats) {
+    for (const FormatInfo* format : formats_of(*m)) {
       std::vector<double> x = rows_of_all_kinds(1, 5000, false), y(x.rbegin(), x.rend());
       std::rotate(y.begin(), y.begin() + 1234, y.end());
       auto forward = computed(*m, Table{*format, x.size(), x});
@@ -160,7 +165,7 @@ TEST(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
 }
 
 TEST(Softmax, DoesNotDependOnTheCallersFloatingPointEnvironment) {
-  const Table in{format_info<fp32>(), 300, rows_of_all_kinds(5, 300, false)};
+  const Table in{format_info<fp32>(), 300, rows_of_all_kinds(5, 300, false)};  // which all accept
   for (const char* backend : {"cpu", "reference"})
     for (const Method* m : softmaxes_of(backend)) {
       const auto expected = computed(*m, in);
@@ -277,7 +282,7 @@ const std::vector<std::unique_ptr<TrueRow>>& true_rows(const FormatInfo& format)
 double share_of_bound(const Method& m, const TrueRow& row, const Table& y) {
   const std::size_t n = row.in.columns();
   const bool log = m.operation == "log_softmax";
-  const SoftmaxBound bound = softmax_bound(row.in.format(), n, row.spread(), denominator_of(m), log);
+  const SoftmaxBound bound = softmax_bound(row.in.format(), n, row.spread(), form_of(m));
   if (!std::isfinite(bound.of_denominator)) return 0;
   Quad total = -1;
   double share = 0;
@@ -294,7 +299,7 @@ double share_of_bound(const Method& m, const TrueRow& row, const Table& y) {
 
 TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
   double attained = 0;
-  for (const FormatInfo* format : softmax_formats)
+  for (const FormatInfo* format : formats_of(m))
     for (const auto& row : true_rows(*format)) {
       Table out{*format, 1, row->in.columns()};
       reduce(m, row->in.values(), row->in.layout(), out.results());
@@ -308,15 +313,15 @@ TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
 
 TEST_P(EverySoftmax, HasABoundFromItsResultThatIsAtLeastTheOneFromTheTruth) {
   int finite = 0, all = 0;
-  for (const FormatInfo* format : softmax_formats) {
+  for (const FormatInfo* format : formats_of(m)) {
     std::size_t kind = 0;
     for (const auto& row : true_rows(*format)) {
       const std::size_t columns = row->in.columns(), r = kind++ % 5;
       Table out{*format, 1, columns};
       reduce(m, row->in.values(), row->in.layout(), out.results());
       const double spread = row->spread();
-      const SoftmaxBound of_truth = softmax_bound(*format, columns, spread, denominator_of(m), log);
-      const std::vector<std::uint32_t> results = out.bits();
+      const SoftmaxBound of_truth = softmax_bound(*format, columns, spread, form_of(m));
+      const std::vector<std::uint64_t> results = out.bits();
       for (std::size_t i = 0; i < columns; i += 1 + columns / 50) {
         const Quad truth = row->truth(i, log);
         const Number result{format, results[i]};
@@ -339,12 +344,12 @@ TEST_P(EverySoftmax, HasABoundFromItsResultThatIsAtLeastTheOneFromTheTruth) {
 
 TEST(TheBoundOfSoftmax, IsInfiniteIfSomethingMayOverflow) {
   const auto of = [](std::size_t n, double spread, SoftmaxSum sum) {
-    return softmax_bound(format_info<fp16>(), n, spread, sum, false).of_element(0.5, 0);
+    return softmax_bound(format_info<fp16>(), n, spread, {sum, false, false}).of_element(0.5, 0);
   };
   EXPECT_TRUE(std::isinf(of(100'000, 1, SoftmaxSum::fp16))) << "an fp16 sum overflows";
   EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::fp32), 1e-3);
   EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::exact), 3e-4);
-  const SoftmaxBound log = softmax_bound(format_info<fp16>(), 10, 120'000, SoftmaxSum::fp32, true);
+  const SoftmaxBound log = softmax_bound(format_info<fp16>(), 10, 120'000, {SoftmaxSum::fp32, false, true});
   EXPECT_TRUE(std::isinf(log.of_element(-120'000, 120'000)));
 }
 
@@ -360,7 +365,7 @@ std::uint64_t digest(const Method& m, const FormatInfo& format) {
     x[i] = static_cast<double>(static_cast<std::int64_t>(mixed) >> 40) * (i < columns ? 0x1p-21 : 0x1p-18);
   }
   std::uint64_t digest = 0;
-  for (const std::uint32_t bits : computed(m, Table{format, columns, x}))
+  for (const std::uint64_t bits : computed(m, Table{format, columns, x}))
     digest = digest * 0x9e3779b97f4a7c15u + bits;
   return digest;
 }
@@ -392,28 +397,35 @@ TEST(TheBoundOfSoftmax, IsZeroForNoElements) {
 
 struct Golden {
   const char* name;
-  std::uint64_t of_fp16, of_bf16, of_fp32;
+  std::array<std::uint64_t, 4> of_formats;  ///< by format index; 0 if the method does not accept it
 };
 constexpr Golden golden[] = {
-    {"softmax/tree/plain/fp16", 0xbd52c5f3eca7fb4a, 0x402b8156c7579bd1, 0xfd2d34cf1c597586},
-    {"softmax/tree/plain/bf16", 0x987370efa773d38c, 0x89f4f0bbcc206407, 0x9273b52262c4693a},
-    {"softmax/tree/plain/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd236e4a50d7e00e7},
-    {"softmax/exact/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0x86ddc8725de1fdd8},
-    {"softmax/online/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd9f855087300acc7},
-    {"log_softmax/tree/plain/fp16", 0x5a3733117dd0fee4, 0xcbb7c3bfa2c104dc, 0x951aeb26e00eea63},
-    {"log_softmax/tree/plain/bf16", 0x0c48324d6f1b2a97, 0x036f5a33e95cf6bd, 0x667bb4da9822e113},
-    {"log_softmax/tree/plain/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
-    {"log_softmax/exact/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
-    {"log_softmax/online/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+    {"softmax/tree/plain/fp16", {0xbd52c5f3eca7fb4a, 0x402b8156c7579bd1, 0xfd2d34cf1c597586, 0}},
+    {"softmax/tree/plain/bf16", {0x987370efa773d38c, 0x89f4f0bbcc206407, 0x9273b52262c4693a, 0}},
+    {"softmax/tree/plain/fp32", {0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd236e4a50d7e00e7, 0}},
+    {"softmax/exact/fp32", {0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0x86ddc8725de1fdd8, 0}},
+    {"softmax/online/fp32", {0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd9f855087300acc7, 0}},
+    {"log_softmax/tree/plain/fp16", {0x5a3733117dd0fee4, 0xcbb7c3bfa2c104dc, 0x951aeb26e00eea63, 0}},
+    {"log_softmax/tree/plain/bf16", {0x0c48324d6f1b2a97, 0x036f5a33e95cf6bd, 0x667bb4da9822e113, 0}},
+    {"log_softmax/tree/plain/fp32", {0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3, 0}},
+    {"log_softmax/exact/fp32", {0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3, 0}},
+    {"log_softmax/online/fp32", {0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3, 0}},
+    {"softmax/tree/plain/fp64", {0, 0, 0x2fb46cf45ad2a9e0, 0x8d6841a64b3ca909}},
+    {"softmax/exact/fp64", {0, 0, 0x2fb46cf45ad2a9e0, 0xca9aae8b21ed4e93}},
+    {"softmax/online/fp64", {0, 0, 0x2fb46cf45ad2a9e0, 0x8d6841a64b3ca909}},
+    {"log_softmax/tree/plain/fp64", {0, 0, 0x6f165cbeb5996bbf, 0x2e07bc75152cbbdd}},
+    {"log_softmax/exact/fp64", {0, 0, 0x6f165cbeb5996bbf, 0x2e07bc75152cbbdd}},
+    {"log_softmax/online/fp64", {0, 0, 0x6f165cbeb5996bbf, 0x2e07bc75152cbbdd}},
 };
 
 TEST_P(EverySoftmax, HasItsGoldenBits) {
   const auto found =
       std::ranges::find_if(golden, [&](const Golden& g) { return m.name == g.name + std::string{"@cpu"}; });
   ASSERT_NE(found, std::end(golden));
-  EXPECT_EQ(digest(m, format_info<fp16>()), found->of_fp16);
-  EXPECT_EQ(digest(m, format_info<bf16>()), found->of_bf16);
-  EXPECT_EQ(digest(m, format_info<fp32>()), found->of_fp32);
+  for (const FormatInfo* format : formats_of(m)) {
+    const std::uint64_t bits = digest(m, *format);
+    EXPECT_EQ(bits, found->of_formats[format->index]) << format->name << ": 0x" << std::hex << bits;
+  }
 }
 
 }  // namespace

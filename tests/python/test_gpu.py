@@ -102,8 +102,6 @@ def test_scans_of_axes_have_the_bits_of_the_cpu(library, name):
     g = to_gpu(library, a)
     for axis in (None, 0, 1, -1):
         for function in SCANS:
-            if name == "float64" and function == "cumlogsumexp":
-                continue
             for exclusive in (False, True):
                 expected = getattr(samesum, function)(a, axis, exclusive=exclusive)
                 result = getattr(samesum, function)(g, axis, exclusive=exclusive)
@@ -119,8 +117,6 @@ def test_axes_and_layouts_have_the_bits_of_the_cpu(library, name):
         g = to_gpu(library, a)
         for axis in (None, 0, 1, -1, (0, 1), (2, 3), (0, 2), ()):
             for function in FUNCTIONS:
-                if name == "float64" and function in ("softmax", "log_softmax", "logsumexp"):
-                    continue
                 options = {} if "softmax" in function else {"keepdims": True}
                 expected = getattr(samesum, function)(a, axis, **options)
                 result = getattr(samesum, function)(g, axis, **options)

@@ -23,21 +23,15 @@ def default_method(operation: str, format: str, backend: str) -> Method:
     """Returns the method that a function uses if the caller names none."""
     method = _core.default_method(operation, format, backend)
     if method is None:
-        raise TypeError(_no_method(operation, format, backend))
+        raise TypeError(_no_method(operation, backend))
     _core.remember(operation, "", format, backend, method)
     return method
 
 
-def _no_method(operation: str, format: str, backend: str) -> str:
+def _no_method(operation: str, backend: str) -> str:
     if backend in _core.absent():
         return f"samesum: there are no methods on the backend '{backend}': {_core.absent()[backend]}"
-    if not any(m.operation == operation and m.backend == backend for m in _core.methods()):
-        return f"samesum: {operation} has no method on the backend '{backend}'; copy x to the host"
-    formats = sorted({m.format for m in _core.methods() if m.operation == operation and m.backend == backend})
-    return (
-        f"samesum: {operation} has no method for elements of format {format}; convert them with "
-        f"dtype={DTYPES[formats[-1]]!r}"
-    )
+    return f"samesum: {operation} has no method on the backend '{backend}'; copy x to the host"
 
 
 @lru_cache(maxsize=4096)

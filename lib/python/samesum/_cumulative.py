@@ -83,13 +83,12 @@ def cumlogsumexp(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the log(Σ exp(x)) of the first elements along `axis`, computed in fp32.
+    """Returns the log(Σ exp(x)) of the first elements along `axis`, in fp64 for elements in fp64, else in fp32.
 
-    Elements in fp64 need `dtype="float32"`. With `exclusive`, each result leaves out its own element, so the first
-    is -inf.
+    With `exclusive`, each result leaves out its own element, so the first is -inf.
 
-    >>> cumlogsumexp([1000.0, 1000.0], dtype="float32").tolist()
-    [1000.0, 1000.6931762695312]
+    >>> cumlogsumexp([1000.0, 1000.0]).tolist()
+    [1000.0, 1000.6931471805599]
 
     {parameters}
     """

@@ -256,12 +256,12 @@ def logsumexp(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns log(Σ exp(x)) over `axis`, computed in fp32.
+    """Returns log(Σ exp(x)) over `axis`, computed in fp64 for elements in fp64, else in fp32.
 
-    Of no elements it is -inf. Elements in fp64 need `dtype="float32"`.
+    Of no elements it is -inf.
 
-    >>> float(logsumexp([1000.0, 1000.0], dtype="float32"))
-    1000.6931762695312
+    >>> float(logsumexp([1000.0, 1000.0]))
+    1000.6931471805599
 
     {parameters}
     """
@@ -271,11 +271,11 @@ def logsumexp(
 def softmax(
     x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
 ) -> Any:
-    """Returns exp(x) / Σ exp(x) over `axis`: an array of the shape and format of x, computed in fp32.
+    """Returns exp(x) / Σ exp(x) over `axis`: an array of the shape and format of x.
 
-    Elements in fp64 need `dtype="float32"`.
+    Elements in fp64 are computed in fp64, others in fp32.
 
-    >>> softmax([[0.0, 0.0], [1000.0, 0.0]], dtype="float32").tolist()
+    >>> softmax([[0.0, 0.0], [1000.0, 0.0]]).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
 
     {parameters}
@@ -286,11 +286,11 @@ def softmax(
 def log_softmax(
     x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
 ) -> Any:
-    """Returns x - log(Σ exp(x)) over `axis`: an array of the shape and format of x, computed in fp32.
+    """Returns x - log(Σ exp(x)) over `axis`: an array of the shape and format of x.
 
-    Elements in fp64 need `dtype="float32"`.
+    Elements in fp64 are computed in fp64, others in fp32.
 
-    >>> log_softmax([[1000.0, 0.0]], dtype="float32").tolist()
+    >>> log_softmax([[1000.0, 0.0]]).tolist()
     [[0.0, -1000.0]]
 
     {parameters}

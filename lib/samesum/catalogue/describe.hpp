@@ -59,34 +59,29 @@ template <class Operation, class Accumulator, class F> Entry describe_order_free
   return e;
 }
 
-/// Describes softmax with one of its denominators. `run` runs it on elements of at most 32 bits.
-template <class Operation, class Denominator, class Work>
-Entry describe_softmax(std::string_view backend, void (*run)(Work&)) {
-  using F = typename Denominator::Format;
-  Entry e = describe_operation<Operation, F>(backend);
-  e.facts.order = Denominator::order;
-  e.facts.accumulator = Denominator::accumulator;
-  e.facts.promise = Denominator::promise;
-  e.facts.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
-  e.facts.height_formula = CoarsenedTree::height_formula;
-  e.code.height = CoarsenedTree::height;
-  e.code.softmax_bound = [](const FormatInfo& input, std::size_t n, double spread) {
-    return softmax_bound(input, n, spread, Denominator::sum, Operation::log);
-  };
-  Formats::for_each([&]<class T>() {
-    if constexpr (sizeof(T) <= sizeof(float)) e.code.functions<Work>().any[Formats::index_of<T>()] = run;
-  });
-  return e;
-}
-
-/// Describes all softmax methods of a backend. run(work, sum, log) runs each of them.
-template <class Work, void (*run)(Work&, SoftmaxSum, bool)>
+/// Describes all softmax methods of a backend. run(work, form) runs each of them.
+template <class Work, void (*run)(Work&, SoftmaxForm)>
 std::vector<Entry> softmax_entries(std::string_view backend) {
   std::vector<Entry> all;
   Softmaxes::for_each([&]<class Operation>() {
     Denominators::for_each([&]<class Denominator>() {
-      all.push_back(describe_softmax<Operation, Denominator>(
-          backend, +[](Work& work) { run(work, Denominator::sum, Operation::log); }));
+      using F = typename Denominator::Format;
+      static constexpr SoftmaxForm form{Denominator::sum, std::is_same_v<F, fp64>, Operation::log};
+      Entry e = describe_operation<Operation, F>(backend);
+      e.facts.order = Denominator::order;
+      e.facts.accumulator = Denominator::accumulator;
+      e.facts.promise = Denominator::promise;
+      e.facts.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
+      e.facts.height_formula = CoarsenedTree::height_formula;
+      e.code.height = CoarsenedTree::height;
+      e.code.softmax_bound = [](const FormatInfo& input, std::size_t n, double spread) {
+        return softmax_bound(input, n, spread, form);
+      };
+      Formats::for_each([&]<class T>() {
+        if constexpr (can_read<T, std::conditional_t<form.in_fp64, fp64, fp32>>)
+          e.code.functions<Work>().any[Formats::index_of<T>()] = [](Work& work) { run(work, form); };
+      });
+      all.push_back(e);
     });
   });
   return all;

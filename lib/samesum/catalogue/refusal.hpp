@@ -24,9 +24,9 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
     return "an atomic cell holds one number, but the state of this accumulator has two; use plain";
   if constexpr (requires { Order::refusal(backend); })
     if (const std::string_view reason = Order::refusal(backend); !reason.empty()) return reason;
-  if (!operation.only_format.empty() && operation.only_format != format)
+  if (!operation.has_format(format))
     return operation.takes_keys ? "counts read no elements, so there is one method; use fp64"
-                                : "exp and log are computed in fp32";
+                                : "exp and log are computed in fp32 or fp64";
   if (operation.name == "sum") return {};
   if (operation.takes_keys) {
     if (!operation.has_order) return {};

@@ -16,7 +16,7 @@ struct OperationFacts {
   bool has_accumulator = false;         ///< whether it sums terms, with any accumulator
   bool has_order = true;                ///< whether the order of its additions matters
   bool can_be_exact = false;            ///< whether it has a method `exact`
-  std::string_view only_format = {};    ///< the format of all its methods; empty if it has any
+  std::string_view only_formats = {};   ///< the formats of its methods; empty if it has any
   int inputs = 1;                       ///< number of inputs
   int results = 1;                      ///< numbers per result
   bool returns_index = false;           ///< whether results are indices or counts, std::int64_t
@@ -25,6 +25,10 @@ struct OperationFacts {
   bool takes_keys = false;              ///< whether elements are reduced by key
   bool can_combine = false;             ///< whether Options::combine may be set
 
+  /// Whether there are methods in a format.
+  constexpr bool has_format(std::string_view format) const {
+    return only_formats.empty() || only_formats.find(format) != only_formats.npos;
+  }
   /// Whether result i is that of the first i + 1 elements.
   constexpr bool is_scan() const { return has_result_per_element && !keeps_format; }
   /// Whether a vector gives one result, which may be several numbers.
@@ -55,7 +59,7 @@ inline constexpr OperationFacts sum = sum_of_terms("sum", "sum of the elements")
                                 prod{.name = "prod", .summary = "product of the elements"},
                                 logsumexp{.name = "logsumexp",
                                           .summary = "logarithm of the sum of exponentials",
-                                          .only_format = "fp32"},
+                                          .only_formats = "fp32 fp64"},
                                 min = extremum("min", "smallest element", false),
                                 max = extremum("max", "largest element", false);
 
@@ -97,7 +101,7 @@ inline constexpr std::array operation_facts{
     OperationFacts{.name = "scatter_count",
                    .summary = "number of elements of each key",
                    .has_order = false,
-                   .only_format = "fp64",
+                   .only_formats = "fp64",
                    .inputs = 0,
                    .returns_index = true,
                    .takes_keys = true,

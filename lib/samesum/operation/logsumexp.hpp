@@ -8,17 +8,18 @@
 namespace samesum {
 
 /// Computes log Σe^x as largest + log(sum), where `sum` is the sum of e^(x - largest). One pass finds both.
-/// The logarithm and the addition are each rounded to fp32. For n = 0 the result is -inf.
-struct LogSumExpReducer : OwnStateReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
+/// The logarithm and the addition are each rounded to the format. For n = 0 the result is -inf.
+template <class F> struct LogSumExpReducer : OwnStateReducer<OnlineSoftmax<Scalar<F>>, F> {
+  using State = OnlineSoftmax<Scalar<F>>;
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
-    static_cast<fp32*>(out)[at] = to_format<fp32>(n == 0 ? state.largest : state.largest + log(state.sum));
+    static_cast<F*>(out)[at] = to_format<F>(n == 0 ? state.largest : state.largest + log(state.sum));
   }
 };
 
 struct LogSumExp : FactsOf<"logsumexp"> {
   static constexpr auto bound = bound_of_logsumexp;
-  template <template <class> class, class F> static constexpr LogSumExpReducer reducer(ReducerOptions) {
-    return {};
+  template <template <class> class, class F> static constexpr auto reducer(ReducerOptions) {
+    return LogSumExpReducer<F>{};
   }
 };
 

@@ -1,10 +1,10 @@
 /// Formulas of the bounds in reduction_bound.hpp, and the proofs that are too long for the header.
 ///
 /// Log-sum-exp. The largest element is exact. Let x_i be t_i below it. On its way x_i passes at most h
-/// additions and as many factors e^-d. Each factor is within 1.784u of the power of a difference that is off
+/// additions and as many factors e^-d. Each factor is within a of the power of a difference that is off
 /// by du (elementary.hpp, softmax_bound.cpp), and the d add up to t_i. So x_i counts e^-t_i within
-/// exp(2.784hu + t_i·u) - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, the weighted mean of the t_i is
-/// Σp_i·t_i = (entropy of p) - log S <= log n, and e^(tu) <= 1 + 1.0001tu for t <= 200. Elements further
+/// exp((a + u)h + t_i·u) - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, the weighted mean of the t_i
+/// is Σp_i·t_i = (entropy of p) - log S <= log n, and e^(tu) <= 1 + 1.0001tu for t <= 2L. Elements further
 /// below, and underflow in a factor, add less than 3nhη. So the sum is off by E·S and its logarithm by
 /// E/(1-E). The rest of the bound is the roundings of the logarithm and of the last addition.
 ///
@@ -46,6 +46,7 @@
 
 #include <algorithm>
 
+#include "samesum/format/elementary.hpp"
 #include "samesum/format/fp16_wide.hpp"
 
 namespace samesum {
@@ -223,11 +224,14 @@ double bound_of_logsumexp(const Reduced& r) {
   if (r.n == 1) return 0;
   const double u = r.format.unit_roundoff, n = static_cast<double>(r.n), log_n = std::log(n);
   const double h = static_cast<double>(r.height.total());
-  const double steps = std::expm1(2.784 * h * u), below = 1.0001 * u * log_n;
+  const bool in_fp64 = r.format.precision == Format<fp64>::precision;
+  const double of_exp = 2 * (in_fp64 ? exp_ulps<fp64> : exp_ulps<fp32>),
+               of_last = 2 * (in_fp64 ? log_ulps<fp64> : log_ulps<fp32>);
+  const double steps = std::expm1((1 + of_exp) * h * u), below = 1.0001 * u * log_n;
   const double of_sum = steps + below + steps * below + 3 * n * h * r.format.smallest_subnormal;
   if (!(of_sum <= 0.5)) return unbounded_error;
   const double of_log = of_sum / (1 - of_sum);
-  return safely(u * std::abs(r.result) + 1.868 * u * (log_n + of_log) + of_log);
+  return safely(u * std::abs(r.result) + of_last * u * (log_n + of_log) + of_log);
 }
 
 MomentsBound bound_of_moments(const Reduced& r, double variance, double ddof) {

@@ -60,9 +60,10 @@ double bound_of_norm(const Reduced& r);
 /// §3.1), and one more rounding if the result is subnormal.
 double bound_of_product(const Reduced& r);
 
-/// Bounds log Σe^x: u|result| + 1.868u·(log n + E') + E', E' = E/(1-E). E is the relative error of the sum:
-/// 1 + E = exp(2.784hu)·(1 + 1.0001u·log n) + 3nhη (after Blanchard, Higham, Higham 2021, Accurately
-/// computing the log-sum-exp and softmax functions, for one pass over a tree).
+/// Bounds log Σe^x: u|result| + b·(log n + E') + E', E' = E/(1-E). E is the relative error of the sum:
+/// 1 + E = exp((a + u)h)·(1 + 1.0001u·log n) + 3nhη (after Blanchard, Higham, Higham 2021, Accurately
+/// computing the log-sum-exp and softmax functions, for one pass over a tree). a = 2·exp_ulps·u and
+/// b = 2·log_ulps·u bound the relative errors of exp and log.
 double bound_of_logsumexp(const Reduced& r);
 
 /// Bounds an extremum: the result is an element.

@@ -132,15 +132,31 @@ template <class F> SAMESUM_HD F rounded(double x) {
     return convert<F>(x);
 }
 
+/// Rounds high + low to odd: to `high` if that is exact or its last bit is 1, else to its neighbour towards
+/// the sum. |low| is at most half a unit of the last place of high.
+SAMESUM_HD inline double rounded_to_odd(double high, double low) {
+  const std::uint64_t bits = to_bits(high);
+  if (low == 0 || bits % 2 != 0) return high;
+  return from_bits<double>((low > 0) == (high > 0) ? bits + 1 : bits - 1);
+}
+
 /// Rounds sum + rest once to F: to a narrower format by way of the double that is rounded to odd (Boldo and
 /// Melquiond 2008).
 template <class F> SAMESUM_HD F rounded(double sum, double rest) {
   if (rest == 0) return rounded<F>(sum);  // +0 would change a sum of -0
   const double error = two_sum(sum, rest);
-  if constexpr (!std::is_same_v<F, fp64>)
-    if (const std::uint64_t bits = to_bits(sum); error != 0 && bits % 2 == 0)
-      sum = from_bits<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
-  return rounded<F>(sum);
+  return rounded<F>(std::is_same_v<F, fp64> ? sum : rounded_to_odd(sum, error));
+}
+
+/// Rounds the sum of three words once to F. Their sum is not 0 unless the first is. The rounding to odd keeps
+/// the second word off the midpoints between two numbers of F, and on the side of them where the sum is.
+template <class F> SAMESUM_HD F rounded(double first, double second, double third) {
+  second = two_sum(first, second);
+  double rest = two_sum(first, third);
+  third = two_sum(second, rest);
+  second = two_sum(first, second);
+  third = two_sum(second, third);
+  return rounded<F>(first, rounded_to_odd(second, third));
 }
 
 /// Rounds (sum + rest + e) once to F, where |e| <= error. Returns false if that is too close to a tie.

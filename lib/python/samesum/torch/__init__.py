@@ -95,9 +95,8 @@ class deterministic:
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
     operation that lacks it uses its closest method, for example norm/tree for "exact", cumsum/prefix/kahan for
     "tree/kahan", and an exact sum by key for all but "serial/plain" and "fixed_point". Elements of 16 bits
-    are accumulated in fp32, and each result has the type, the strides and the memory format of PyTorch's. Softmax and
-    logsumexp of fp64 raise TypeError, since samesum computes them in fp32; so does every reduction of complex
-    numbers.
+    are accumulated in fp32, and each result has the type, the strides and the memory format of PyTorch's. A
+    reduction of complex numbers raises TypeError.
 
     Scope
     -----

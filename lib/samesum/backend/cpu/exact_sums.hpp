@@ -9,13 +9,6 @@
 
 namespace samesum::cpu {
 
-/// The number nearest to high + low, or one beside it: if it is not exact, its last bit is 1.
-inline double rounded_to_odd(double high, double low) {
-  const std::uint64_t bits = to_bits(high);
-  if (low == 0 || bits % 2 != 0) return high;
-  return from_bits<double>((low > 0) == (high > 0) ? bits + 1 : bits - 1);
-}
-
 /// Rounds a sum, or a mean of n elements, once to F. Returns false if that needs integers.
 template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mean, F& result) {
   if (!of.known || (mean && of.sum[2] != 0)) return false;

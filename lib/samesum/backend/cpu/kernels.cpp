@@ -71,7 +71,7 @@ constexpr Kernels make() {
       all.sum_squares[Orders::index_of<Order>()] =
           Leaves<typename Order::Shape, Plain, typename Squares<F>::G>::template sum<CarrierOf<F>>;
   });
-  all.softmax = softmax_loops<F>();
+  all.softmax = {softmax_loops<F, fp32>(), softmax_loops<F, fp64>()};
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (std::is_same_v<Operation, CumSum> && std::is_same_v<Order, Prefix>)
       all.scan_tile[Accumulators::index_of<A>()] = ScanLoops<A, F>::scan;

@@ -1,6 +1,7 @@
 /// The inner loops, which are compiled once per instruction set.
 #pragma once
 
+#include <tuple>
 #include <utility>
 
 #include "samesum/accumulator/accumulators.hpp"
@@ -132,16 +133,17 @@ using SumRowsInTurn = void (*)(const RowsOfKey& rows, const void* held, void* su
 using AddUnitRows = void (*)(const void* x, const std::size_t* place, std::size_t n, std::size_t inner,
                              double scale, bool few, std::int64_t* table);
 
-/// Loops over rows of softmax in one format (softmax_loops.hpp); null for formats without softmax.
-struct SoftmaxLoops {
-  float (*largest)(const void* x, std::size_t n);
-  void (*exponentials)(const void* x, std::size_t n, float largest, float* e);  ///< e^(x - largest)
-  /// Exponentials of at most one leaf; returns their plain fp32 sum in the order `tree`.
-  float (*sum_exponentials)(const void* x, std::size_t n, float largest, float* e);
-  void (*scale)(const float* e, std::size_t n, float factor, void* y);  ///< e·factor
-  void (*scaled_exponentials)(const void* x, std::size_t n, float largest, float factor, void* y);
-  void (*shift)(const void* x, std::size_t n, float largest, float log_sum, void* y);
-  void (*online_leaf)(const void* x, std::size_t n, float* state);  ///< the two numbers of OnlineSoftmax
+/// Loops over rows of softmax of elements of one format that are computed in format C (softmax_loops.hpp);
+/// null if there are none.
+template <class C> struct SoftmaxLoops {
+  C (*largest)(const void* x, std::size_t n);
+  void (*exponentials)(const void* x, std::size_t n, C largest, C* e);  ///< e^(x - largest)
+  /// Exponentials of at most one leaf; returns their plain sum in the order `tree`.
+  C (*sum_exponentials)(const void* x, std::size_t n, C largest, C* e);
+  void (*scale)(const C* e, std::size_t n, C factor, void* y);  ///< e·factor
+  void (*scaled_exponentials)(const void* x, std::size_t n, C largest, C factor, void* y);
+  void (*shift)(const void* x, std::size_t n, C largest, C log_sum, void* y);
+  void (*online_leaf)(const void* x, std::size_t n, C* state);  ///< the two numbers of OnlineSoftmax
 };
 
 /// Whether an order consists of leaves that these loops compute.
@@ -172,7 +174,7 @@ struct Kernels {
   LaneMoments lane_moments[Formats::size];
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
-  SoftmaxLoops softmax;
+  std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F
   ScanTile scan_tile[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;

@@ -220,13 +220,8 @@ template <template <class> class A, class F> class ScanLoops {
   }
   /// Writes numbers that F holds; a NaN as the canonical one.
   static void write(Storage v, F* out) {
-    if constexpr (std::is_same_v<F, fp64>) {
-      const Storage nan = Storage{} + from_bits<fp64>(Format<fp64>::canonical_nan), x = v == v ? v : nan;
-      std::memcpy(static_cast<void*>(out), &x, sizeof x);
-    } else {
-      const auto bits = narrow_lanes<F, width>(Pack<fp32, width>{v});
-      std::memcpy(static_cast<void*>(out), &bits, sizeof bits);
-    }
+    const auto bits = narrow_lanes<F>(Pack<Carrier, width>{v});
+    std::memcpy(static_cast<void*>(out), &bits, sizeof bits);
   }
 };
 

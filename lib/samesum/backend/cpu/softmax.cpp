@@ -11,13 +11,15 @@
 namespace samesum::cpu {
 namespace {
 
-using One = Scalar<fp32>;
 using Shape = CoarsenedTree::Shape;
 
-/// Computes rows of a call, one at a time, on one thread.
-template <class T> class Rows {
+/// Computes rows of a call in format C, one at a time, on one thread.
+template <class T, class C> class Rows {
+  using One = Scalar<C>;
+
  public:
-  Rows(const Call& call, SoftmaxSum how, bool log) : call_{call}, how_{how}, log_{log}, n_{call.layout.n} {}
+  Rows(const Call& call, const SoftmaxForm& form)
+      : call_{call}, how_{form.sum}, log_{form.log}, n_{call.layout.n} {}
 
   void compute(std::size_t r) {
     const T* x = static_cast<const T*>(call_.x.data) + r * call_.layout.outer_stride;
@@ -27,38 +29,42 @@ template <class T> class Rows {
       finish(x, y, state.largest.v, state.denominator(), nullptr);
       return;
     }
-    const float largest = loops_.largest(x, n_);
+    const C largest = loops_.largest(x, n_);
     // All e are kept if they are needed again, in y if they fit there: x is not read any more.
     const bool keep = !log_ || how_ == SoftmaxSum::exact;
-    float* e = nullptr;
-    if constexpr (std::is_same_v<T, fp32>)
+    C* e = nullptr;
+    if constexpr (std::is_same_v<T, C>)
       if (!log_) e = y;
     if (!e) {
       scratch_.resize(keep ? n_ : std::min(n_, Shape::leaf));
       e = scratch_.data();
     }
-    const One sum = how_ == SoftmaxSum::fp16   ? plain<fp16>(x, largest, e, keep)
-                    : how_ == SoftmaxSum::bf16 ? plain<bf16>(x, largest, e, keep)
-                    : how_ == SoftmaxSum::fp32 ? plain<fp32>(x, largest, e, keep)
-                                               : exact(x, largest, e);
+    const One sum = how_ == SoftmaxSum::exact ? exact(x, largest, e) : plain(x, largest, e, keep);
     finish(x, y, largest, sum, log_ ? nullptr : e);
   }
 
  private:
   std::size_t leaf_end(std::size_t first) const { return std::min(n_, first + Shape::leaf); }
 
+  One plain(const T* x, C largest, C* e, bool keep) {
+    if constexpr (std::is_same_v<C, fp32>) {
+      if (how_ == SoftmaxSum::fp16) return plain_in<fp16>(x, largest, e, keep);
+      if (how_ == SoftmaxSum::bf16) return plain_in<bf16>(x, largest, e, keep);
+    }
+    return plain_in<C>(x, largest, e, keep);
+  }
+
   /// Sums leaf by leaf, so that the e are added while they are in the first-level cache.
-  template <class F> One plain(const T* x, float largest, float* e, bool keep) {
+  template <class F> One plain_in(const T* x, C largest, C* e, bool keep) {
     [[maybe_unused]] const SumLeaves sum_leaves =
-        kernels<Formats::index_of<F>()>()
-            .sum_leaves[Orders::index_of<CoarsenedTree>()][Accumulators::index_of<Plain>()]
-                       [Formats::index_of<fp32>()];
-    std::vector<Plain<Scalar<F>>>& states = states_of<F>();
+        kernels<Formats::index_of<F>()>().sum_leaves[Orders::index_of<CoarsenedTree>()]
+                                                    [Accumulators::index_of<Plain>()][Formats::index_of<C>()];
+    std::vector<Plain<Scalar<F>>>& states = std::get<std::vector<Plain<Scalar<F>>>>(states_);
     states.resize(Shape::leaves(n_));
     for (std::size_t k = 0; k < states.size(); ++k) {
       const std::size_t first = k * Shape::leaf, count = leaf_end(first) - first;
-      float* to = keep ? e + first : e;
-      if constexpr (std::is_same_v<F, fp32>) {
+      C* to = keep ? e + first : e;
+      if constexpr (std::is_same_v<F, C>) {
         states[k].sum = {loops_.sum_exponentials(x + first, count, largest, to)};
       } else {
         loops_.exponentials(x + first, count, largest, to);
@@ -68,15 +74,15 @@ template <class T> class Rows {
     return {merge_by_stride_doubling(std::span{states}).result().v};
   }
 
-  One exact(const T* x, float largest, float* e) {
+  One exact(const T* x, C largest, C* e) {
     loops_.exponentials(x, n_, largest, e);
-    return {sum_exact(Values{std::span<const float>{e, n_}}, 1).template result<fp32>()};
+    return {sum_exact(Values{std::span<const C>{e, n_}}, 1).template result<C>()};
   }
 
   OnlineSoftmax<One> online(const T* x) {
     std::vector<OnlineSoftmax<One>> leaves(Shape::leaves(n_));
     for (std::size_t k = 0; k < leaves.size(); ++k) {
-      float state[2];
+      C state[2];
       loops_.online_leaf(x + k * Shape::leaf, leaf_end(k * Shape::leaf) - k * Shape::leaf, state);
       leaves[k] = {One{state[0]}, One{state[1]}};
     }
@@ -84,7 +90,7 @@ template <class T> class Rows {
   }
 
   /// Writes a row, from e if they were kept, else from x.
-  void finish(const T* x, T* y, float largest, One sum, const float* e) const {
+  void finish(const T* x, T* y, C largest, One sum, const C* e) const {
     if (log_)
       loops_.shift(x, n_, largest, log(sum).v, y);
     else if (e)
@@ -93,37 +99,35 @@ template <class T> class Rows {
       loops_.scaled_exponentials(x, n_, largest, 1 / sum.v, y);
   }
 
-  template <class F> std::vector<Plain<Scalar<F>>>& states_of() {
-    return std::get<std::vector<Plain<Scalar<F>>>>(states_);
-  }
-
   const Call& call_;
   SoftmaxSum how_;
   bool log_;
   std::size_t n_;
-  const SoftmaxLoops& loops_ = kernels<Formats::index_of<T>()>().softmax;
-  std::vector<float> scratch_;
+  const SoftmaxLoops<C>& loops_ = std::get<SoftmaxLoops<C>>(kernels<Formats::index_of<T>()>().softmax);
+  std::vector<C> scratch_;
   std::tuple<std::vector<Plain<Scalar<fp16>>>, std::vector<Plain<Scalar<bf16>>>,
-             std::vector<Plain<Scalar<fp32>>>>
+             std::vector<Plain<Scalar<fp32>>>, std::vector<Plain<Scalar<fp64>>>>
       states_;
 };
 
-void softmax(HostRun& work, SoftmaxSum how, bool log) {
+void softmax(HostRun& work, SoftmaxForm form) {
   const Call& call = work.call;
   const Layout& l = call.layout;
   if (l.outer == 0 || l.n == 0) return;
+  // A task is several short rows; a thread keeps its buffers for all of its rows.
+  const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / l.n);
+  const std::size_t batches = (l.outer - 1) / batch + 1;
   with_format(*call.x.format, [&]<class T>() {
-    if constexpr (sizeof(T) <= 4) {
-      // A task is several short rows; a thread keeps its buffers for all of its rows.
-      const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / l.n);
-      const std::size_t batches = (l.outer - 1) / batch + 1;
-      std::atomic<std::size_t> next{0};
-      on_threads(thread_count(call.options.threads, l.outer * l.n, batches), [&] {
-        Rows<T> rows{call, how, log};
-        for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < batches;)
-          for (std::size_t r = k * batch; r < std::min(l.outer, (k + 1) * batch); ++r) rows.compute(r);
-      });
-    }
+    with_computed(form, [&]<class C>() {
+      if constexpr (can_read<T, C>) {
+        std::atomic<std::size_t> next{0};
+        on_threads(thread_count(call.options.threads, l.outer * l.n, batches), [&] {
+          Rows<T, C> rows{call, form};
+          for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < batches;)
+            for (std::size_t r = k * batch; r < std::min(l.outer, (k + 1) * batch); ++r) rows.compute(r);
+        });
+      }
+    });
   });
 }
 

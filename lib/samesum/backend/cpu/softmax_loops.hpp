@@ -9,6 +9,12 @@ namespace samesum::cpu {
 namespace {
 
 /// Rounds numbers to T and returns their bits; NaN becomes the canonical one.
+template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(Pack<fp64, W> y) {
+  using Bits = Register<BitsOf<T>, W>;
+  const Register<T, W> rounded = convert_lanes<T, W>(y.v);
+  const Bits canonical = Bits{} + Format<T>::canonical_nan;
+  return rounded == rounded ? same_bits<Bits>(rounded) : canonical;
+}
 template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(Pack<fp32, W> y) {
   using Words = Register<std::uint32_t, W>;
   const Register<float, W> rounded = round_lanes<T, float, W>(y.v);
@@ -33,16 +39,17 @@ template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(
   return convert_lanes<BitsOf<T>, W>(with_nan);
 }
 
-template <class T> class SoftmaxRow {
-  static constexpr int width = vector_bytes / int{sizeof(float)};
+/// Rows of elements of format T that are computed in format C, fp32 or fp64.
+template <class T, class C> class SoftmaxRow {
+  static constexpr int width = vector_bytes / int{sizeof(C)};
   static constexpr std::size_t w = width;
-  using V = Pack<fp32, width>;
-  using One = Scalar<fp32>;
+  using V = Pack<C, width>;
+  using One = Scalar<C>;
   using Shape = CoarsenedTree::Shape;
 
  public:
   /// The largest element m. A NaN may be skipped: its e^(x - m) is NaN whatever m is.
-  static float largest(const void* x, std::size_t n) {
+  static C largest(const void* x, std::size_t n) {
     constexpr std::size_t chains = 4;
     V chain[chains];
     for (V& c : chain) c = absent();
@@ -53,23 +60,23 @@ template <class T> class SoftmaxRow {
       for (std::size_t c = 0; c < chains; ++c) see(chain[c], V::load(at + i + c * w));
     for_each_pack(at + i, n - i, [&](V v, std::size_t, std::size_t) SAMESUM_HD { see(chain[0], v); });
     for (std::size_t c = 1; c < chains; ++c) see(chain[0], chain[c]);
-    float lane[w];
+    C lane[w];
     std::memcpy(lane, &chain[0], sizeof lane);
     for (std::size_t l = 1; l < w; ++l) lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
     return lane[0];
   }
 
-  static void exponentials(const void* x, std::size_t n, float largest, float* e) {
+  static void exponentials(const void* x, std::size_t n, C largest, C* e) {
     const V m = V::broadcast(largest);
     for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
       const V power = exp_of_nonpositive(v - m);
-      std::memcpy(e + i, &power, count * sizeof(float));
+      std::memcpy(e + i, &power, count * sizeof(C));
     });
   }
 
-  /// Writes the exponentials of one leaf, and returns their plain fp32 sum. Lanes without an element count as
+  /// Writes the exponentials of one leaf, and returns their plain sum. Lanes without an element count as
   /// +0, which leaves a nonnegative sum unchanged.
-  static float sum_exponentials(const void* x, std::size_t n, float largest, float* e) {
+  static C sum_exponentials(const void* x, std::size_t n, C largest, C* e) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
     const V m = V::broadcast(largest);
     V lane[packs];
@@ -85,7 +92,7 @@ template <class T> class SoftmaxRow {
     std::size_t p = 0;
     for_each_pack(at + i, n - i, [&](V v, std::size_t first, std::size_t count) SAMESUM_HD {
       const V power = exp_of_nonpositive(v - m);
-      std::memcpy(e + i + first, &power, count * sizeof(float));
+      std::memcpy(e + i + first, &power, count * sizeof(C));
       lane[p] = lane[p] + power;
       ++p;
     });
@@ -94,27 +101,27 @@ template <class T> class SoftmaxRow {
     return halved<width>(lane[0].v);
   }
 
-  static void scale(const float* e, std::size_t n, float factor, void* y) {
+  static void scale(const C* e, std::size_t n, C factor, void* y) {
     const V f = V::broadcast(factor);
-    SoftmaxRow<fp32>::for_each_pack(
+    SoftmaxRow<C, C>::for_each_pack(
         e, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store(v * f, y, i, count); });
   }
 
-  static void scaled_exponentials(const void* x, std::size_t n, float largest, float factor, void* y) {
+  static void scaled_exponentials(const void* x, std::size_t n, C largest, C factor, void* y) {
     const V m = V::broadcast(largest), f = V::broadcast(factor);
     for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
       store(exp_of_nonpositive(v - m) * f, y, i, count);
     });
   }
 
-  static void shift(const void* x, std::size_t n, float largest, float log_sum, void* y) {
+  static void shift(const void* x, std::size_t n, C largest, C log_sum, void* y) {
     const V m = V::broadcast(largest), s = V::broadcast(log_sum);
     for_each_pack(x, n,
                   [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store((v - m) - s, y, i, count); });
   }
 
   /// Writes the state of one leaf. Lanes without an element count as fresh states.
-  static void online_leaf(const void* x, std::size_t n, float* state) {
+  static void online_leaf(const void* x, std::size_t n, C* state) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
     using Many = OnlineSoftmax<V>;
     Many lane[packs];
@@ -130,7 +137,7 @@ template <class T> class SoftmaxRow {
     }
     for (std::size_t half = packs / 2; half > 0; half /= 2)
       for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
-    float number[2][w];
+    C number[2][w];
     std::memcpy(number, &lane[0], sizeof number);
     OnlineSoftmax<One> one[w];
     for (std::size_t l = 0; l < w; ++l) one[l] = {One{number[0][l]}, One{number[1][l]}};
@@ -155,7 +162,7 @@ template <class T> class SoftmaxRow {
  private:
   static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
   /// Halves the lanes: lane l merges lane l + half until one lane is left.
-  template <int count> static float halved(Register<float, count> v) {
+  template <int count> static C halved(Register<C, count> v) {
     if constexpr (count == 1) {
       return v;
     } else if constexpr (count == 2) {
@@ -169,20 +176,20 @@ template <class T> class SoftmaxRow {
       (std::make_integer_sequence<int, half>{});
     }
   }
-  static V absent() { return V::broadcast(-std::numeric_limits<float>::infinity()); }
+  static V absent() { return V::broadcast(-std::numeric_limits<C>::infinity()); }
   [[gnu::always_inline]] static void store(V v, void* y, std::size_t i, std::size_t count) {
-    const auto bits = narrow_lanes<T, width>(v);
+    const auto bits = narrow_lanes<T>(v);
     std::memcpy(static_cast<BitsOf<T>*>(y) + i, &bits, count * sizeof(T));
   }
 };
 
-template <class T> constexpr SoftmaxLoops softmax_loops() {
-  if constexpr (sizeof(T) > 4)
-    return {};
-  else {
-    using Row = SoftmaxRow<T>;
+template <class T, class C> constexpr SoftmaxLoops<C> softmax_loops() {
+  if constexpr (can_read<T, C>) {
+    using Row = SoftmaxRow<T, C>;
     return {Row::largest, Row::exponentials, Row::sum_exponentials, Row::scale, Row::scaled_exponentials,
             Row::shift,   Row::online_leaf};
+  } else {
+    return {};
   }
 }
 

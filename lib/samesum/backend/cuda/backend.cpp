@@ -5,7 +5,9 @@
 #include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/backend/cuda/kept_workspace.hpp"
 #include "samesum/backend/cuda/merge_subtrees.hpp"
+#include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
+#include "samesum/catalogue/describe.hpp"
 #include "samesum/catalogue/join.hpp"
 
 namespace samesum::gpu {
@@ -170,6 +172,13 @@ class PlacedInput : public PartialInput {
   DeviceInput input_;
 };
 
+void softmax(Launch& work, SoftmaxForm form) {
+  const Layout& l = work.call.layout;
+  if (!accept_workspace(work, size_if_none_needed, work.error) || l.outer == 0 || l.n == 0) return;
+  work.error = with_format(*work.call.x.format,
+                           [&]<class T>() { return softmax_of<Formats::index_of<T>()>(work, form); });
+}
+
 class Cuda : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string absence() const override { return gpu::absence(); }
@@ -178,9 +187,11 @@ class Cuda : public Backend {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
     const auto scans_of = []<std::size_t index>() { return scans<index>(); };
-    return joined(sums_of,
-                  joined(reductions_of, joined(scans_of, joined(joined(softmax_methods(), methods_by_key()),
-                                                                subtree_merges()))));
+    return joined(
+        sums_of,
+        joined(reductions_of,
+               joined(scans_of, joined(joined(softmax_entries<Launch, softmax>("cuda"), methods_by_key()),
+                                       subtree_merges()))));
   }
 
   Placed place(Values x) const override { return placed(x); }

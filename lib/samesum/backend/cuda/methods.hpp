@@ -57,7 +57,8 @@ cudaError_t find_segments(SegmentsLaunch& call);
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 template <std::size_t index> std::vector<Entry> scans();
-std::vector<Entry> softmax_methods();
+/// Launches the kernel for rows of the format with that index; there are some.
+template <std::size_t index> cudaError_t softmax_of(const Launch& work, const SoftmaxForm& form);
 std::vector<Entry> methods_by_key();
 
 /// The reason why no GPU can be used; empty if one can.

@@ -1,15 +1,13 @@
-/// Selects the softmax kernel for the rows of a work, and launches it.
+/// Selects the softmax kernel for the rows of a work, and launches it, for elements of one format.
 #include <algorithm>
 
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/softmax.cuh"
 #include "samesum/backend/cuda/softmax_wide.cuh"
-#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {
+namespace softmaxes {
 namespace {
-
-using namespace softmaxes;
 
 constexpr std::size_t most_blocks = 0x7fffffff;
 
@@ -54,12 +52,12 @@ class Grid {
   int cluster_;
 };
 
-template <class T> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStream_t stream) {
+template <class T, class C> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStream_t stream) {
   Grid grid{narrow_threads, 1, 0, stream};
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp per row, if that suffices
   const auto of = [&]<class Sum, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
-      return grid.start<T>(softmax_narrow<T, Sum, log, run, group, rows_of_lanes>, rows,
+      return grid.start<T>(softmax_narrow<T, C, Sum, log, run, group, rows_of_lanes>, rows,
                            (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
     };
     if (rows.columns <= 32) return kernel.template operator()<run_of_few, 32 / run_of_few, 1>();
@@ -70,7 +68,7 @@ template <class T> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStr
   if (rows.accumulator == SoftmaxSum::exact)
     return rows.log ? of.template operator()<ExactRowSum, true>()
                     : of.template operator()<ExactRowSum, false>();
-  return by_accumulator(rows.accumulator, [&]<class F>() {
+  return by_accumulator<C>(rows.accumulator, [&]<class F>() {
     return rows.log ? of.template operator()<RowSum<F>, true>() : of.template operator()<RowSum<F>, false>();
   });
 }
@@ -82,7 +80,7 @@ template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStrea
   constexpr int most = held_threads<T> / LeafPart<T>::threads;
   const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
   Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
-  return by_accumulator(rows.accumulator, [&]<class F>() {
+  return by_accumulator<fp32>(rows.accumulator, [&]<class F>() {
     return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
   });
 }
@@ -95,7 +93,7 @@ cudaError_t launch_ahead(const SoftmaxRows<T>& rows, cudaStream_t stream, bool h
   const int threads = leaves * LeafPart<T>::threads;
   Grid grid{threads, needed / leaves, static_cast<std::size_t>(threads) * Ahead<T, true>::bytes_of_thread,
             stream};
-  return by_accumulator(rows.accumulator, [&]<class F>() {
+  return by_accumulator<fp32>(rows.accumulator, [&]<class F>() {
     const auto kernel = by_alignment(rows.aligned, [&]<bool aligned>() {
       return rows.log ? softmax_ahead<T, F, true, aligned> : softmax_ahead<T, F, false, aligned>;
     });
@@ -105,62 +103,69 @@ cudaError_t launch_ahead(const SoftmaxRows<T>& rows, cudaStream_t stream, bool h
   });
 }
 
-template <class T> cudaError_t launch_wide(const SoftmaxRows<T>& rows, bool online, cudaStream_t stream) {
+template <class T, class C>
+cudaError_t launch_wide(const SoftmaxRows<T>& rows, bool online, cudaStream_t stream) {
   const int threads = rows.columns <= 2 * leaf ? 64 : rows.columns <= 8 * leaf ? 256 : wide_threads;
   Grid grid{threads, 1, 0, stream};
-  return grid.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows,
+  return grid.start<T>(online ? softmax_wide<T, C, true> : softmax_wide<T, C, false>, rows,
                        std::min(rows.rows, most_blocks));
+}
+
+/// Launches a kernel that holds rows computed in fp32; sets `error` and returns whether it can.
+template <class T> bool launch_if_held(const SoftmaxRows<T>& rows, cudaStream_t stream, cudaError_t& error) {
+  // The architecture that the kernels were compiled for decides: it may be older than the device.
+  cudaFuncAttributes attributes{};
+  if ((error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))) return true;
+  const bool has_clusters = attributes.ptxVersion >= 90;
+  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
+  if (rows.columns > std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block)) return false;
+  if constexpr (sizeof(T) == 2) {
+    if (rows.columns > leaf) {
+      error = launch_ahead(rows, stream, has_clusters);
+      return true;
+    }
+  }
+  error = launch_held(rows, stream);
+  return true;
 }
 
 bool is_multiple(const void* p, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(p) % bytes == 0;
 }
 
-template <class T> cudaError_t launch(const Launch& work, SoftmaxSum sum, bool log) {
+template <class T, class C> cudaError_t launch(const Launch& work, const SoftmaxForm& form) {
   const Layout& l = work.call.layout;
   const auto* const x = static_cast<const T*>(work.call.x.data);
   auto* const y = static_cast<T*>(work.call.out.data);
   const std::size_t y_stride = work.call.out.row_stride;
   const bool aligned = is_multiple(x, 4 * sizeof(T)) && is_multiple(y, 4 * sizeof(T)) &&
                        (l.n | l.outer_stride | y_stride) % 4 == 0;
-  const SoftmaxRows<T> rows{x, y, l.outer, l.n, l.outer_stride, y_stride, sum, log, aligned};
-  const bool online = sum == SoftmaxSum::online, plain = !online && sum != SoftmaxSum::exact;
-  // The architecture that the kernels were compiled for decides: it may be older than the device.
-  cudaFuncAttributes attributes{};
-  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))
-    return error;
-  const bool has_clusters = attributes.ptxVersion >= 90;
-  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
-  const std::size_t most_held = std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block);
-  SoftmaxSchedule schedule = work.schedule;
-  if (schedule == SoftmaxSchedule::automatic)
-    schedule = l.n <= 1024 && !online      ? SoftmaxSchedule::narrow
-               : plain && l.n <= most_held ? SoftmaxSchedule::held
-                                           : SoftmaxSchedule::wide;
-  if (schedule == SoftmaxSchedule::narrow && !online && l.n <= 1024) return launch_narrow(rows, work.stream);
-  if (schedule == SoftmaxSchedule::held && plain && l.n <= most_held) {
-    if constexpr (sizeof(T) == 2)
-      if (l.n > leaf) return launch_ahead(rows, work.stream, has_clusters);
-    return launch_held(rows, work.stream);
+  const SoftmaxRows<T> rows{x, y, l.outer, l.n, l.outer_stride, y_stride, form.sum, form.log, aligned};
+  const bool online = form.sum == SoftmaxSum::online, plain = !online && form.sum != SoftmaxSum::exact;
+  const auto may_be = [&](SoftmaxSchedule schedule) {
+    return work.schedule == schedule || work.schedule == SoftmaxSchedule::automatic;
+  };
+  if (may_be(SoftmaxSchedule::narrow) && !online && l.n <= 1024)
+    return launch_narrow<T, C>(rows, work.stream);
+  if constexpr (std::is_same_v<C, fp32>) {
+    cudaError_t error;
+    if (may_be(SoftmaxSchedule::held) && plain && launch_if_held(rows, work.stream, error)) return error;
   }
-  if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, work.stream);
+  if (may_be(SoftmaxSchedule::wide)) return launch_wide<T, C>(rows, online, work.stream);
   return cudaErrorInvalidValue;
 }
 
-void run(Launch& work, SoftmaxSum sum, bool log) {
-  if (!accept_workspace(work, size_if_none_needed, work.error) || work.call.layout.outer == 0 ||
-      work.call.layout.n == 0)
-    return;
-  work.error = with_format(*work.call.x.format, [&]<class T>() {
-    if constexpr (sizeof(T) <= sizeof(float))
-      return launch<T>(work, sum, log);
+}  // namespace
+}  // namespace softmaxes
+
+template <> cudaError_t softmax_of<SAMESUM_FORMAT_INDEX>(const Launch& work, const SoftmaxForm& form) {
+  using T = Formats::at<SAMESUM_FORMAT_INDEX>;
+  return with_computed(form, [&]<class C>() {
+    if constexpr (can_read<T, C>)
+      return softmaxes::launch<T, C>(work, form);
     else
       return cudaErrorInvalidValue;
   });
 }
-
-}  // namespace
-
-std::vector<Entry> softmax_methods() { return softmax_entries<Launch, run>("cuda"); }
 
 }  // namespace samesum::gpu

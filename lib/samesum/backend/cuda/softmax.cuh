@@ -7,7 +7,6 @@
 #endif
 
 #include "samesum/backend/cuda/softmax_exact.cuh"
-#include "samesum/backend/cuda/window_sum.cuh"
 
 namespace samesum::gpu::softmaxes {
 
@@ -18,56 +17,54 @@ inline constexpr int narrow_threads = 128;
 /// The sum of the exponentials of a row in a plain accumulator of format F, in the order `tree`; a thread has
 /// some rows of `run` neighbouring lanes.
 template <class F> struct RowSum {
-  template <bool log, int group, int rows, int run>
-  __device__ static float of(float (&v)[rows][run], float largest, int present) {
+  template <bool log, int group, class C, int rows, int run>
+  __device__ static C of(C (&v)[rows][run], C largest, int present) {
     Plain<Scalar<F>> lane[run];
-    exponentials<log>(v, largest, present, [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
+    exponentials<log>(v, largest, present, [&](int l, C e) { lane[l].add(Scalar<F>::of(e)); });
     return halve<group>(lane).result().v;
   }
 };
 /// The exact sum of the exponentials of a row of at most 1024 columns, rounded once.
 struct ExactRowSum {
-  template <bool log, int group, int rows, int run>
-  __device__ static float of(float (&v)[rows][run], float largest, int present) {
-    using Window = TermWindow<fp32, Format<fp32>::precision, 3>;
+  template <bool log, int group, class C, int rows, int run>
+  __device__ static C of(C (&v)[rows][run], C largest, int present) {
+    using Window = TermWindow<C, Format<C>::precision, 3>;
     Window window;
-    window.place(MagnitudeKey<fp32>::of(1), 0, 10);  // no exponential is larger than 1
+    window.place(MagnitudeKey<C>::of(1), 0, 10);  // no exponential is larger than 1
     typename Window::Words sum;
     KeyRange keys;
-    exponentials<log>(v, largest, present, [&](int, float e) {
-      keys.add(MagnitudeKey<fp32>::of(e));
+    exponentials<log>(v, largest, present, [&](int, C e) {
+      keys.add(MagnitudeKey<C>::of(e));
       window.add(sum, e);
     });
 #pragma unroll
     for (double& word : sum.word) word = WarpGroup{group}.sum(word);
-    double high, low;
-    const bool held = window.holds(keys.largest, keys.least_minus_1) && reduce_words(sum.word, high, low);
-    if (WarpGroup::everywhere(held)) return samesum::rounded<fp32>(high, low);
-    ExactWindows all;  // a tiny exponential, or NaN
+    if (WarpGroup::everywhere(window.holds(keys.largest, keys.least_minus_1)))
+      return samesum::rounded<C>(sum.word[0], sum.word[1], sum.word[2]);
+    C e[rows * run];  // a tiny exponential, or NaN
 #pragma unroll
-    for (const auto& of_row : v)
-      for (const float x : of_row) all.add(log ? exp_of(x) : x < 0 ? 0 : x);  // absent ones are -inf
-    ExactTotal total;
-    all.move_to(total);
-    for (int mask = group / 2; mask > 0; mask /= 2) merge_across(total, mask);
-    return total.rounded();
+    for (int i = 0; i < rows * run; ++i) {
+      const C x = v[i / run][i % run];
+      e[i] = log ? exp_of(x) : x < 0 ? 0 : x;  // absent ones are -inf
+    }
+    return exact_sum_of(e, rows * run, group);
   }
 };
 
 /// Loads, computes and stores a whole row at once. Enough rows are in flight on a multiprocessor to hide
 /// latency.
-template <class T, class Sum, bool log, int run, int group, int rows>
-__global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(SoftmaxRows<T> p) {
+template <class T, class C, class Sum, bool log, int run, int group, int rows>
+__global__ void __launch_bounds__(narrow_threads, sizeof(C) == 8 ? 2 : 8) softmax_narrow(SoftmaxRows<T> p) {
   static_assert(rows == 1 || run * group == lanes);
   const int column = static_cast<int>(threadIdx.x) % group * run, n = static_cast<int>(p.columns);
   const std::size_t row = std::size_t{blockIdx.x} * (narrow_threads / group) + threadIdx.x / group;
   const T* x = p.x + min(row, p.rows - 1) * p.x_stride + column;  // the whole warp takes part in shuffles
   T* y = p.y + row * p.y_stride + column;
   by_alignment(p.aligned, [&]<bool aligned>() {
-    float v[rows][run];
+    C v[rows][run];
     load_rows<aligned>(x, n - column, n / lanes, v);
-    const float largest = largest_of(largest_in(v), group);
-    const Finish finish{log, Sum::template of<log, group>(v, largest, (n - 1) / lanes + 1)};
+    const C largest = largest_of(largest_in(v), group);
+    const Finish<C> finish{log, Sum::template of<log, group>(v, largest, (n - 1) / lanes + 1)};
     if (row < p.rows) finish.template write<aligned>(y, n - column, n / lanes, v);
   });
 }
@@ -194,7 +191,7 @@ struct Shared {
       block.in(thread(), largest_of_warp[block.rank * warps() + warp_index()]) = largest;
   }
   template <class Block> __device__ float largest(const Block& block) const {
-    float largest = absent;
+    float largest = absent<float>;
     for (int i = thread(); i < block.size * warps(); i += warp) largest = fmaxf(largest, largest_of_warp[i]);
     return largest_of(largest, warp);
   }
@@ -239,7 +236,7 @@ __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) soft
     block.sync();  // all leaves have written their sums
     sum = shared.sum<F>(all_leaves);
   }
-  const Finish finish{log, sum.result().v};
+  const Finish<float> finish{log, sum.result().v};
   if constexpr (!Part::template holds_result<log>) {
     part.load(x, p.aligned, v);
     subtract(v, largest);
@@ -350,7 +347,7 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T>
     if (part.part == 0) shared[b].share_sum(cluster, part, halve_lanes<F>(of_lane[part.here]));
     if (row + stride < p.rows) share_largest(1 - b);
     cluster.sync();  // all have written the sums of this row and the largest elements of the next
-    const Finish finish{log, shared[b].sum<F>(all_leaves).result().v};
+    const Finish<float> finish{log, shared[b].sum<F>(all_leaves).result().v};
     if constexpr (!Part::template holds_result<log>) {
       ahead.read(b, v);
       subtract(v, largest);

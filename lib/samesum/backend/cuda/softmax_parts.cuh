@@ -10,12 +10,12 @@
 
 namespace samesum::gpu::softmaxes {
 
-using One = Scalar<fp32>;
 using Order = CoarsenedTree::Shape;
 inline constexpr int lanes = Order::lanes, leaf = Order::leaf;
 
-/// The arguments of a softmax. `aligned`: all runs of 4 neighbours are aligned and the number of columns is a
-/// multiple of 4, so that runs can be read and written at once.
+/// The arguments of a softmax. Kernels compute in a format C, fp32 or fp64. `aligned`: all runs of 4
+/// neighbours are aligned and the number of columns is a multiple of 4, so that runs can be read and written
+/// at once.
 template <class T> struct SoftmaxRows {
   const T* x;
   T* y;
@@ -24,11 +24,13 @@ template <class T> struct SoftmaxRows {
   bool log, aligned;
 };
 
-/// Returns `sum.operator()<F>()` for the format F of a plain accumulator.
-template <class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
-  if (accumulator == SoftmaxSum::fp32) return sum.template operator()<fp32>();
-  if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
-  return sum.template operator()<fp16>();
+/// Returns `sum.operator()<F>()` for the format F of a plain accumulator of numbers of format C.
+template <class C, class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
+  if constexpr (std::is_same_v<C, fp32>) {
+    if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
+    if (accumulator == SoftmaxSum::fp16) return sum.template operator()<fp16>();
+  }
+  return sum.template operator()<C>();
 }
 
 /// Returns `of.operator()<aligned>()`.
@@ -40,7 +42,7 @@ template <class Of> __host__ __device__ auto by_alignment(bool aligned, Of of) {
 
 template <class T, int run> struct alignas(run * sizeof(T)) Run { T element[run]; };
 
-inline constexpr float absent = -std::numeric_limits<float>::infinity();
+template <class C> inline constexpr C absent = -std::numeric_limits<C>::infinity();
 template <class T, int run> __device__ Run<T, run> nothing() {
   Run<T, run> all;
   for (T& element : all.element) element = from_bits<T>(BitsOf<T>(Format<T>::infinity | Format<T>::sign_bit));
@@ -48,8 +50,8 @@ template <class T, int run> __device__ Run<T, run> nothing() {
 }
 
 /// Loads `run` neighbours, of which `left` exist, all or none if `aligned`; the others are -inf.
-template <bool aligned, int run, class T, class Count>
-__device__ void load_run(const T* x, Count left, float* v) {
+template <bool aligned, int run, class T, class C, class Count>
+__device__ void load_run(const T* x, Count left, C* v) {
   if constexpr (run > 4) {
     load_run<aligned, 4>(x, left, v);
     load_run<aligned, run - 4>(x + 4, left - 4, v + 4);
@@ -58,16 +60,16 @@ __device__ void load_run(const T* x, Count left, float* v) {
     if (left > 0) got = *reinterpret_cast<const Run<T, run>*>(x);
     for (int i = 0; i < run; ++i) v[i] = widen(got.element[i]);
   } else {
-    for (int i = 0; i < run; ++i) v[i] = left > i ? widen(x[i]) : absent;
+    for (int i = 0; i < run; ++i) v[i] = left > i ? C{widen(x[i])} : absent<C>;
   }
 }
 
 /// Rounds `run` numbers to T. Not for NaN, which write_nan writes.
-template <class T, int run> __device__ Run<T, run> narrow(const float* y) {
+template <class T, int run, class C> __device__ Run<T, run> narrow(const C* y) {
   Run<T, run> out;
   for (int i = 0; i < run; i += 2) {
-    if constexpr (std::is_same_v<T, fp32>)
-      out.element[i] = y[i], out.element[i + 1] = y[i + 1];
+    if constexpr (sizeof(T) > 2)
+      out.element[i] = static_cast<T>(y[i]), out.element[i + 1] = static_cast<T>(y[i + 1]);
     else
       reinterpret_cast<std::uint32_t*>(&out)[i / 2] = Pair<T>::of(y[i], y[i + 1]).bits;
   }
@@ -102,26 +104,32 @@ template <int rows, class Each> __device__ void for_rows(int full, Each each) {
 }
 
 /// Loads rows of lanes, the first `full` of which are full.
-template <bool aligned, class T, int rows, int run>
-__device__ void load_rows(const T* x, int left, int full, float (&v)[rows][run]) {
+template <bool aligned, class T, class C, int rows, int run>
+__device__ void load_rows(const T* x, int left, int full, C (&v)[rows][run]) {
   for_rows<rows>(full, [&](int r, auto surely) {
     load_run<aligned, run>(x + r * lanes, surely ? run : left - r * lanes, v[r]);
   });
 }
 
-__device__ inline float exp_of(float d) { return exp_of_nonpositive(One{d}).v; }
+template <class C> __device__ C exp_of(C d) { return exp_of_nonpositive(Scalar<C>{d}).v; }
+template <class C> __device__ C larger(C a, C b) {
+  if constexpr (std::is_same_v<C, fp32>)
+    return fmaxf(a, b);
+  else
+    return fmax(a, b);
+}
 
 /// The last step, in exactly these operations. If s is NaN, the whole row is NaN; otherwise no element is: e
 /// and 1/s are at most 1, d at most 0, log s at least 0.
-struct Finish {
+template <class C> struct Finish {
   bool log, is_nan;
-  float of_sum;  ///< 1/s or log s
-  __device__ Finish(bool l, float s)
-      : log{l}, is_nan{!(s == s)}, of_sum{l ? samesum::log(One{s}).v : 1 / s} {}
+  C of_sum;  ///< 1/s or log s
+  __device__ Finish(bool l, C s)
+      : log{l}, is_nan{!(s == s)}, of_sum{l ? samesum::log(Scalar<C>{s}).v : 1 / s} {}
 
   /// Writes rows of lanes, the first `full` of which are full. v is d if `log`, else e.
   template <bool aligned, class T, int rows, int run>
-  __device__ void write(T* y, int left, int full, const float (&v)[rows][run]) const {
+  __device__ void write(T* y, int left, int full, const C (&v)[rows][run]) const {
     if (is_nan)
       for (int r = 0; r < rows; ++r) write_nan<aligned, run>(y + r * lanes, left - r * lanes);
     else
@@ -130,8 +138,8 @@ struct Finish {
       });
   }
   template <bool aligned, int run, class T, class Count>
-  __device__ void write(T* to, Count left, const float* v) const {
-    float y[run];
+  __device__ void write(T* to, Count left, const C* v) const {
+    C y[run];
     for (int i = 0; i < run; ++i) y[i] = log ? v[i] - of_sum : v[i] * of_sum;
     store_run<aligned, run>(to, left, narrow<T, run>(y));
   }
@@ -184,8 +192,8 @@ template <class State> __device__ void merge_all(State& state, int count) {
   for (int delta = 1; delta < count; delta *= 2) merge_across(state, delta);
 }
 
-__device__ inline float largest_of(float v, int group) {
-  for (int delta = group / 2; delta > 0; delta /= 2) v = fmaxf(v, __shfl_xor_sync(whole_warp, v, delta));
+template <class C> __device__ C largest_of(C v, int group) {
+  for (int delta = group / 2; delta > 0; delta /= 2) v = larger(v, __shfl_xor_sync(whole_warp, v, delta));
   return v;
 }
 
@@ -193,8 +201,8 @@ __device__ inline float largest_of(float v, int group) {
 
 /// Replaces v[r][l] = x by e, or by d if `log`, and calls add(lane, e) in the order of the rows. Rows beyond
 /// those present are skipped, several at a time.
-template <bool log, int rows, int run, class Add>
-__device__ void exponentials(float (&v)[rows][run], float largest, int present, Add add) {
+template <bool log, class C, int rows, int run, class Add>
+__device__ void exponentials(C (&v)[rows][run], C largest, int present, Add add) {
   constexpr int step = rows < 8 ? 1 : rows == 8 ? 4 : 8;
 #pragma unroll
   for (int first = 0; first < rows; first += step)
@@ -203,7 +211,7 @@ __device__ void exponentials(float (&v)[rows][run], float largest, int present, 
       for (int r = first; r < first + step; ++r)
 #pragma unroll
         for (int l = 0; l < run; ++l) {
-          const float d = v[r][l] - largest, e = exp_of(d);
+          const C d = v[r][l] - largest, e = exp_of(d);
           add(l, e);
           v[r][l] = log ? d : e;
         }
@@ -211,16 +219,16 @@ __device__ void exponentials(float (&v)[rows][run], float largest, int present, 
 }
 
 /// The largest value in one thread, by independent chains of comparisons.
-template <int rows, int run> __device__ float largest_in(const float (&v)[rows][run]) {
+template <class C, int rows, int run> __device__ C largest_in(const C (&v)[rows][run]) {
   constexpr int chains = 4, together = run < chains ? chains / run : 1;
-  float chain[chains] = {absent, absent, absent, absent};
+  C chain[chains] = {absent<C>, absent<C>, absent<C>, absent<C>};
 #pragma unroll
   for (int r = 0; r < rows; ++r)
     for (int l = 0; l < run; ++l) {
-      float& so_far = chain[(r % together * run + l) % chains];
-      so_far = fmaxf(so_far, v[r][l]);
+      C& so_far = chain[(r % together * run + l) % chains];
+      so_far = larger(so_far, v[r][l]);
     }
-  return fmaxf(fmaxf(chain[0], chain[1]), fmaxf(chain[2], chain[3]));
+  return larger(larger(chain[0], chain[1]), larger(chain[2], chain[3]));
 }
 
 /// Replaces v[r][l] = x by d.

@@ -11,12 +11,13 @@ inline constexpr int wide_threads = 512, chunk_leaves = warp * warp;
 
 /// Reads one leaf with one warp, 4 neighbouring lanes per thread, and calls add(lane, x). The row has n
 /// columns from x on.
-template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n, bool aligned, Add add) {
+template <class C, class T, class Add>
+__device__ void for_leaf(const T* x, std::size_t n, bool aligned, Add add) {
   constexpr int batch = 4;
   const int in_leaf = n < leaf ? static_cast<int>(n) : leaf, column = 4 * thread();
 #pragma unroll 1
   for (int r = 0; r * lanes < in_leaf; r += batch) {
-    float v[batch][4];
+    C v[batch][4];
     const T* at = x + r * lanes + column;
     const int left = in_leaf - r * lanes - column;
     if (aligned)
@@ -30,7 +31,7 @@ template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n
 
 /// The state of a row in the order `tree`, in each thread of the block. add(state, x) adds x to the state of
 /// a lane.
-template <class State, class T, class Add>
+template <class State, class C, class T, class Add>
 __device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
   // Raw bytes, since variables in shared memory cannot have constructors.
   alignas(State) __shared__ std::byte memory[(chunk_leaves + warp) * sizeof(State)];
@@ -43,7 +44,7 @@ __device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
     for (int k = warp_index(); k < here; k += warps()) {
       const std::size_t first = (chunk * chunk_leaves + k) * leaf;
       State lane[4];
-      for_leaf(x + first, p.columns - first, p.aligned, [&](int l, float element) { add(lane[l], element); });
+      for_leaf<C>(x + first, p.columns - first, p.aligned, [&](int l, C element) { add(lane[l], element); });
       const State state = halve<warp>(lane);
       if (thread() == 0) of_leaf[k] = state;
     }
@@ -71,31 +72,32 @@ __device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
   return all;
 }
 
-template <class T> __device__ float largest_of_row(const T* x, const SoftmaxRows<T>& p) {
-  __shared__ float of_warp[warp];
-  float largest = absent;
+template <class C, class T> __device__ C largest_of_row(const T* x, const SoftmaxRows<T>& p) {
+  __shared__ C of_warp[warp];
+  C largest = absent<C>;
   for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps())
-    for_leaf(x + k * leaf, p.columns - k * leaf, p.aligned,
-             [&](int, float element) { largest = fmaxf(largest, element); });
+    for_leaf<C>(x + k * leaf, p.columns - k * leaf, p.aligned,
+                [&](int, C element) { largest = larger(largest, element); });
   largest = largest_of(largest, warp);
   if (thread() == 0) of_warp[warp_index()] = largest;
   __syncthreads();  // all warps have written their largest elements
-  largest = largest_of(thread() < warps() ? of_warp[thread()] : absent, warp);
+  largest = largest_of(thread() < warps() ? of_warp[thread()] : absent<C>, warp);
   __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
   return largest;
 }
 
-template <class T> __device__ float exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, float largest) {
-  alignas(ExactTotal) __shared__ std::byte memory[wide_threads / warp * sizeof(ExactTotal)];
-  auto* of_warp = reinterpret_cast<ExactTotal*>(memory);
-  ExactTotal total;
-  ExactWindows windows;
+template <class C, class T> __device__ C exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, C largest) {
+  using Total = ExactTotal<C>;
+  alignas(Total) __shared__ std::byte memory[wide_threads / warp * sizeof(Total)];
+  auto* of_warp = reinterpret_cast<Total*>(memory);
+  Total total;
+  ExactLeaf<C> of_leaf;
   for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps()) {
-    for_leaf(x + k * leaf, p.columns - k * leaf, p.aligned,
-             [&](int, float element) { windows.add(exp_of(element - largest)); });
-    windows.move_to(total);
+    for_leaf<C>(x + k * leaf, p.columns - k * leaf, p.aligned,
+                [&](int, C element) { of_leaf.add(exp_of(element - largest), total); });
+    of_leaf.move_to(total);
   }
-  for (int delta = 1; delta < warp; delta *= 2) merge_across(total, delta);
+  for (int delta = 1; delta < warp; delta *= 2) total.merge_across(delta);
   if (thread() == 0) of_warp[warp_index()] = total;
   __syncthreads();  // all warps have written their totals
   total = of_warp[0];
@@ -104,42 +106,43 @@ template <class T> __device__ float exact_sum_of_row(const T* x, const SoftmaxRo
   return total.rounded();
 }
 
-template <class T, bool online>
-__global__ void __launch_bounds__(wide_threads, 2) softmax_wide(SoftmaxRows<T> p) {
+template <class T, class C, bool online>
+__global__ void __launch_bounds__(wide_threads, sizeof(C) == 8 ? 1 : 2) softmax_wide(SoftmaxRows<T> p) {
+  using One = Scalar<C>;
   for (std::size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const T* x = p.x + row * p.x_stride;
     T* y = p.y + row * p.y_stride;
-    float largest, sum;
+    C largest, sum;
     if constexpr (online) {
-      const auto state = tree_of<OnlineSoftmax<One>>(
-          x, p, [](OnlineSoftmax<One>& lane, float element) { lane.add(One{element}); });
+      using Online = OnlineSoftmax<One>;
+      const auto state = tree_of<Online, C>(x, p, [](Online& lane, C element) { lane.add(One{element}); });
       largest = state.largest.v;
       sum = state.denominator().v;
     } else {
-      largest = largest_of_row(x, p);
-      const auto plain = [&]<class F>() {
-        return tree_of<Plain<Scalar<F>>>(x, p,
-                                         [&](Plain<Scalar<F>>& lane, float element) {
-                                           lane.add(Scalar<F>::of(exp_of(element - largest)));
-                                         })
+      largest = largest_of_row<C>(x, p);
+      const auto plain = [&]<class F>() -> C {
+        return tree_of<Plain<Scalar<F>>, C>(x, p,
+                                            [&](Plain<Scalar<F>>& lane, C element) {
+                                              lane.add(Scalar<F>::of(exp_of(element - largest)));
+                                            })
             .result()
             .v;
       };
-      sum = p.accumulator == SoftmaxSum::exact ? exact_sum_of_row(x, p, largest)
-                                               : by_accumulator(p.accumulator, plain);
+      sum = p.accumulator == SoftmaxSum::exact ? exact_sum_of_row<C>(x, p, largest)
+                                               : by_accumulator<C>(p.accumulator, plain);
     }
-    const Finish finish{p.log, sum};
+    const Finish<C> finish{p.log, sum};
     by_alignment(p.aligned, [&]<bool aligned>() {
       for (std::size_t c = std::size_t{threadIdx.x} * 4; c < p.columns; c += std::size_t{blockDim.x} * 4) {
-        float v[4];
+        C v[4];
         const auto left = static_cast<std::ptrdiff_t>(p.columns - c);
         load_run<aligned, 4>(x + c, left, v);
-        for (float& element : v) {
-          const float d = element - largest;
+        for (C& element : v) {
+          const C d = element - largest;
           element = p.log ? d : exp_of(d);
         }
         if (finish.is_nan)
-          Finish::write_nan<aligned, 4>(y + c, left);
+          Finish<C>::template write_nan<aligned, 4>(y + c, left);
         else
           finish.template write<aligned, 4>(y + c, left, v);
       }

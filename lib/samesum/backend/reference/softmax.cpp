@@ -12,53 +12,55 @@
 namespace samesum::reference {
 namespace {
 
-using One = Scalar<fp32>;
-
-template <class F> One tree_sum(const std::vector<float>& e) {
+template <class C, class F> C tree_sum(const std::vector<C>& e) {
   const auto sum = reference_state<Plain<Scalar<F>>>(CoarsenedTree::Shape{}, e.size(),
                                                      [&e](std::size_t i) { return Scalar<F>::of(e[i]); });
-  return {sum->result().v};
+  return sum->result().v;
 }
 
-One sum_of(const std::vector<float>& e, SoftmaxSum accumulator) {
-  if (accumulator == SoftmaxSum::fp16) return tree_sum<fp16>(e);
-  if (accumulator == SoftmaxSum::bf16) return tree_sum<bf16>(e);
-  if (accumulator == SoftmaxSum::fp32) return tree_sum<fp32>(e);
+template <class C> C sum_of(const std::vector<C>& e, SoftmaxSum accumulator) {
+  if (accumulator == SoftmaxSum::fp16) return tree_sum<C, fp16>(e);
+  if (accumulator == SoftmaxSum::bf16) return tree_sum<C, bf16>(e);
+  if (accumulator != SoftmaxSum::exact) return tree_sum<C, C>(e);
   Exact sum;
   sum.add(std::span{e});
-  return {sum.result<fp32>()};
+  return sum.result<C>();
 }
 
-template <class T> void softmax_row(const T* x, T* y, std::size_t n, SoftmaxSum how, bool log) {
+/// Computes a row of elements of format T in format C.
+template <class T, class C> void softmax_row(const T* x, T* y, std::size_t n, const SoftmaxForm& form) {
+  using One = Scalar<C>;
   const auto at = [x](std::size_t i) { return One::of(x[i]); };
   // If the largest elements are +0 and -0, either may be chosen: s is at least 2, so the sign of d has no
   // effect. A NaN may be skipped: it makes s NaN.
   One largest = at(0), sum;
   for (std::size_t i = 1; i < n; ++i)
     if (at(i).v > largest.v) largest = at(i);
-  if (how == SoftmaxSum::online) {
+  if (form.sum == SoftmaxSum::online) {
     const auto state = reference_state<OnlineSoftmax<One>>(CoarsenedTree::Shape{}, n, at);
     sum = state->denominator();
   } else {
-    std::vector<float> e(n);
+    std::vector<C> e(n);
     for (std::size_t i = 0; i < n; ++i) e[i] = exp_of_nonpositive(at(i) - largest).v;
-    sum = sum_of(e, how);
+    sum = {sum_of(e, form.sum)};
   }
   const One reciprocal{1 / sum.v}, log_sum = samesum::log(sum);
   for (std::size_t i = 0; i < n; ++i) {
     const One d = at(i) - largest;
-    y[i] = to_format<T>(Scalar<T>::of((log ? d - log_sum : exp_of_nonpositive(d) * reciprocal).v));
+    y[i] = to_format<T>(Scalar<T>::of((form.log ? d - log_sum : exp_of_nonpositive(d) * reciprocal).v));
   }
 }
 
-void softmax(HostRun& work, SoftmaxSum how, bool log) {
+void softmax(HostRun& work, SoftmaxForm form) {
   const Call& call = work.call;
   const Layout& l = call.layout;
   with_format(*call.x.format, [&]<class T>() {
-    if constexpr (sizeof(T) <= sizeof(float))
-      for (std::size_t r = 0; r < l.outer && l.n > 0; ++r)
-        softmax_row(static_cast<const T*>(call.x.data) + r * l.outer_stride,
-                    static_cast<T*>(call.out.data) + r * call.out.row_stride, l.n, how, log);
+    with_computed(form, [&]<class C>() {
+      if constexpr (can_read<T, C>)
+        for (std::size_t r = 0; r < l.outer && l.n > 0; ++r)
+          softmax_row<T, C>(static_cast<const T*>(call.x.data) + r * l.outer_stride,
+                            static_cast<T*>(call.out.data) + r * call.out.row_stride, l.n, form);
+    });
   });
 }
 
