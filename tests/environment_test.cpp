@@ -16,6 +16,7 @@
 #include "public_functions.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/operation/softmax.hpp"
+#include "samesum/states.hpp"
 
 namespace samesum {
 namespace {
@@ -194,6 +195,56 @@ const std::vector<EntryPoint>& entry_points() {
          state.merge(other);
          out << std::uint64_t{state.flags()} << state.serialise()
              << Exact::deserialise(state.serialise()).result<float>();
+       }},
+      {"states of the caller",
+       {"FixedPointState::add",
+        "FixedPointState::atomic_add",
+        "FixedPointState::merge",
+        "FixedPointState::atomic_merge",
+        "FixedPointState::overflows",
+        "FixedPointState::finish",
+        "WindowState::add",
+        "WindowState::atomic_add",
+        "WindowState::merge",
+        "WindowState::atomic_merge",
+        "WindowState::fell_outside",
+        "WindowState::most_terms",
+        "WindowState::finish",
+        "ExponentWindow::holds",
+        "ExactState::add",
+        "ExactState::atomic_add",
+        "ExactState::merge",
+        "ExactState::atomic_merge",
+        "ExactState::finish",
+        "ExactState::exact"},
+       [](Text& out, int) {
+         constexpr ExponentWindow window{-149, -20};
+         FixedPointState on_grid{}, on_grid_too{};
+         WindowState<3> narrow{}, narrow_too{};
+         ExactState<double> exact{}, exact_too{};
+         for (const float x : {0x1p-130f, 0x1.8p-140f, -0x1.23456p-30f, 0x1p-149f}) {
+           on_grid.add(x, -141);
+           on_grid_too.atomic_add(-x, -139);
+           narrow.add(x, window);
+           narrow_too.atomic_add(-x, window);
+         }
+         for (const double x : {subnormal, 3.0, -0x1p900}) {
+           exact.add(x);
+           exact_too.atomic_add(x);
+           out << std::uint64_t{window.holds(x)};
+         }
+         on_grid.merge(on_grid_too);
+         on_grid.atomic_merge(on_grid_too);
+         narrow.merge(narrow_too);
+         narrow.atomic_merge(narrow_too);
+         exact.merge(exact_too);
+         exact.atomic_merge(exact_too);
+         exact.merge(narrow, window);
+         exact.atomic_merge(narrow, window);
+         out << on_grid.finish<float>(-141, 12) << on_grid.finish<double>(-141, 12)
+             << std::uint64_t{on_grid.overflows<float>(12)} << narrow.finish<float>(window)
+             << std::uint64_t{narrow.fell_outside()} << narrow.most_terms(window) << exact.finish<fp16>()
+             << exact.finish<double>() << exact.exact().serialise();
        }},
       {"choose",
        {"choose", "shipped_costs"},
@@ -492,7 +543,11 @@ TEST_P(AnyEnvironment, ChangesNoResultAndIsLeftUnchanged) {
 }
 
 /// Public headers in folders that also contain internal headers.
-constexpr std::string_view face_elsewhere[] = {"samesum/accumulator/exact.hpp", "samesum/format/number.hpp",
+constexpr std::string_view face_elsewhere[] = {"samesum/accumulator/exact.hpp",
+                                               "samesum/accumulator/exact_state.hpp",
+                                               "samesum/accumulator/fixed_point_state.hpp",
+                                               "samesum/window/window_state.hpp",
+                                               "samesum/format/number.hpp",
                                                "samesum/operation/distinct.hpp"};
 
 /// Returns the functions of the public headers and of the headers for custom reducers.
@@ -511,8 +566,8 @@ std::set<std::string> public_functions() {
     for (std::string line; std::getline(file, line);)
       if (std::smatch match; std::regex_search(line, match, include)) follow(match[1]);
   };
-  for (const char* header :
-       {"samesum/samesum.hpp", "samesum/samesum.h", "samesum/reducer.hpp", "samesum/operation/distinct.hpp"})
+  for (const char* header : {"samesum/samesum.hpp", "samesum/samesum.h", "samesum/reducer.hpp",
+                             "samesum/states.hpp", "samesum/operation/distinct.hpp"})
     follow(header);
   EXPECT_GT(seen.size(), 10u);
   return functions;

@@ -125,13 +125,15 @@ TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {
   std::set<std::string> files;
   for (const auto& [file, targets] : includes())
     if (folder_of(file) == library) files.insert(fs::path{file}.filename());
-  EXPECT_THAT(files, UnorderedElementsAre("samesum.hpp", "samesum.h", "gpu.hpp", "mpi.hpp", "nccl.hpp",
-                                          "reducer.hpp", "reducer.cuh", "version.hpp"));
+  EXPECT_THAT(
+      files, UnorderedElementsAre("samesum.hpp", "samesum.h", "gpu.hpp", "mpi.hpp", "nccl.hpp", "reducer.hpp",
+                                  "reducer.cuh", "states.hpp", "states.cuh", "version.hpp"));
 }
 
 /// All arithmetic of accumulators, reducers and kernels is that of pack.hpp, and that of bounds is in
 /// bound.hpp. So the flags of a program that includes only these headers cannot change a bit.
 TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
+  EXPECT_THAT(closure(library + "/states.hpp"), Not(Contains(library + "/format/pack.hpp")));
   for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"}) {
     const std::set<std::string> files = closure(library + header);
     EXPECT_THAT(files, Contains(library + "/call/method.hpp"));

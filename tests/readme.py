@@ -52,7 +52,7 @@ def needs_mpi(program):
 def target_of(program):
     if needs_nccl(program):
         return "nccl"
-    return "mpi" if needs_mpi(program) else "reducers" if "samesum/reducer." in program.read_text() else "samesum"
+    return "mpi" if needs_mpi(program) else "reducers" if re.search(r"samesum/(reducer|states)\.", program.read_text()) else "samesum"
 
 
 def build(programs, folder, prefix, cxx, nccl):

@@ -1,14 +1,13 @@
 /// The state of an exact sum in device memory.
 #pragma once
 
-#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/exact_state.hpp"
 
 namespace samesum::gpu {
 
-/// An exact state in device memory. All bytes zero (cudaMemsetAsync) is the empty state.
-struct ExactState {
-  std::int64_t digits[Exact::digit_count];
-  std::uint32_t flags;
-};
+/// An exact state in device memory, for elements of any format. All bytes zero (cudaMemsetAsync) is the empty
+/// state.
+using ExactState = samesum::ExactState<fp64>;
+static_assert(ExactState::digit_count == Exact::digit_count && ExactState::first_digit == 0);
 
 }  // namespace samesum::gpu
