@@ -234,6 +234,12 @@ std::vector<Cell> cells(const Wanted& wanted) {
     for (int e = 12; e <= 28 && absent().empty(); e += wanted.full ? 2 : 4)
       all.push_back({.input = &format, .n = two_to(e), .threads = 0, .operation = "cumsum"});
   }
+  append_awkward_data(all, {.input = find_format("fp32"), .n = two_to(18), .operation = "cumsum"});
+  if (absent().empty())
+    for (const char* format : {"fp32", "fp64"})
+      if (wanted.full || format == std::string{"fp32"})
+        append_awkward_data(
+            all, {.input = find_format(format), .n = two_to(24), .threads = 0, .operation = "cumsum"});
   std::erase_if(all, [&](const Cell& c) { return c.n > two_to(wanted.longest.value_or(40)); });
   return all;
 }
@@ -243,11 +249,12 @@ std::vector<SpeedTask> tasks(const Wanted& wanted, const std::vector<const Metho
   for (const Cell& cell : cells(wanted)) {
     SpeedTask task{cell, {}};
     for (const Method* m : methods)
-      if (!is_peer(*m) && !m->is_slow && !(is_sequential(*m) && cell.threads > 1) &&
-          m->format == cell.input && fits(*m, cell) && m->backend != "reference")
+      if ((cell.data == "normal" || may_depend_on_data(*m)) && !is_peer(*m) && !m->is_slow &&
+          !(is_sequential(*m) && cell.threads > 1) && m->format == cell.input && fits(*m, cell) &&
+          m->backend != "reference")
         task.methods.push_back(m);
     if (task.methods.empty()) continue;
-    std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (cell.data == "normal") std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
     all.push_back(task);
   }
   return all;
@@ -268,7 +275,9 @@ int main(int argc, char** argv) {
       "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, the "
       "number of threads, the schedule on a GPU (through a hook for the library's tests), or the backend, "
       "which is then the reference implementation in one of two runs.\n\n"
-      "Speeds are measured in turns, as by speed_of_reductions, on normal data. GB/s counts bytes read and "
+      "Speeds are measured in turns, as by speed_of_reductions, on normal data, exact and fixed_point also "
+      "on one "
+      "outlier, a log-normal distribution, 60 binades and arbitrary bits. GB/s counts bytes read and "
       "written; the ceiling is a copy. Peers are std::inclusive_scan and std::partial_sum, on a GPU "
       "DeviceScan of CUB. Exit code 1 if an error exceeds its bound, an exact result is not correctly "
       "rounded, a prefix does not have the bits of its sum, or a promise is broken.",

@@ -69,6 +69,12 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
       if (choice.full && n == longest) add(operation, "fp32", {1, n}, 2);
     }
   }
+  // Of the cells above, those that are also measured on awkward data.
+  for (std::size_t place = 0; place < (choice.full ? 2 : 1); ++place) {
+    append_awkward_data(cells, cell_of("sum", "fp32", rows[place], 1));
+    append_awkward_data(cells, cell_of("sum", "fp32", columns[place], 1));
+  }
+  append_awkward_data(cells, cell_of("dot", "fp32", {1, two_to(18)}, 1));
   return cells;
 }
 
@@ -89,14 +95,29 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
     for (const std::string& format : formats_of_vectors) add("sum", format, s);
   for (const std::string& operation : of_vectors)
     for (const std::string& format : formats_of_vectors) add(operation, format, {1, two_to(28)});
+  std::vector<Shape> awkward{{49152, 1024}, {1, 4096, 131072}};
+  if (choice.full) awkward.insert(awkward.end(), {{49152, 32}, {4096, 131072}, {1, 131072, 4096}});
+  for (const Shape& s : awkward) append_awkward_data(cells, cell_of("sum", "fp32", s, 0));
+  if (choice.full) append_awkward_data(cells, cell_of("sum", "bf16", {49152, 1024}, 0));
   return cells;
 }
 
+/// Whether the cell, which is for normal data, is also measured on awkward data.
+bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
+  return std::ranges::any_of(cells, [&](Cell cell) {
+    const bool is_awkward = cell.data != "normal";
+    cell.data = "normal";
+    return is_awkward && cell == normal;
+  });
+}
+
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
-/// plain and exact sums, and with --full by all accumulators. Softmax has all its denominators in fp32.
-bool is_default(const Method& m, const Cell& cell, bool full) {
+/// plain and exact sums, on a grid if awkward data are measured, too, and with --full by all accumulators.
+/// Softmax has all its denominators in fp32.
+bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
   if (m.has_result_per_element) return m.format->name == "fp32";
-  const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact";
+  const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact" ||
+                     (on_grid && m.accumulator == "fixed_point");
   return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
 }
 
@@ -109,15 +130,16 @@ std::vector<SpeedTask> tasks(const Choice& choice) {
   std::vector<SpeedTask> all;
   for (const Cell& cell : cells) {
     SpeedTask task{cell, {}};
+    const bool is_awkward = cell.data != "normal", on_grid = is_awkward || has_data_axis(cells, cell);
     for (const Method& m : methods(cell.operation)) {
-      if (m.backend == "reference" || !fits(m, cell)) continue;
-      bool wanted = globs.empty() && is_default(m, cell, choice.full);
+      if (m.backend == "reference" || !fits(m, cell) || (is_awkward && !may_depend_on_data(m))) continue;
+      bool wanted = globs.empty() && is_default(m, cell, on_grid, choice.full);
       for (std::size_t i = 0; i < globs.size(); ++i)
         if (matches(globs[i], m)) wanted = found[i] = true;
       if (wanted) task.methods.push_back(&m);
     }
     if (task.methods.empty() || cell.elements() > two_to(choice.longest)) continue;
-    std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (!is_awkward) std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
     all.push_back(task);
   }
   for (std::size_t i = 0; i < globs.size(); ++i)
@@ -135,7 +157,10 @@ int main(int argc, char** argv) {
       "speed_of_reductions",
       "How fast is each reduction, of vectors, rows and columns?",
       "An array has outer x n x inner elements in C order, and its middle axis is reduced: a vector if "
-      "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal. All methods of a "
+      "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal; exact and "
+      "fixed_point "
+      "are also measured on data that may take them longer: one outlier, a log-normal distribution, 60 "
+      "binades and arbitrary bits. All methods of a "
       "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
       "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "
       "percentile. Before the timing, the bits of the first and the last result are compared with those of "

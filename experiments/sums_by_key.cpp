@@ -331,7 +331,7 @@ struct CellMaker {
   }
   /// Sums of data that are awkward for integers. A given grid may be too fine for them.
   void add_awkward_data(int log2_bins, std::size_t inner, const char* format) {
-    for (const char* data : {"one big", "60 binades", "arbitrary bits"}) {
+    for (const std::string& data : awkward_data()) {
       const std::size_t before = cells.size();
       add("uniform", log2_bins, inner, format);
       for (std::size_t i = before; i < cells.size(); ++i) cells[i].data = data, cells[i].grid.reset();
@@ -357,6 +357,9 @@ std::vector<Cell> cpu_cells(bool full) {
   for (const char* operation : {"scatter_mean", "scatter_min", "scatter_max"})
     all.add("uniform", 12, 1, "fp32", operation);
   all.add("uniform", 12, 1, "fp64", "scatter_count");
+  all.add_awkward_data(12, 1, "fp32");
+  if (full) all.add_awkward_data(20, 1, "fp32");
+  if (full) all.add_awkward_data(10, 128, "fp32");
   all.threads = 2;
   all.add("uniform", 12);
   all.add("uniform", 20);
@@ -398,7 +401,7 @@ std::vector<SpeedTask> tasks(const std::vector<const Method*>& methods, bool ful
     SpeedTask task{cell, {}};
     for (const Method* m : methods) {
       const bool takes_long = m->is_slow && cell.n / cell.bins > two_to(16);
-      if (cell.data != "normal" && m->accumulator != "exact" && m->accumulator != "fixed_point") continue;
+      if (cell.data != "normal" && !may_depend_on_data(*m)) continue;
       if (!is_peer(*m) && m->backend != "reference" && m->format == cell.input && fits(*m, cell) &&
           !takes_long)
         task.methods.push_back(m);
@@ -424,10 +427,10 @@ int main(int argc, char** argv) {
       "order of the pairs of key and element, the number of threads, the schedule on a GPU (through a hook "
       "for the library's tests), or the backend, which is then the reference implementation in one of two "
       "runs.\n\n"
-      "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits; on a "
-      "GPU, "
-      "exact and fixed_point also on data that are awkward for integers. GB/s "
-      "counts elements and keys; the ceiling reads both once. fixed_point is measured twice: it finds its "
+      "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits, exact "
+      "and fixed_point also on data that are awkward for integers: one outlier, a log-normal distribution, "
+      "60 binades and arbitrary bits. GB/s counts elements and keys; the ceiling reads both once. "
+      "fixed_point is measured twice: it finds its "
       "grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort and ReduceByKey "
       "of CUB; scatter_add in the order atomic_element adds as most GPU programs do. Exit code 1 if an error "
       "exceeds its bound, an exact result is not correctly rounded, a promise is broken or bits are wrong.",

@@ -8,6 +8,8 @@ DATA = {
     "uniform": "uniform in [0, 1)",
     "uniform +-1": "uniform in (-1, 1)",
     "normal": "the standard normal distribution",
+    "one outlier": "normal, but for one element of magnitude 2^14 to 2^15",
+    "log-normal": "e^(3z), where z is normal",
     "60 binades": "either sign, log-uniform over 60 binades (24 in fp16)",
     "arbitrary bits": "all finite bit patterns, equally likely",
     "near 1": "uniform within 2^-6 of 1: long products stay in range",

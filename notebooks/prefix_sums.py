@@ -1,5 +1,6 @@
 """Section on prefix sums: their errors, whether their bits repeat and are those of sums, and their speed."""
 
+import by_data
 import captions
 import phrases
 import style
@@ -24,15 +25,16 @@ def section(sources):
     errors, repeats, speeds = (rows_with_place(sources, kind) for kind in ("errors", "repeats", "reduction"))
     s.verdict = next(error_finding(errors), "")
     s.findings = [*bounds_finding(errors), *error_finding(errors), *consistency_finding(errors),
-                  *repeats_finding(repeats), *speed_finding(speeds)]
-    s.figures = [f for f in [figure(errors, speeds)] if f.series]
-    s.tables = list(tables(speeds))
+                  *repeats_finding(repeats), *speed_finding(speeds), *by_data.finding(speeds, what)]
+    normal = by_data.of_normal(speeds)
+    s.figures = [f for f in [figure(errors, normal)] if f.series]
+    s.tables = [*tables(normal), *by_data.tables(speeds, what)]
     s.failures = [*error_failures(errors), *repeat_failures(repeats), *speed_failures(speeds, what)]
     return s
 
 
 def what(r):
-    return f"n = {phrases.count(r['n'])} of {r['input_format']}"
+    return f"n = {phrases.count(r['n'])} of {r['input_format']}{by_data.other_data(r)}"
 
 
 # --- sentences ----------------------------------------------------------------------------------------------------
@@ -64,7 +66,7 @@ def consistency_finding(rows):
 def speed_finding(rows):
     """Yields a sentence per place on the speeds of the longest arrays of fp32, with one thread or on a GPU."""
     def describe(some):
-        longest = max(cells(some), key=lambda together: together[0]["n"])
+        longest = max(cells([r for r in some if by_data.is_normal(r)]), key=lambda together: together[0]["n"])
         best = fastest([r for r in longest if is_repeatable(r)])
         if not best:
             return

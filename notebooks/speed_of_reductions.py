@@ -2,6 +2,7 @@
 
 import math
 
+import by_data
 import captions
 import phrases
 import style
@@ -17,15 +18,16 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 def section(sources):
     s = Section("reductions", "Speed of reductions", "How fast are sums of rows, dot products, norms and softmax?",
                 "Speed in bytes of input per second (for softmax, of input and "
-                "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. The "
+                "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. The ceiling is reading alone, for softmax a copy of the elements. The "
                 "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
-    s.verdict = verdict(rows)
+    normal = by_data.of_normal(rows)
+    s.verdict = verdict(normal)
     s.findings = list(findings(rows))
-    s.figures = [f for f in [figure(rows)] if f.series]
-    s.tables = list(tables(rows))
+    s.figures = [f for f in [figure(normal)] if f.series]
+    s.tables = [*tables(rows), *by_data.tables(rows, what)]
     s.failures = [f"{at}: {r['method']} returned wrong bits for {what(r)}"
                   for at, r in rows if r["verified"] is False and not phrases.is_peer(r["method"])]
     return s
@@ -33,7 +35,7 @@ def section(sources):
 
 def cell(r):
     """Key of a cell: rows with the same key were measured together."""
-    return r["operation"], r["input_format"], r["outer"], r["n"], r["inner"]
+    return r["operation"], r["input_format"], r["outer"], r["n"], r["inner"], by_data.data_of(r)
 
 
 def shape(r):
@@ -44,8 +46,12 @@ def shape(r):
 
 
 def what(r):
-    """Name of a reduction, such as 'sum of 49,152 × 32 bf16'."""
-    return f"{r['operation']} of {shape(r)} {r['input_format']}"
+    """Name of a reduction, such as 'sum of 49,152 × 32 bf16', or 'sum of 2²⁴ fp32, 60 binades' for other data."""
+    return f"{r['operation']} of {shape(r)} {elements(r)}"
+
+
+def elements(r):
+    return r["input_format"] + by_data.other_data(r)
 
 
 def cells(some):
@@ -96,9 +102,11 @@ def findings(rows):
     for at, some in group_by_place(rows).items():
         groups = cells(some)
         yield from target_findings(at, [pair for together in groups for pair in bars(together)])
-        yield from ceiling_findings(at, groups)
+        normal = [together for together in groups if by_data.is_normal(together[0])]
+        yield from ceiling_findings(at, normal)
         for library in dict.fromkeys(library_of(r) for r in some if phrases.is_peer(r["method"])):
-            yield from library_findings(at, library, groups)
+            yield from library_findings(at, library, normal)
+    yield from by_data.finding(rows, what)
     yield from check_findings([(at, r) for at, r in rows if is_ours(r)])
 
 
@@ -110,7 +118,7 @@ def target_findings(at, judged):
     missed = []
     for r, bar in misses[:MOST_MISSES]:
         reached, factor = phrases.number_pair(bar["reached"], bar["factor"], 3)
-        missed.append(f"{r['method']} for {shape(r)} {r['input_format']}: {reached} times the speed of "
+        missed.append(f"{r['method']} for {shape(r)} {elements(r)}: {reached} times the speed of "
                       f"{short_name(bar['against'])} (target: {factor})")
     more = len(misses) - len(missed)
     yield phrases.capitalised(f"{at}: {phrases.out_of(met, len(judged), 'target')} {phrases.verb(met, len(judged))} met"
@@ -216,11 +224,12 @@ def tables(rows):
     """Yields for each place a table with a row per reduction, and a folded one with a row per method."""
     for at, some in group_by_place(rows).items():
         groups = cells(some)
+        normal = [together for together in groups if by_data.is_normal(together[0])]
         yield Table(f"{at}: reductions",
                     ["reduction", "shape", "elements", "fastest of samesum", "fastest other", "GB/s",
                      "of the ceiling", "of the other", "targets met"],
-                    [summary(together) for together in groups], text_columns=5,
-                    folded=len(groups) > 12)
+                    [summary(together) for together in normal], text_columns=5,
+                    folded=len(normal) > 12)
         yield Table(f"{at}: all methods of each reduction",
                     ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of the ceiling", "targets"],
                     [method_row(r, together) for together in groups for r in together], text_columns=4, folded=True,
@@ -245,5 +254,5 @@ def ratio(r, speed):
 def method_row(r, together):
     judged = "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
                        f"{short_name(bar['against'])}" for bar in bars_of(r, together))
-    return [r["operation"], shape(r), r["input_format"], r["method"], phrases.number(r["seconds"] * 1e6),
+    return [r["operation"], shape(r), elements(r), r["method"], phrases.number(r["seconds"] * 1e6),
             phrases.number(r["gb_per_s"]), ratio(r, ceiling(together)), judged or "-"]

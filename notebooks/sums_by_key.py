@@ -2,9 +2,11 @@
 
 import math
 
+import by_data
 import captions
 import phrases
 import style
+from by_data import data_of
 from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
@@ -34,9 +36,9 @@ def section(sources):
                                for kind in ("errors", "repeats", "reduction"))
     s.verdict = verdict(speeds)
     s.findings = [*bounds_finding(errors), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
-                  *others_finding(speeds)]
+                  *others_finding(speeds), *by_data.finding(speeds, what)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
-    s.tables = [*error_tables(errors), *tables(speeds)]
+    s.tables = [*error_tables(errors), *tables(speeds), *by_data.tables(speeds, what)]
     s.failures = [*error_failures(errors), *repeat_failures(repeats), *speed_failures(speeds, what)]
     return s
 
@@ -46,11 +48,6 @@ def what(r):
     rows = f" × {r['inner']:,}" if r["inner"] > 1 else ""
     data = f" of {data_of(r)}" if data_of(r) != "normal" else ""
     return f"{phrases.count(r['n'])}{rows} {r['input_format']}{data} with {phrases.count(r['bins'])} {r['keys']} keys"
-
-
-def data_of(r):
-    """The data set of a row of speeds."""
-    return r.get("data", "normal")
 
 
 def given(r):

@@ -128,6 +128,66 @@ TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
   EXPECT_THAT(judged(cell("norm", 1, 64 * mebi), ours, all), ElementsAre("2 of 1 x eigen/norm/fp32@peer"));
 }
 
+/// Verdicts on a method whose time on some data is `times` that on normal data, in the form of `judged`.
+std::vector<std::string> judged_on(const std::string& data, Cell c, const std::string& method, double times,
+                                   std::optional<int> grid_of_normal = {}) {
+  Cell normal = c;
+  normal.grid = grid_of_normal;
+  c.data = data;
+  std::vector<std::string> found;
+  for (const Verdict& v :
+       verdicts({c, method, times}, {{normal, method, 1}, {normal, "other/fp32@cuda", 1}})) {
+    std::ostringstream text;
+    text << v.reached << " of " << v.factor << " x " << v.against << (v.holds() ? "" : ": missed");
+    found.push_back(text.str());
+  }
+  return found;
+}
+
+TEST(ABarOnAwkwardData, ComparesWithTheSameMethodOnNormalData) {
+  const Cell rows = cell("sum", 49152, 1024, 1, 0), columns = cell("sum", 1, 4096, 131072, 0);
+  const std::string exact = "sum/exact/fp32@cuda", on_grid = "sum/fixed_point/fp32@cuda";
+  for (const Cell& c : {rows, columns}) {
+    for (const char* data : {"one outlier", "log-normal", "60 binades"}) {
+      EXPECT_THAT(judged_on(data, c, exact, 1.25), ElementsAre("0.8 of 0.666667 x " + exact + ", normal"));
+      EXPECT_THAT(judged_on(data, c, exact, 2),
+                  ElementsAre("0.5 of 0.666667 x " + exact + ", normal: missed"));
+    }
+    EXPECT_THAT(judged_on("arbitrary bits", c, on_grid, 2),
+                ElementsAre("0.5 of 0.833333 x " + on_grid + ", normal: missed"));
+    EXPECT_THAT(judged_on("one outlier", c, "sum/tree/plain/fp32@cuda", 2), IsEmpty());
+    EXPECT_THAT(judged_on("normal", c, exact, 2), IsEmpty());
+  }
+  EXPECT_THAT(judged_on("60 binades", cell("sum", 1024, 256, 1, 0), exact, 2), IsEmpty()) << "too short";
+  EXPECT_THAT(judged_on("60 binades", cell("cumsum", 1, two_to(24), 1, 0), "cumsum/exact/fp32@cuda", 5),
+              ElementsAre("0.2 of 0.25 x cumsum/exact/fp32@cuda, normal: missed"));
+}
+
+TEST(ABarOnAwkwardData, ByKeyComparesSumsOnAGridThatIsFound) {
+  for (const std::size_t inner : {1, 128}) {
+    Cell c = cell("scatter_add", 1, two_to(26) / inner, inner, 0);
+    c.keys = "uniform";
+    c.bins = 4096;
+    // On normal data, the cell has a second row with a given grid.
+    EXPECT_THAT(judged_on("one outlier", c, "scatter_add/exact/fp32@cuda", 4, -30),
+                ElementsAre("0.25 of 0.333333 x scatter_add/exact/fp32@cuda, normal: missed"));
+    EXPECT_THAT(judged_on("arbitrary bits", c, "scatter_add/fixed_point/fp32@cuda", 1.25, -30),
+                ElementsAre("0.8 of 0.666667 x scatter_add/fixed_point/fp32@cuda, normal"));
+  }
+}
+
+TEST(TheAxisData, HasDataSetsThatEveryElementFormatOfACellHolds) {
+  for (const std::string& name : awkward_data())
+    for (const FormatInfo* format : {&format_info<bf16>(), &format_info<fp32>(), &format_info<fp64>()})
+      EXPECT_TRUE(datasets_matching(name).at(0)->fits(*format)) << name;
+  std::vector<Cell> cells;
+  append_awkward_data(cells, cell("sum", 3, 100));
+  EXPECT_THAT(cells, SizeIs(awkward_data().size()));
+  EXPECT_TRUE(may_depend_on_data(find("dot/exact/fp32@cpu")) &&
+              may_depend_on_data(find("fixed_point/fp32@cpu")));
+  EXPECT_FALSE(may_depend_on_data(find("tree/kahan/fp32@cpu")) || may_depend_on_data(find("max/fp32@cpu")));
+}
+
 // --- bits -------------------------------------------------------------------------------------------
 
 /// Replaces the code of a method by `run`, and returns whether the bench finds its bits correct.
@@ -277,6 +337,32 @@ TEST_F(TheProgramOfReductions, GivesRowsThatFitTheSchemaAndContinues) {
   ASSERT_EQ(again.size(), all.size());
   again[0] = all[0];  // the header has the date
   EXPECT_EQ(again, all) << "rows are read back: measured times would differ";
+}
+
+TEST_F(TheProgramOfReductions, MeasuresExactAndFixedPointOnAwkwardData) {
+  const Outcome o = run("--longest 18 --json --filter 'sum/*/fp32@cpu,sum/*@cpu'");
+  ASSERT_EQ(o.code, 0) << o.err;
+  std::map<std::string, double> normal;  // seconds, by method and length of a row
+  std::map<std::string, int> seen;
+  for (const std::string& line : lines(o.out)) {
+    const Json row = Json::parse(line);
+    if (row["kind"] != "reduction") continue;
+    EXPECT_EQ(schema().problem(row, "reduction"), "") << row;
+    const std::string key = row["method"].get<std::string>() + row["n"].dump() + row["inner"].dump();
+    if (!row.contains("data")) {
+      EXPECT_FALSE(row.contains("times_normal")) << row;
+      normal[key] = row["seconds"];
+    } else if (row["method"] != "read") {
+      ASSERT_TRUE(normal.contains(key)) << row;
+      EXPECT_EQ(row["times_normal"], row["seconds"].get<double>() / normal[key]) << row;
+      EXPECT_TRUE(may_depend_on_data(find(row["method"].get<std::string>()))) << row;
+      EXPECT_EQ(row["verified"], Json(true)) << row;
+      ++seen[row["method"].get<std::string>() + " " + row["data"].get<std::string>()];
+    }
+  }
+  for (const std::string& data : awkward_data())
+    for (const char* method : {"sum/exact/fp32@cpu ", "sum/fixed_point/fp32@cpu "})
+      EXPECT_EQ(seen[method + data], 2) << method << data << ": rows and columns";
 }
 
 TEST_F(TheProgramOfReductions, MeasuresAReductionAgainIfOneOfItsRowsIsTruncated) {

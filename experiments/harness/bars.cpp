@@ -53,12 +53,30 @@ Bar by_key(const std::string& method, int threads, std::size_t fewest, std::size
   return bar;
 }
 
+/// A bar for exact sums on a GPU: the speed on awkward data relative to that on normal data.
+Bar on_awkward_data(const std::string& methods, Shape shape, std::vector<std::string> data, double factor,
+                    std::vector<std::string> keys = {}) {
+  Bar bar{.methods = methods,
+          .inputs = {"bf16", "fp32", "fp64"},
+          .data = std::move(data),
+          .places = {"GPU"},
+          .shortest = 0,
+          .longest = any,
+          .factor = factor,
+          .against = "itself"};
+  bar.threads = 0;
+  bar.shape = shape;
+  bar.least_bytes = 64 * megabyte;
+  bar.keys = std::move(keys);
+  return bar;
+}
+
 const std::string itself = "itself";  ///< the same method on normal data, with one thread
 
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
     halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"}, fp32_and_bf16{"fp32", "bf16"};
 const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
-    awkward{"60 binades", "arbitrary bits"};
+    awkward{"60 binades", "arbitrary bits"}, spread{"one outlier", "log-normal", "60 binades"};
 const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
     gpu{"GPU"};
 
@@ -114,6 +132,10 @@ const std::vector<Bar> bars{
     {"sum/*/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*", 1, {}, Shape::rows},
     {"softmax/tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "loop/*", 1, {}, Shape::rows},
     // On a GPU.
+    on_awkward_data("sum/exact/*@cuda", Shape::rows, spread, 1 / 1.5),
+    on_awkward_data("sum/exact/*@cuda", Shape::columns, spread, 1 / 1.5),
+    on_awkward_data("sum/fixed_point/*@cuda", Shape::rows, awkward_data(), 1 / 1.2),
+    on_awkward_data("sum/fixed_point/*@cuda", Shape::columns, awkward_data(), 1 / 1.2),
     {"sum/*/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 0, any, 1.0, "cub/*", 0, {}, Shape::rows},
     {"sum/*/plain/fp32@cuda",
      fp32_and_bf16,
@@ -150,6 +172,8 @@ const std::vector<Bar> bars{
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 32769, any, 0.6, "copy", 0, {}, Shape::rows},
     // Scans on a GPU.
     {"cumsum/prefix/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.85, "copy", 0},
+    on_awkward_data("cumsum/exact/*@cuda", Shape::vector, awkward_data(), 1 / 4.0),
+    on_awkward_data("cumsum/fixed_point/*@cuda", Shape::vector, awkward_data(), 1 / 1.2),
     // By key on a GPU. A grid that is found costs one more pass over the elements, half of what is read.
     by_key("fixed_point/fp32@cuda", 0, 1, two_to(6) - 1, 1 / 2.0, "read", true),
     by_key("fixed_point/fp32@cuda", 0, two_to(6), two_to(13), 1 / 1.35, "read", true),
@@ -159,6 +183,10 @@ const std::vector<Bar> bars{
     by_key("fixed_point/fp32@cuda", 0, two_to(14), two_to(14), 1 / 2.1, "read"),
     by_key("fixed_point/fp32@cuda", 0, two_to(15), any, 1.0, "cub/*"),
     by_key("exact/fp32@cuda", 0, two_to(4), two_to(14), 1 / 1.6, "read"),
+    on_awkward_data("scatter_add/exact/*@cuda", Shape::vector, awkward_data(), 1 / 3.0, {"uniform"}),
+    on_awkward_data("scatter_add/exact/*@cuda", Shape::columns, awkward_data(), 1 / 3.0, {"uniform"}),
+    on_awkward_data("scatter_add/fixed_point/*@cuda", Shape::vector, awkward_data(), 1 / 1.5, {"uniform"}),
+    on_awkward_data("scatter_add/fixed_point/*@cuda", Shape::columns, awkward_data(), 1 / 1.5, {"uniform"}),
     // By key on a CPU.
     by_key("fixed_point/fp32@cpu", 1, two_to(12), two_to(12), 0.8, "loop/*"),
     by_key("fixed_point/fp32@cpu", 1, two_to(20), two_to(20), 0.8, "loop/*"),
@@ -171,13 +199,15 @@ const SpeedRow* best(const std::vector<SpeedRow>& rows, const Cell& cell, const 
                      std::optional<int> grid = {}) {
   const SpeedRow* found = nullptr;
   for (const SpeedRow& r : rows)
-    if (r.cell == cell && r.grid == grid && matches(glob, r.method) && (!found || r.seconds < found->seconds))
+    if (same_but_for_grid(r.cell, cell) && r.grid == grid && matches(glob, r.method) &&
+        (!found || r.seconds < found->seconds))
       found = &r;
   return found;
 }
 
 double ratio(const SpeedRow& slow, const SpeedRow& fast) {
-  if (!(slow.cell == fast.cell) || slow.rounds.empty() || slow.rounds.size() != fast.rounds.size())
+  if (!same_but_for_grid(slow.cell, fast.cell) || slow.rounds.empty() ||
+      slow.rounds.size() != fast.rounds.size())
     return slow.seconds / fast.seconds;
   return ratio_of_rounds(slow.rounds, fast.rounds);
 }

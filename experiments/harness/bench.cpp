@@ -70,6 +70,28 @@ std::string Cell::place() const {
                                        : "other";
 }
 
+const std::vector<std::string>& awkward_data() {
+  static const std::vector<std::string> all{"one outlier", "log-normal", "60 binades", "arbitrary bits"};
+  return all;
+}
+
+void append_awkward_data(std::vector<Cell>& cells, const Cell& normal) {
+  for (const std::string& data : awkward_data()) {
+    cells.push_back(normal);
+    cells.back().data = data;
+  }
+}
+
+bool may_depend_on_data(const Method& m) {
+  return m.accumulator == "exact" || m.accumulator == "fixed_point";
+}
+
+bool same_but_for_grid(const Cell& a, const Cell& b) {
+  Cell other = a;
+  other.grid = b.grid;
+  return other == b;
+}
+
 bool fits(const Method& m, const Cell& cell) {
   return m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() &&
          m.accepts(*cell.input, cell.layout());

@@ -54,6 +54,20 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
+/// The axis "data" beside normal data: data sets on which integers, and sums of doubles in a range of
+/// exponents, may take longer. An array of more than 2^20 elements repeats a block of 2^20, hence its
+/// outlier, too.
+const std::vector<std::string>& awkward_data();
+
+/// Appends the cell with each of the awkward data. The cell itself is for normal data.
+void append_awkward_data(std::vector<Cell>& cells, const Cell& normal);
+
+/// Whether the time of the method may depend on the values of its elements: it is exact, or adds on a grid.
+bool may_depend_on_data(const Method& method);
+
+/// Whether both cells have the same work, whatever the grid that is given.
+bool same_but_for_grid(const Cell& a, const Cell& b);
+
 /// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 

@@ -56,6 +56,17 @@ double log_uniform_significand(Random& random) {
     if (const double m = 1 + random.uniform(52); random.uniform() * m < 1) return m;
 }
 
+/// e^x = 2^k·e^r, where |r| is at most about ln 2 / 2, by the Taylor series of e^r, with an error of a few
+/// units in the last place.
+double exponential(double x) {
+  constexpr double log_2 = 0x1.62e42fefa39efp-1, rest_of_log_2 = 0x1.abc9e3b39803fp-56;
+  const int k = static_cast<int>(x / log_2 + (x < 0 ? -0.5 : 0.5));
+  const double r = (x - k * log_2) - k * rest_of_log_2;
+  double sum = 1;
+  for (int i = 16; i > 0; --i) sum = 1 + sum * r / i;
+  return sum * power_of_two(k);
+}
+
 // --- the data sets -------------------------------------------------------------------------------
 
 void uniform(X x, const FormatInfo& format, std::uint64_t seed) {
@@ -71,6 +82,19 @@ void symmetric(X x, const FormatInfo& format, std::uint64_t seed) {
 void normal(X x, const FormatInfo&, std::uint64_t seed) {
   Random random{seed};
   for (double& e : x) e = normal(random);
+}
+
+void log_normal(X x, const FormatInfo&, std::uint64_t seed) {
+  Random random{seed};
+  for (double& e : x) e = exponential(3 * normal(random));
+}
+
+void one_outlier(X x, const FormatInfo& format, std::uint64_t seed) {
+  if (x.empty()) return;
+  normal(x, format, seed);
+  Random random{~seed};
+  const std::size_t place = random.below(x.size());
+  x[place] = random.with_sign(log_uniform_significand(random) * power_of_two(14));
 }
 
 /// All numbers are below 1, so that long sums do not overflow. fp16 has only 24 binades there.
@@ -416,6 +440,8 @@ std::span<const Dataset> datasets() {
       {"uniform +-1", "uniform in (-1, 1)", independent, 0, symmetric},
       {"normal", "the standard normal distribution", independent, 0,
        [](X x, auto& f, auto seed) { normal(x, f, seed); }},
+      {"one outlier", "normal, but for one element of magnitude 2^14 to 2^15", independent, 0, one_outlier},
+      {"log-normal", "e^(3z), where z is normal", independent, 40, log_normal},
       {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", independent, 0, sixty_binades},
       {"arbitrary bits", "all finite bit patterns, equally likely", independent, 0, arbitrary_bits},
       {"near 1", "uniform within 2^-6 of 1: long products stay in range", independent, 0, near_one},

@@ -29,7 +29,9 @@ std::string head_of(const Cell& cell) {
                             : cell.threads == 1 ? "1 thread"
                                                 : std::to_string(cell.threads) + " threads";
   const std::string what = cell.by_key() ? "" : cell.operation + ", ";
-  return left(what + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " + where, 42) +
+  const std::string name = what + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " + where;
+  constexpr std::size_t width = 42;
+  return left(name, width) + (name.size() > width ? "\n" + left("", width) : "") +
          "    time     +-  GB/s  of " + cell.ceiling();
 }
 
@@ -43,6 +45,8 @@ void print_row(Study& study, const Json& row, const Json& ceiling) {
                      right(compact(100 * ceiling["seconds"].get<double>() / seconds, 5), 8) + '%';
   if (row["verified"] == Json(false)) text += " WRONG";
   study.print(text);
+  if (const Json times = row.value("times_normal", Json(nullptr)); !times.is_null())
+    study.print("    " + compact(times, 4) + " times its time on normal data");
   for (const Json& bar : row["bars"])
     study.print(std::string{"    "} + (bar["holds"] ? "pass " : "MISS ") + compact(bar["reached"], 5) +
                 " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
@@ -58,6 +62,16 @@ void add_ratios(Json& values, const Speed& speed, const std::vector<Speed>& toge
   values["times_peer"] = fastest ? Json(ratio_of_rounds(speed.rounds, fastest->rounds)) : Json(nullptr);
 }
 
+/// The time of a method relative to that on normal data, with the same grid; null if that was not measured.
+Json times_normal(const SpeedRow& row, const std::vector<SpeedRow>& measured) {
+  Cell normal = row.cell;
+  normal.data = "normal";
+  for (const SpeedRow& other : measured)
+    if (other.method == row.method && other.grid == row.grid && same_but_for_grid(other.cell, normal))
+      return row.seconds / other.seconds;
+  return nullptr;
+}
+
 /// Measures all methods of a cell in turns. `measured` are the rows of earlier cells.
 std::vector<Json> measure_in_turns(const SpeedTask& task, std::uint64_t seed, bool full,
                                    std::vector<SpeedRow> measured) {
@@ -69,6 +83,8 @@ std::vector<Json> measure_in_turns(const SpeedTask& task, std::uint64_t seed, bo
   for (std::size_t i = 0; i < speeds.size(); ++i) {
     rows.push_back(speed_values(task.cell, speeds[i], verdicts(measured[first + i], measured)));
     add_ratios(rows.back(), speeds[i], speeds);
+    if (task.cell.data != "normal" && i + 1 < speeds.size())
+      rows.back()["times_normal"] = times_normal(measured[first + i], measured);
   }
   return rows;
 }
@@ -87,8 +103,8 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
     key["keys"] = cell.keys;
     key["bins"] = cell.bins;
     key["grid"] = grid ? Json(*grid) : Json(nullptr);
-    if (cell.data != "normal") key["data"] = cell.data;
   }
+  if (cell.data != "normal") key["data"] = cell.data;
   return key;
 }
 
@@ -98,9 +114,10 @@ std::string shape_in_words(const Cell& cell) {
            power_or_number(cell.bins) + " " + cell.keys + " keys" +
            (cell.data != "normal" ? ", " + cell.data : "") + ",";
   const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
-  return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
-         : cell.outer > 1 ? rows
-                          : power_or_number(cell.n);
+  return (cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
+          : cell.outer > 1 ? rows
+                           : power_or_number(cell.n)) +
+         (cell.data != "normal" ? ", " + cell.data + "," : "");
 }
 
 void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {

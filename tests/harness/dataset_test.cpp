@@ -59,6 +59,8 @@ const std::map<std::string, std::array<std::uint64_t, 4>> golden{
     {"uniform", {0x084b0f97dff5b69b, 0x7367bfd3feff3eef, 0x3d12738db86c6262, 0xe0e7ff5901ef5fac}},
     {"uniform +-1", {0x8390702935bb6237, 0x37736cf9f9f01a9d, 0xc8a260445065cac7, 0x948e39793d37e7f0}},
     {"normal", {0x00c6cbeb9c48397a, 0x8dfbd43bf0c6bca3, 0xe69968f786fd70b9, 0x5e0eaed44ebcef22}},
+    {"one outlier", {0xf266540db232cdb7, 0xac41dfd0b46220d7, 0x5bdc91914ce7eadd, 0x22c3db96a66952fa}},
+    {"log-normal", {0, 0xa672606502d6ae2b, 0xe2786c1ef45a6ff7, 0xd97daff75c8f5e4d}},
     {"60 binades", {0x07475ff90007c29e, 0x366509b7b700d5b9, 0x4aa58aaf2c1423e6, 0xb0a2622fbfed4f98}},
     {"arbitrary bits", {0x25118d48d3fb8efe, 0x9c0215eea606790e, 0xf550f55e34eea2ec, 0x2a9e083cb52f9b7f}},
     {"near 1", {0x85ba4a4d46e3684f, 0x5e90ff13646e019c, 0x21ad42488dffc597, 0x64b7798974c10c8a}},
@@ -352,6 +354,29 @@ TEST(DataOfSixtyBinades, AreLogUniform) {
               1 / std::numbers::ln2, tolerance / 3);
   EXPECT_NEAR(mean(x, [](double e) { return e > 0; }), 0.5, tolerance / 2);
   for (const double e : make("60 binades", format_info<fp16>(), 10000)) ASSERT_GE(std::abs(e), 0x1p-24);
+}
+
+// --- awkward data ----------------------------------------------------------------------------------
+
+TEST(OneOutlier, IsOneElementAboutTwoTo14TimesAsLargeAsTheOthers) {
+  for (const FormatInfo& format : formats) {
+    std::vector<double> x(5000);
+    named("one outlier").fill(x, format, 3);
+    std::ranges::sort(x, {}, [](double e) { return std::abs(e); });
+    EXPECT_GE(std::abs(x.back()), 0x1p14);
+    EXPECT_LT(std::abs(x.back()), 0x1p15);
+    EXPECT_LT(std::abs(x[x.size() - 2]), 8);
+  }
+}
+
+TEST(LogNormalData, AreTheExponentialsOfNormalOnesWithDeviation3) {
+  std::vector<double> x(20'000), z(x.size());
+  named("log-normal").fill(x, format_info<fp64>(), 3);
+  named("normal").fill(z, format_info<fp64>(), 3);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    EXPECT_NEAR(x[i] / std::exp(3 * z[i]), 1, 0x1p-49)
+        << 3 * z[i];  // within units of the last place of the argument
+  EXPECT_FALSE(named("log-normal").fits(format_info<fp16>()));
 }
 
 }  // namespace

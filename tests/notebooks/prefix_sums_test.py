@@ -53,6 +53,16 @@ class PrefixSums(made_up.SectionTest):
                    "This machine, CPU, 1 thread: exact has 25% of the speed of prefix/plain/fp32@cpu.",
                    failures=[], verdict=first)
 
+    def test_other_data_change_only_their_own_sentence(self):
+        before = self.check().findings
+        figure = [(s.name, s.x, s.y) for s in self.s.figures[0].series]
+        self.rows += [speed(EXACT, 32e-3, data="arbitrary bits"), speed("copy", 1e-3, data="arbitrary bits")]
+        after = self.check("This machine, CPU, 1 thread: on other data, exact takes 4 times as long as on normal data (n = 2²⁰ "
+                           "of fp32, arbitrary bits).").findings
+        self.assertEqual(len(after), len(before) + 1)
+        self.assertEqual([(s.name, s.x, s.y) for s in self.s.figures[0].series], figure)
+        self.assertEqual(self.s.tables[-1].rows, [["n = 2²⁰ of fp32", EXACT, "4"]])
+
     def test_errors(self):
         self.rows[1].update(largest_ulps=3.0)
         self.rows += [errors(PREFIX, 9.0, n=1 << 24)]  # at a length that the others lack

@@ -111,6 +111,29 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assert_sentences(self.section().findings, f"{AT}: … reaches 25% of the ceiling for softmax of 4,096 × 512 "
                                                        "fp32 (softmax/tree/plain/fp32@cuda).")
 
+    def test_other_data_are_compared_with_normal_data(self):
+        before = self.section()
+        self.assertFalse(any("on other data" in t.caption for t in before.tables))
+        fixed = "sum/fixed_point/fp32@cuda"
+        self.rows += [row(fixed, 5.0), row(EXACT, 2.0, data="one outlier", seconds=2e-3, times_normal=2.0),
+                      row(EXACT, 1.0, [bar(f"{EXACT}, normal", 0.25, 0.2)], data="arbitrary bits", seconds=5e-3),
+                      row(fixed, 99.0, data="arbitrary bits", seconds=1.5e-3), row("read", 10.0, data="arbitrary bits")]
+        section = self.section()
+        self.assert_sentences(
+            section.findings,
+            f"{AT}: on other data, exact takes at most 5 times as long as on normal data (sum of 4,096 × 1,000 fp32, "
+            "arbitrary bits) and fixed_point takes 1.5 times as long … (sum of 4,096 × 1,000 fp32, arbitrary bits).",
+            f"{AT}: 1 of 4 targets is met. Missed: {EXACT} for 4,096 × 1,000 fp32, arbitrary bits: 0.2 times the speed of",
+            f"{AT}: in 2 reductions … between 80% of the ceiling")
+        self.assertEqual(section.verdict, before.verdict)
+        [table] = [t for t in section.tables if "on other data" in t.caption]
+        self.assertEqual(table.columns[2:], ["one outlier", "arbitrary bits"])
+        self.assertEqual(table.rows, [["sum of 4,096 × 1,000 fp32", EXACT, "2", "5"],
+                                      ["sum of 4,096 × 1,000 fp32", fixed, "-", "1.5"]])
+        [summaries] = [t for t in section.tables if t.caption == "This machine, GPU: reductions" or
+                       t.caption.endswith("GPU: reductions")]
+        self.assertEqual(len(summaries.rows), 2, "normal data alone")
+
     def test_compares_the_fastest_method_with_other_libraries(self):
         self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, with 0.5 times … sum of 4,096 × "
                                           "1,000 fp32")
