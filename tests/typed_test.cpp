@@ -59,7 +59,7 @@ TEST(AReductionByOperation, HasTheBitsOfTheDefaultMethodAndTheTypeOfItsResults) 
     check.template operator()<T>("argmax", argmax(x));
   });
   const auto operations = std::ranges::count_if(operation_facts, &OperationFacts::reduces);
-  EXPECT_EQ(reductions, operations * std::ptrdiff_t{Formats::size} - 1) << "a new operation has no function";
+  EXPECT_EQ(reductions, operations * std::ptrdiff_t{Formats::size}) << "a new operation has no function";
   static_assert(std::is_same_v<decltype(mean(std::vector<fp16>{})), fp16>);
   static_assert(std::is_same_v<decltype(logsumexp(std::vector<bf16>{})), float>);
   static_assert(std::is_same_v<decltype(argmax(std::span<const double>{})), std::int64_t>);
