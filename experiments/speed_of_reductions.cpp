@@ -56,6 +56,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
     for (const char* operation : {"sum", "softmax"}) {
       add(operation, "fp32", s);
       if (choice.full) add(operation, "bf16", s);
+      if (choice.full) add(operation, "fp64", s);
       if (choice.full && s.outer == 65536) add(operation, "fp32", s, 2);
     }
   for (const Shape& s : columns) add("sum", "fp32", s);
@@ -85,7 +86,7 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
   };
   std::vector<std::string> formats_of_rows{"fp32", "bf16"}, formats_of_vectors{"fp32"};
   if (choice.full) {
-    formats_of_rows.push_back("fp16");
+    formats_of_rows.insert(formats_of_rows.end(), {"fp16", "fp64"});
     formats_of_vectors.insert(formats_of_vectors.end(), {"bf16", "fp64"});
   }
   for (const char* operation : {"sum", "softmax"})
@@ -113,9 +114,9 @@ bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
 
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
 /// plain and exact sums, on a grid if awkward data are measured, too, and with --full by all accumulators.
-/// Softmax has all its denominators in fp32.
+/// Softmax has all its denominators.
 bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
-  if (m.has_result_per_element) return m.format->name == "fp32";
+  if (m.has_result_per_element) return m.format->name == (cell.input->bytes == 8 ? "fp64" : "fp32");
   const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact" ||
                      (on_grid && m.accumulator == "fixed_point");
   return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);

@@ -332,7 +332,7 @@ TEST_F(TheProgramOfReductions, GivesRowsThatFitTheSchemaAndContinues) {
     EXPECT_NEAR(row["gb_per_s"].get<double>() * 1e9 * row["seconds"].get<double>() / moved, 1, 1e-9);
   }
   EXPECT_THAT(operations, ElementsAre("dot", "max", "softmax"));
-  EXPECT_EQ(verified, 1 + 1 + 5) << "our methods";
+  EXPECT_EQ(verified, 1 + 1 + 8) << "our methods";
   std::vector<std::string> again = lines(run(some_ + " --json --seed 5").out);
   ASSERT_EQ(again.size(), all.size());
   again[0] = all[0];  // the header has the date

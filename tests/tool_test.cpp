@@ -913,8 +913,6 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
         Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; pass --operation dot"},
         Bad{"$T compare numbers.txt --operation dot", "dot takes exactly two files, and 1 was given"},
-        Bad{"$T compare numbers.txt --operation softmax",
-            "softmax has no method for elements of fp64; pass --format"},
         Bad{"$T compare numbers.txt --operation cumsum",
             "--operation: 'cumsum' is not an operation with an exact result to compare with"},
         Bad{"$T compare numbers.txt --operation mean --methods max/fp64", "'max/fp64' is not a mean"},

@@ -59,7 +59,8 @@ std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   if ((plain || v.accumulator == "exact") && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
-  if (plain && !in_fp64 && columns <= (capability >= 9 ? 131072 : 16384)) all.push_back(SoftmaxSchedule::held);
+  if (plain && !in_fp64 && columns <= (capability >= 9 ? 131072 : 16384))
+    all.push_back(SoftmaxSchedule::held);
   return all;
 }
 
@@ -118,6 +119,18 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllWidths) {
       const std::size_t rows = columns <= 1025 ? 23 : columns <= 8193 ? 11 : columns <= 70001 ? 3 : 2;
       for (const Place place : {Place{}, Place{1, 3}}) expect_bits_of_the_cpu(*format, rows, columns, place);
     }
+}
+
+TEST_P(EverySoftmaxOnAGpu, CountsATinyExponentialThatBreaksATie) {
+  for (const FormatInfo* format : formats_of(v))
+    for (const std::size_t columns : {8, 32, 1000, 1025, 9000})
+      // Beyond one window, and beyond all.
+      for (const double tiny : {-60.0, v.format->bytes == 8 ? -700.0 : -90.0}) {
+        Table in{*format, columns, rows_with_ties(40, columns, tiny)};
+        const auto expected = computed(cpu, in, {}, 0);
+        for (const SoftmaxSchedule schedule : schedules(v, columns))
+          ASSERT_EQ(on_gpu(v, in, schedule), expected) << format->name << ", " << columns << ", " << tiny;
+      }
 }
 
 TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllNumbersOfRowsAndPlaces) {

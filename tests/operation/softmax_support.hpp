@@ -113,6 +113,20 @@ inline std::vector<double> rows_of_all_kinds(std::size_t rows, std::size_t colum
   return all;
 }
 
+/// Returns rows with the elements 0, one between -0.6 and 0, and, in every second pair of rows, a tiny one.
+/// The sum of the first two exponentials lies midway between two numbers in about half of the rows, and
+/// e^tiny decides how it is rounded.
+inline std::vector<double> rows_with_ties(std::size_t rows, std::size_t columns, double tiny) {
+  std::vector<double> all(rows * columns, -std::numeric_limits<double>::infinity());
+  for (std::size_t r = 0; r < rows; ++r) {
+    double* const row = &all[r * columns];
+    row[r % 3] = 0;
+    row[columns - 1 - r % 2] = -0.6 * static_cast<double>(r + 1) / static_cast<double>(rows);
+    if (r / 2 % 2) row[columns / 2] = tiny;
+  }
+  return all;
+}
+
 inline std::vector<const Method*> softmaxes_of(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const std::string_view operation : {"softmax", "log_softmax"})

@@ -61,6 +61,14 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
       }
 }
 
+TEST_P(EverySoftmax, CountsATinyExponentialThatBreaksATie) {
+  for (const FormatInfo* format : formats_of(m))
+    for (const std::size_t columns : {8, 1025}) {
+      const Table in{*format, columns, rows_with_ties(40, columns, m.format->bytes == 8 ? -700 : -90)};
+      EXPECT_EQ(computed(m, in), computed(reference, in)) << format->name << ", " << columns;
+    }
+}
+
 TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
   for (const FormatInfo* format : formats_of(m))
     for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {

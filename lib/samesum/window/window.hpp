@@ -74,6 +74,10 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     return largest < end_ && least_minus_1 >= least_ - 1;
   }
 
+  /// Whether x with this key is not zero, and too small for the window; then |x| < 2^end_of_small().
+  SAMESUM_HD bool is_too_small(std::uint32_t key) const { return key - 1 < least_ - 1; }
+  SAMESUM_HD int end_of_small() const { return MagnitudeKey<C>::exponent(least_); }
+
   /// The sum of a thread.
   struct Words {
     Word word[words] = {};

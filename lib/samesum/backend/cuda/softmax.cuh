@@ -28,20 +28,12 @@ template <class F> struct RowSum {
 struct ExactRowSum {
   template <bool log, int group, class C, int rows, int run>
   __device__ static C of(C (&v)[rows][run], C largest, int present) {
-    using Window = TermWindow<C, Format<C>::precision, 3>;
-    Window window;
-    window.place(MagnitudeKey<C>::of(1), 0, 10);  // no exponential is larger than 1
-    typename Window::Words sum;
-    KeyRange keys;
-    exponentials<log>(v, largest, present, [&](int, C e) {
-      keys.add(MagnitudeKey<C>::of(e));
-      window.add(sum, e);
-    });
-#pragma unroll
-    for (double& word : sum.word) word = WarpGroup{group}.sum(word);
-    if (WarpGroup::everywhere(window.holds(keys.largest, keys.least_minus_1)))
-      return samesum::rounded<C>(sum.word[0], sum.word[1], sum.word[2]);
-    C e[rows * run];  // a tiny exponential, or NaN
+    constexpr int log2_terms = 10;
+    ExponentialSum<C> sum{1, log2_terms};  // no exponential is larger than 1
+    exponentials<log>(v, largest, present, [&](int, C e) { sum.add(e); });
+    C result;
+    if (WarpGroup::everywhere(sum.round({group}, log2_terms, result))) return result;
+    C e[rows * run];
 #pragma unroll
     for (int i = 0; i < rows * run; ++i) {
       const C x = v[i / run][i % run];

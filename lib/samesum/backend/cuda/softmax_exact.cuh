@@ -1,4 +1,4 @@
-/// Exact sums of the exponentials of a softmax, in integers.
+/// Exact sums of the exponentials of a softmax: in a window, or in integers.
 #pragma once
 
 #include "samesum/accumulator/digits.hpp"
@@ -7,115 +7,129 @@
 
 namespace samesum::gpu::softmaxes {
 
-/// An exact sum of numbers of format C in [0, 1], or of terms of either sign that add up to such a sum, in
-/// units of the smallest subnormal. Fewer than 2^39 numbers sum to less than 2^39 times as many units as 1
-/// has.
-template <class C> struct ExactTotal {
-  static constexpr int digits = (39 - Format<C>::min_quantum + 31) / 32, nan = digits, words = digits + 1;
-  static constexpr int unrolled = digits > 8 ? 1 : words;  ///< many digits stay in memory
-  /// Digits of 32 bits, in two's complement of 64 bits, with room for carries that wait; then the number of
-  /// NaNs.
-  std::uint64_t word[words] = {};
+/// An exact sum of multiples of 2^lowest that is in [0, 2^39). The terms may have either sign.
+template <int lowest> struct ExactTotal {
+  static constexpr int digits = (39 - lowest + 31) / 32;
+  static constexpr int unrolled = digits > 8 ? 1 : digits;  ///< many digits stay in memory
+  /// Digits of 32 bits, in two's complement of 64 bits, with room for carries that wait.
+  std::uint64_t digit[digits];
 
-  __device__ void add(C e) {
-    const Decomposed d = decompose<C>(to_bits(e));
-    if (!(e == e))
-      ++word[nan];
-    else
-      add_to_digits(d.negative, d.significand, d.exponent, Format<C>::min_quantum,
-                    [&](int i, std::int64_t part) { word[i] += static_cast<std::uint64_t>(part); });
+  __device__ void clear() {
+    for (std::uint64_t& d : digit) d = 0;
   }
-  __device__ void merge(const ExactTotal& other) {
-#pragma unroll unrolled
-    for (int i = 0; i < words; ++i) word[i] += other.word[i];
+  __device__ void add(double x) {
+    add_by(x, [&](int i, std::uint64_t part) { digit[i] += part; });
+  }
+  /// Adds while other threads add.
+  __device__ void atomic_add(double x) {
+    add_by(x, [&](int i, std::uint64_t part) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(digit + i), static_cast<unsigned long long>(part));
+    });
   }
   /// Merges the totals of two threads, in both.
   __device__ void merge_across(int mask) {
 #pragma unroll unrolled
-    for (int i = 0; i < words; ++i) word[i] += __shfl_xor_sync(whole_warp, word[i], mask);
+    for (int i = 0; i < digits; ++i) digit[i] += __shfl_xor_sync(whole_warp, digit[i], mask);
   }
 
-  /// The sum, rounded once, to nearest, ties to even.
-  __device__ C rounded() const {
-    std::uint64_t digit[digits];
+  /// The sum, plus 2^more if more >= lowest, rounded once to C, to nearest, ties to even.
+  template <class C> __device__ C rounded(int more = lowest - 1) const {
+    const int up = max(more - lowest, 0), at = more < lowest ? -1 : up / 32;
+    const std::int64_t added = std::int64_t{1} << up % 32;
     std::int64_t carry = 0;
+    std::uint32_t first = 0, second = 0, third = 0, before = 0, before_that = 0;
+    bool rest = false, below = false;  // whether digits below `third`, or below `before_that`, are not 0
+    int top = 0;
 #pragma unroll unrolled
     for (int i = 0; i < digits; ++i) {
-      carry += static_cast<std::int64_t>(word[i]);
-      digit[i] = static_cast<std::uint32_t>(carry);
+      carry += static_cast<std::int64_t>(digit[i]) + (i == at ? added : 0);
+      const auto here = static_cast<std::uint32_t>(carry);
       carry >>= 32;
+      if (here != 0) top = i, first = here, second = before, third = before_that, rest = below;
+      below = below || before_that != 0;
+      before_that = before;
+      before = here;
     }
-    if (word[nan] != 0) return from_bits<C>(Format<C>::canonical_nan);
-    std::uint64_t first = 0, second = 0, third = 0;
-    bool more = false;
-    int top = -1;
-#pragma unroll unrolled
-    for (int i = digits - 1; i >= 0; --i) {
-      if (top < 0 && digit[i] != 0) top = i;
-      if (i == top) first = digit[i];
-      if (i == top - 1) second = digit[i];
-      if (i == top - 2) third = digit[i];
-      more = more || (i < top - 2 && digit[i] != 0);
-    }
-    if (top < 0) return 0;
-    return from_bits<C>(
-        round_leading<C>(false, first, second, third, more, 32 * top + Format<C>::min_quantum));
+    if (first == 0) return 0;
+    return from_bits<C>(round_leading<C>(false, first, second, third, rest, 32 * top + lowest));
+  }
+
+ private:
+  template <class Add> __device__ static void add_by(double x, Add add) {
+    const Decomposed d = decompose<double>(to_bits(x));
+    if (d.significand == 0) return;
+    // Trailing zeros may lie below 2^lowest.
+    const int down = max(lowest - d.exponent, 0);
+    add_to_digits(d.negative, d.significand >> down, d.exponent + down, lowest,
+                  [&](int i, std::int64_t part) { add(i, static_cast<std::uint64_t>(part)); });
   }
 };
+
+/// Holds sums of any exponentials.
+using AnyTotal = ExactTotal<Format<fp64>::min_quantum>;
 
 /// The exact sum of a few numbers in each thread of a group. A function of its own, so that callers need no
 /// registers for it.
 template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count, int group) {
-  ExactTotal<C> total;
+  AnyTotal total;
+  total.clear();
   for (int i = 0; i < count; ++i) total.add(e[i]);
   for (int mask = group / 2; mask > 0; mask /= 2) total.merge_across(mask);
-  return total.rounded();
+  return total.rounded<C>();
 }
 
-/// The sum of up to 256 numbers in one thread, before carries.
-template <class C> struct ExactLeaf;
-template <> struct ExactLeaf<fp32> {
-  std::uint64_t window[4] = {};  ///< window[i] counts units of 2^(32 i - 149)
-  unsigned nans = 0;
+/// The exact sum, in one thread, of exponentials that a window holds. Tiny ones are left out: they seldom
+/// matter.
+template <class C> class ExponentialSum {
+  using Window = TermWindow<C, Format<C>::precision, 3>;
 
-  __device__ void add(float e, ExactTotal<fp32>&) {
-    const unsigned bits = __float_as_uint(e), field = bits >> 23, shift = max(field, 1u) - 1;
-    const std::uint64_t significand = (bits & 0x7fffffu) | (field != 0 ? 0x800000u : 0u);
-    nans += !(e == e);
-    for (unsigned i = 0; i < 4; ++i) window[i] += shift >> 5 == i ? significand << (shift & 31) : 0;
-  }
-  __device__ void move_to(ExactTotal<fp32>& total) {
-    for (int i = 0; i < 4; ++i) {
-      total.word[i] += window[i] & 0xffffffffu;
-      total.word[i + 1] += window[i] >> 32;
-      window[i] = 0;
-    }
-    total.word[ExactTotal<fp32>::nan] += nans;
-    nans = 0;
-  }
-};
-/// In fp64 a window takes all but tiny numbers. The words of a warp are added before they are moved.
-template <> struct ExactLeaf<fp64> {
-  using Window = TermWindow<fp64, Format<fp64>::precision, 3>;
-  Window window;
-  Window::Words sum;
+ public:
+  enum Flag : std::uint32_t { left_out = 1, seen_nan = 2 };
 
-  __device__ ExactLeaf() { window.place(MagnitudeKey<fp64>::of(1), 0, 13); }
-  __device__ void add(double e, ExactTotal<fp64>& total) {
-    const std::uint32_t key = MagnitudeKey<fp64>::of(e);
-    if (window.holds(key, key - 1))
-      window.add(sum, e);
-    else
-      total.add(e);
+  /// For at most 2^log2_terms numbers below 2^top, in all threads together. Others are ignored.
+  __device__ ExponentialSum(int top, int log2_terms) {
+    window_.place(MagnitudeKey<C>::least(top - 1), 0, log2_terms);
   }
-  __device__ void move_to(ExactTotal<fp64>& total) {
-#pragma unroll
-    for (double& word : sum.word) {
-      const double all = WarpGroup{warp}.sum(word);
-      if (thread() == 0) total.add(all);
+  __device__ void add(C e) {
+    const std::uint32_t key = MagnitudeKey<C>::of(e);
+    if (window_.is_too_small(key)) flags_ |= left_out;
+    if (!(e == e)) flags_ |= seen_nan;
+    window_.add(sum_, window_.holds(key, key - 1) ? e : 0);
+  }
+  __device__ std::uint32_t flags() const { return flags_; }
+  /// What is left out is below 2^end_of_rest().
+  __device__ int end_of_rest() const { return window_.end_of_small(); }
+
+  /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
+  __device__ bool round(WarpGroup group, int log2_terms, C& result) {
+    add_across(group);
+    const auto& [first, second, third] = sum_.word;
+    const std::uint32_t flags = group.together(flags_);
+    result = samesum::rounded<C>(first, second, third);
+    if (flags & seen_nan) result = from_bits<C>(Format<C>::canonical_nan);
+    if (flags != left_out) return true;
+    // Twice what is left out, since `third` plus that may be rounded.
+    const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
+    return result == samesum::rounded<C>(first, second, third + more);
+  }
+  /// Moves the sum of a warp to a total of several warps.
+  template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
+    add_across({warp});
+    for (double& word : sum_.word) {
+      if (thread() == 0) total.atomic_add(word);
       word = 0;
     }
   }
+
+ private:
+  __device__ void add_across(WarpGroup group) {
+#pragma unroll
+    for (double& word : sum_.word) word = group.sum(word);
+  }
+
+  Window window_;
+  typename Window::Words sum_;
+  std::uint32_t flags_ = 0;
 };
 
 }  // namespace samesum::gpu::softmaxes

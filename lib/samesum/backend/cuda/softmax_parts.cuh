@@ -5,6 +5,7 @@
 #include "samesum/accumulator/plain.hpp"
 #include "samesum/backend/cuda/pair.cuh"
 #include "samesum/backend/cuda/warp.cuh"
+#include "samesum/format/elementary.hpp"
 #include "samesum/operation/softmax.hpp"
 #include "samesum/order/tree.hpp"
 

@@ -72,12 +72,34 @@ __device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
   return all;
 }
 
+/// Reads a row with all threads of the block, in any order, and calls add(x). After at most 2^13 numbers of a
+/// warp all of them call finish_part().
+template <class C, class T, class Add, class FinishPart>
+__device__ void for_row(const T* x, const SoftmaxRows<T>& p, Add add, FinishPart finish_part) {
+  constexpr int batch = 4, runs = (1 << 13) / (4 * warp);
+  const std::size_t step = std::size_t{blockDim.x} * 4;
+  for (std::size_t begin = 0; begin < p.columns; begin += runs * step) {
+#pragma unroll 1
+    for (int r = 0; r < runs && begin + r * step < p.columns; r += batch) {
+      const std::size_t column = begin + r * step + std::size_t{threadIdx.x} * 4;
+      const auto left = static_cast<std::ptrdiff_t>(p.columns - column);
+      C v[batch][4];
+      by_alignment(p.aligned, [&]<bool aligned>() {
+        for (int i = 0; i < batch; ++i)
+          load_run<aligned, 4>(x + column + i * step, left - static_cast<std::ptrdiff_t>(i * step), v[i]);
+      });
+      for (const auto& of_run : v)
+        for (const C element : of_run) add(element);
+    }
+    finish_part();
+  }
+}
+
 template <class C, class T> __device__ C largest_of_row(const T* x, const SoftmaxRows<T>& p) {
   __shared__ C of_warp[warp];
   C largest = absent<C>;
-  for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps())
-    for_leaf<C>(x + k * leaf, p.columns - k * leaf, p.aligned,
-                [&](int, C element) { largest = larger(largest, element); });
+  for_row<C>(
+      x, p, [&](C element) { largest = larger(largest, element); }, [] {});
   largest = largest_of(largest, warp);
   if (thread() == 0) of_warp[warp_index()] = largest;
   __syncthreads();  // all warps have written their largest elements
@@ -86,24 +108,39 @@ template <class C, class T> __device__ C largest_of_row(const T* x, const Softma
   return largest;
 }
 
+/// Adds in one window after another, from the top, until what is left out cannot matter.
 template <class C, class T> __device__ C exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, C largest) {
-  using Total = ExactTotal<C>;
-  alignas(Total) __shared__ std::byte memory[wide_threads / warp * sizeof(Total)];
-  auto* of_warp = reinterpret_cast<Total*>(memory);
-  Total total;
-  ExactLeaf<C> of_leaf;
-  for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps()) {
-    for_leaf<C>(x + k * leaf, p.columns - k * leaf, p.aligned,
-                [&](int, C element) { of_leaf.add(exp_of(element - largest), total); });
-    of_leaf.move_to(total);
+  using Sum = ExponentialSum<C>;
+  constexpr int log2_part = 13, windows = 3;
+  __shared__ ExactTotal<-256> held;  // the third window holds multiples of 2^-255
+  __shared__ AnyTotal all;
+  const int log2_columns = 64 - __clzll(static_cast<long long>(p.columns));
+  const auto of_each = [&](auto add, auto finish_part) {
+    for_row<C>(
+        x, p, [&](C element) { add(exp_of(element - largest)); }, finish_part);
+  };
+  if (threadIdx.x == 0) held.clear();
+  __syncthreads();  // the total is 0
+  C result;
+  bool sure = false;
+  for (int window = 0, top = 1; window < windows && !sure; ++window) {
+    Sum sum{top, log2_part};
+    of_each([&](C e) { sum.add(e); }, [&] { sum.move_to(held); });
+    const bool is_nan = __syncthreads_or(sum.flags() & Sum::seen_nan),
+               incomplete = __syncthreads_or(sum.flags() & Sum::left_out);  // all have moved their sums
+    top = sum.end_of_rest();
+    result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : held.template rounded<C>();
+    sure = is_nan || !incomplete || result == held.template rounded<C>(top + log2_columns);
+    __syncthreads();  // all threads have read the total before it grows, or the next row clears it
   }
-  for (int delta = 1; delta < warp; delta *= 2) total.merge_across(delta);
-  if (thread() == 0) of_warp[warp_index()] = total;
-  __syncthreads();  // all warps have written their totals
-  total = of_warp[0];
-  for (int w = 1; w < warps(); ++w) total.merge(of_warp[w]);
-  __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
-  return total.rounded();
+  if (sure) return result;
+  if (threadIdx.x == 0) all.clear();
+  __syncthreads();  // the total is 0
+  of_each([&](C e) { all.atomic_add(e); }, [] {});
+  __syncthreads();  // all exponentials have been added
+  result = all.template rounded<C>();
+  __syncthreads();  // all threads have read the total before the next row clears it
+  return result;
 }
 
 template <class T, class C, bool online>
