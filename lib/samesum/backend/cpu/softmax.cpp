@@ -3,6 +3,7 @@
 #include <tuple>
 #include <vector>
 
+#include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -76,6 +77,13 @@ template <class T, class C> class Rows {
 
   One exact(const T* x, C largest, C* e) {
     loops_.exponentials(x, n_, largest, e);
+    if (n_ <= few) {
+      // One window, which has less to prepare.
+      ExactSums sums;
+      C sum;
+      sum_rows_exactly_({e, e, false, 1, n_, n_}, &sums);
+      if (round_sum(sums, n_, false, sum)) return {sum};
+    }
     return {sum_exact(Values{std::span<const C>{e, n_}}, 1).template result<C>()};
   }
 
@@ -99,11 +107,15 @@ template <class T, class C> class Rows {
       loops_.scaled_exponentials(x, n_, largest, 1 / sum.v, y);
   }
 
+  static constexpr std::size_t few = 256;
+
   const Call& call_;
   SoftmaxSum how_;
   bool log_;
   std::size_t n_;
   const SoftmaxLoops<C>& loops_ = std::get<SoftmaxLoops<C>>(kernels<Formats::index_of<T>()>().softmax);
+  const SumExactly sum_rows_exactly_ =
+      kernels<Formats::index_of<C>()>().sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)];
   std::vector<C> scratch_;
   std::tuple<std::vector<Plain<Scalar<fp16>>>, std::vector<Plain<Scalar<bf16>>>,
              std::vector<Plain<Scalar<fp32>>>, std::vector<Plain<Scalar<fp64>>>>
