@@ -18,6 +18,8 @@
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
+#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace {
 
@@ -506,9 +508,19 @@ std::string words_of(int argc, char** argv) {
   return words;
 }
 
+/// The version, and what bits and speeds may depend on: the commit and the backends.
+std::string version() {
+  std::string text = std::string{"samesum "} + build().version + "\ncommit " + build().commit +
+                     "\ncpu with the instruction set " +
+                     std::string{samesum::cpu::name_of(samesum::cpu::instruction_set())};
+  for (const samesum::Absent& a : samesum::absent()) text += "\nno " + a.backend + ": " + a.reason;
+  if (samesum::absent().empty()) text += "\ncuda";
+  return text;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Reproducible and exact reductions of floating-point numbers, with error bounds.", "samesum"};
-  app.set_version_flag("--version", std::string{"samesum "} + build().version);
+  app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer(
       "Examples:\n  samesum sum data.npy\n  samesum compare data.npy\n  samesum sum --help\n\n"

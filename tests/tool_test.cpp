@@ -1065,7 +1065,9 @@ TEST(TheTool, ReducesByKeyWithBoundsThatHold) {
 }
 
 TEST(TheTool, PrintsItsVersion) {
-  EXPECT_THAT(shell().run("$T --version").out, ContainsRegex("^samesum [0-9]+\\.[0-9]+\\.[0-9]+\n$"));
+  EXPECT_THAT(shell().run("$T --version").out,
+              ContainsRegex("^samesum [0-9]+\\.[0-9]+\\.[0-9]+\ncommit [0-9a-z-]+\n"
+                            "cpu with the instruction set [a-z0-9]+\n(cuda|no cuda: .*)\n$"));
 }
 
 }  // namespace

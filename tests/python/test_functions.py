@@ -526,3 +526,9 @@ def test_a_grid_is_for_fixed_point_and_large_enough():
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match="grid does not go with"):
         samesum.sum(torch.ones(2, requires_grad=True), method="fixed_point", grid=0)
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert samesum.__version__ == version("samesum")

@@ -44,4 +44,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module(f"samesum.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("samesum")
     raise AttributeError(f"module 'samesum' has no attribute {name!r}")
