@@ -17,6 +17,8 @@ const std::string& absence() {
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error == cudaSuccess && devices == 0) error = cudaErrorNoDevice;
+    if (error == cudaSuccess && only_checked)
+      return std::string{"this build only checks whether CUDA code compiles (SAMESUM_CUDA=CHECK)"};
     if (error == cudaSuccess) return std::string{};
     static_cast<void>(cudaGetLastError());
     return std::string{"no GPU can be used: "} + cudaGetErrorString(error);
@@ -175,8 +177,8 @@ class PlacedInput : public PartialInput {
 void softmax(Launch& work, SoftmaxForm form) {
   const Layout& l = work.call.layout;
   if (!accept_workspace(work, size_if_none_needed, work.error) || l.outer == 0 || l.n == 0) return;
-  work.error = with_format(*work.call.x.format,
-                           [&]<class T>() { return softmax_of<Formats::index_of<T>()>(work, form); });
+  work.error = with_kernel_format(*work.call.x.format,
+                                  [&]<class T>() { return softmax_of<Formats::index_of<T>()>(work, form); });
 }
 
 class Cuda : public Backend {
@@ -184,9 +186,19 @@ class Cuda : public Backend {
   std::string absence() const override { return gpu::absence(); }
 
   std::vector<Entry> entries() const override {
-    const auto sums_of = []<std::size_t index>() { return sums<index>(); };
-    const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
-    const auto scans_of = []<std::size_t index>() { return scans<index>(); };
+    using Entries = std::vector<Entry>;
+    const auto sums_of = []<std::size_t index>() -> Entries {
+      if constexpr (has_kernels<index>) return sums<index>();
+      return {};
+    };
+    const auto reductions_of = []<std::size_t index>() -> Entries {
+      if constexpr (has_kernels<index>) return reductions<index>();
+      return {};
+    };
+    const auto scans_of = []<std::size_t index>() -> Entries {
+      if constexpr (has_kernels<index>) return scans<index>();
+      return {};
+    };
     return joined(
         sums_of,
         joined(reductions_of,

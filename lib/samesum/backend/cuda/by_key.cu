@@ -55,7 +55,7 @@ class PlainByKey : public CallByKey {
 };
 
 template <class Operation, bool exact, class F> cudaError_t run_order_free(Launch& work) {
-  return with_format(*work.call.x.format, [&]<class T>() {
+  return with_kernel_format(*work.call.x.format, [&]<class T>() {
     return SumByKey{work}.sum<T>(Formats::index_of<F>(), exact, exact_kind<Operation>.mean);
   });
 }
@@ -75,10 +75,10 @@ template <class Operation, class Order, class F> cudaError_t run(Launch& work) {
 
 std::vector<Entry> methods_by_key() {
   std::vector<Entry> all;
-  Formats::for_each([&]<class F>() {
+  KernelFormats::for_each([&]<class F>() {
     for_each_method_by_key<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
       Entry e = describe<Operation, Order, A, F>("cuda");
-      Formats::for_each([&]<class T>() {
+      KernelFormats::for_each([&]<class T>() {
         if constexpr (Operation::inputs == 0 || can_read<T, F>)
           e.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, F>>;
       });

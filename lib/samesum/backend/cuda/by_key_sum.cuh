@@ -48,7 +48,8 @@ class SumByKey : public CallByKey {
         add_by_partition(w, partitions, totals);
       else
         add_in_place<T>(w, plan.has_value(), totals);
-      with_format(formats[format], [&]<class F>() { enqueue_finish(finish_sums<F>, 256, all_, w, r); });
+      with_kernel_format(formats[format],
+                         [&]<class F>() { enqueue_finish(finish_sums<F>, 256, all_, w, r); });
     }
     if (exact || w.given || r.combines)
       full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
@@ -200,7 +201,7 @@ class SumByKey : public CallByKey {
     });
     enqueue(finish_open_runs, blocks_of(pieces * all_.inner + 1, row_threads), row_threads, all_, w, runs, r);
     if (present != nullptr)
-      with_format(formats[runs.format], [&]<class F>() {
+      with_kernel_format(formats[runs.format], [&]<class F>() {
         enqueue(finish_absent_keys<F>, blocks_of(all_.bins * columns, warps), row_threads, all_, r, present);
       });
   }

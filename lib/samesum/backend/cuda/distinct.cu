@@ -42,7 +42,7 @@ std::uint64_t count_distinct(Values x, cudaStream_t stream) {
   const Memory workspace = device_memory(bytes), count = device_memory(sizeof(std::uint64_t));
   auto* from = static_cast<std::uint64_t*>(keys.get());
   auto* to = static_cast<std::uint64_t*>(sorted.get());
-  with_format(*x.format, [&]<class F>() {
+  with_kernel_format(*x.format, [&]<class F>() {
     check(launch(write_keys<F>, blocks, threads, stream, static_cast<const F*>(x.data), x.size, from),
           "write_keys");
   });

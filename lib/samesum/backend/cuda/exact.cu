@@ -187,15 +187,15 @@ cudaError_t sum_each(ExactFinish end, Launch& work) {
 }  // namespace
 
 cudaError_t sum_exact(Launch& work, ExactDestination result) {
-  return with_format(*work.call.x.format, [&]<class T>() { return sum_exact_of<T>(work, result); });
+  return with_kernel_format(*work.call.x.format, [&]<class T>() { return sum_exact_of<T>(work, result); });
 }
 
 cudaError_t reduce_exactly(ExactKind kind, Launch& work) {
   if (is_for_sums(kind, work.call.layout))
     return sum_each(
         {kind, work.call.method->format->index, whole(work.call.options.ddof), work.call.out.data}, work);
-  return with_format(*work.call.x.format,
-                     [&]<class T>() { return reduce_exactly_of<Formats::index_of<T>()>(kind, work); });
+  return with_kernel_format(*work.call.x.format,
+                            [&]<class T>() { return reduce_exactly_of<Formats::index_of<T>()>(kind, work); });
 }
 
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream) {

@@ -57,9 +57,9 @@ template <class C> struct GridReducer : StateReducer<GridSum, Factors<C>>, FastP
     if (!grid.add_fast(sum, double_of(x))) add_term(sum, term, x.x, x.y, grid.exponent());
   }
   __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
-    std::size_t i = 0;
-    Formats::for_each([&]<class F>() {
-      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status)
+    KernelFormats::for_each([&]<class F>() {
+      constexpr std::size_t of_type = Formats::index_of<F>();
+      if (format == of_type && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status)
         status->overflowed = 1;
     });
   }
@@ -126,12 +126,12 @@ template <class T> cudaError_t launch_on_grid(ExactKind kind, Launch& work) {
 }  // namespace
 
 cudaError_t reduce_on_grid(ExactKind kind, Launch& work) {
-  return with_format(*work.call.x.format, [&]<class T>() { return launch_on_grid<T>(kind, work); });
+  return with_kernel_format(*work.call.x.format, [&]<class T>() { return launch_on_grid<T>(kind, work); });
 }
 
 cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,
                                    std::size_t& bytes) {
-  return with_format(*work.call.x.format, [&]<class T>() {
+  return with_kernel_format(*work.call.x.format, [&]<class T>() {
     return find_exponents<T>(Term::element, work, exponents, workspace, bytes);
   });
 }

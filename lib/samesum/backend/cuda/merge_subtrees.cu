@@ -139,7 +139,7 @@ std::vector<Entry> subtree_merges() {
     e.code.merge_subtrees = function;
     all.push_back(e);
   };
-  Formats::for_each([&]<class F>() {
+  KernelFormats::for_each([&]<class F>() {
     for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
       if constexpr (!is_scan<Operation> && has_subtrees<Operation, Order>())
         add(describe<Operation, Order, A, F>("cuda"), merge<Operation, A, F>);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/kernel_formats.hpp"
 #include "samesum/backend/cuda/key_segments.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 

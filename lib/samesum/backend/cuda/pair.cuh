@@ -8,7 +8,7 @@
 #include <array>
 #include <bit>
 
-#include "samesum/format/formats.hpp"
+#include "samesum/backend/cuda/kernel_formats.hpp"
 #include "samesum/format/pack.hpp"
 
 namespace samesum::gpu {
@@ -19,9 +19,9 @@ template <> struct PairOf<bf16> { using type = __nv_bfloat162; };
 
 /// Calls visit.operator()<F>() for the format F with that format index.
 template <class Visit> __device__ __forceinline__ void visit_format(std::size_t index, const Visit& visit) {
-  std::size_t i = 0;
-  Formats::for_each([&]<class F>() {
-    if (i++ == index) visit.template operator()<F>();
+  KernelFormats::for_each([&]<class F>() {
+    constexpr std::size_t of_type = Formats::index_of<F>();
+    if (index == of_type) visit.template operator()<F>();
   });
 }
 

@@ -101,7 +101,7 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (!is_scanned<Operation, Order>) {
       Entry e = describe<Operation, Order, A, F>("cuda");
-      Formats::for_each([&]<class T>() {
+      KernelFormats::for_each([&]<class T>() {
         if constexpr (has_batches<Operation, Order, A, T, F>)
           e.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, A, T>>;
       });

@@ -215,7 +215,7 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
   for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (is_scanned<Operation, Order>) {
       Entry e = describe<Operation, Order, A, F>("cuda");
-      Formats::for_each([&]<class T>() {
+      KernelFormats::for_each([&]<class T>() {
         if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
           e.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, A>>;
       });

@@ -113,7 +113,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
     Accumulators::for_each([&]<template <class> class A>() {
       if constexpr (refusal<Sum, Order, A, F>("cuda").empty() && !is_scanned<Sum, Order>) {
         Entry e = describe<Sum, Order, A, F>("cuda");
-        Formats::for_each([&]<class T>() {
+        KernelFormats::for_each([&]<class T>() {
           e.code.device.vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>;
         });
         e.facts.is_slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
