@@ -530,9 +530,10 @@ TEST_P(AnyEnvironment, ChangesNoResultAndIsLeftUnchanged) {
     for (const unsigned bits : register_bits) {
       const EntryPoint& entry = entry_points()[i / std::size(thread_counts)];
       const int threads = thread_counts[i % std::size(thread_counts)];
-      // These two settings suffice to show whether a thread inherits the environment of its creator.
-      if (threads > 1 && bits != register_bits[0] && bits != all_flags) continue;
       Environment environment = GetParam();
+      // These two settings suffice to show whether a thread inherits the environment of its creator, and
+      // whether one with traps is kept.
+      if ((threads > 1 || environment.traps) && bits != register_bits[0] && bits != all_flags) continue;
       environment.register_bits = bits;
       Text text;
       const bool kept = call_in(environment, [&] { entry.call(text, threads); });

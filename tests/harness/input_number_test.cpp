@@ -116,7 +116,8 @@ std::pair<cpp_int, int> as_decimal(const cpp_rational& x) {
 }
 
 TEST_P(EveryFormat, RoundsTiesToEvenAndNumbersBesideThemToNearest) {
-  for (int i = 0; i < 150; ++i) {
+  const int count = std::string_view{SAMESUM_SANITIZE}.empty() ? 150 : 50;
+  for (int i = 0; i < count; ++i) {
     const std::uint64_t low = i < 20   ? static_cast<std::uint64_t>(i)
                               : i < 40 ? format().infinity - 1 - (i - 20u)
                                        : magnitude();

@@ -92,7 +92,9 @@ TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
   const Array x = elements_of(c, m, *m.format);
   const Bits expected = reduced(reference_of(m), c, x, KeyFormat::uint32);
   for (const int threads : {1, 2, 4})
-    EXPECT_EQ(reduced(m, c, x, KeyFormat::int32, {.threads = threads}), expected) << threads;
+    if (!is_sanitized || threads == 4) {
+      EXPECT_EQ(reduced(m, c, x, KeyFormat::int32, {.threads = threads}), expected) << threads;
+    }
 }
 
 TEST_P(EveryMethodByKey, ReducesTheElementsOfEachKeyAsItsOperationDoes) {

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-import samesum
+import os
+
+# JAX compiles each call of each test, which takes longer than to run it. It reads this when it is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+import samesum  # noqa: E402
 
 
 def pytest_report_header() -> str:
