@@ -81,7 +81,8 @@ template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count,
 /// The exact sum, in one thread, of exponentials that a window holds. Tiny ones are left out: they seldom
 /// matter.
 template <class C> class ExponentialSum {
-  using Window = TermWindow<C, Format<C>::precision, 3>;
+  static constexpr int words = sizeof(C) == 8 ? 3 : 2;
+  using Window = TermWindow<C, Format<C>::precision, words>;
 
  public:
   enum Flag : std::uint32_t { left_out = 1, seen_nan = 2 };
@@ -103,7 +104,7 @@ template <class C> class ExponentialSum {
   /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
   __device__ bool round(WarpGroup group, int log2_terms, C& result) {
     add_across(group);
-    const auto& [first, second, third] = sum_.word;
+    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
     const std::uint32_t flags = group.together(flags_);
     result = samesum::rounded<C>(first, second, third);
     if (flags & seen_nan) result = from_bits<C>(Format<C>::canonical_nan);
