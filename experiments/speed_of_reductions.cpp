@@ -159,8 +159,8 @@ int main(int argc, char** argv) {
       "How fast is each reduction, of vectors, rows and columns?",
       "An array has outer x n x inner elements in C order, and its middle axis is reduced: a vector if "
       "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal; exact and "
-      "fixed_point "
-      "are also measured on data that may take them longer: one outlier, a log-normal distribution, 60 "
+      "fixed_point are also measured on data that may take them longer: one outlier, a log-normal "
+      "distribution, 60 "
       "binades and arbitrary bits. All methods of a "
       "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
       "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "

@@ -1,7 +1,8 @@
 /// States of order-free sums for kernels and loops of your own. States are plain memory: a thread may keep
-/// one in registers, and a mesh or a histogram has one in each cell. All updates are integer additions, so
-/// the results have the same bits for any order of the elements, any number of threads, any launch shape and
-/// any way to merge states, on GPUs and CPUs, and the bits of `samesum::sum` over the same elements.
+/// one in registers, and a mesh or a histogram has one in each cell. All updates are integer additions,
+/// bitwise or and maxima, so the results have the same bits for any order of the elements, any number of
+/// threads, any launch shape and any way to merge states, on GPUs and CPUs, and the bits of `samesum::sum`
+/// over the same elements.
 ///
 /// | state | result | bytes |
 /// | --- | --- | --- |

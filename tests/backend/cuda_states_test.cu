@@ -48,8 +48,7 @@ template <class State> bool have_the_same_bytes(const std::vector<State>& a, con
 __device__ std::size_t own_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ std::size_t all_threads() { return std::size_t{gridDim.x} * blockDim.x; }
 
-// --- one sum
-// -------------------------------------------------------------------------------------------------
+// --- one sum -----------------------------------------------------------------------------------------------
 
 /// How the threads add all elements to one state in global memory.
 enum class Way { reduce_blocks, reduce_warps, add_to_shared, add_to_global };
@@ -218,8 +217,7 @@ TEST(AnExactStateOnTheGpu, IsThatOfTheFunctionsOfTheLibrary) {
   EXPECT_EQ(state.download()[0].finish<double>(), expected.result<double>());
 }
 
-// --- growing
-// -------------------------------------------------------------------------------------------------
+// --- growing -----------------------------------------------------------------------------------------------
 
 __global__ void add_or_grow(const float* x, std::size_t n, ExponentWindow window, WindowState<2>* narrow,
                             ExactState<float>* wide) {
@@ -251,8 +249,7 @@ TEST(AWindowOnTheGpu, GrowsIntoAnExactState) {
     }
 }
 
-// --- examples
-// ------------------------------------------------------------------------------------------------
+// --- examples ----------------------------------------------------------------------------------------------
 
 /// Deposits particles on a mesh in global memory.
 template <class Sums>

@@ -115,16 +115,25 @@ inline std::vector<double> rows_of_all_kinds(std::size_t rows, std::size_t colum
 
 /// Returns rows with the elements 0, one between -0.6 and 0, and, in every second pair of rows, a tiny one.
 /// The sum of the first two exponentials lies midway between two numbers in about half of the rows, and
-/// e^tiny decides how it is rounded.
+/// e^tiny decides how it is rounded. Every seventh row has a NaN or +inf, or -inf alone.
 inline std::vector<double> rows_with_ties(std::size_t rows, std::size_t columns, double tiny) {
-  std::vector<double> all(rows * columns, -std::numeric_limits<double>::infinity());
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> all(rows * columns, -inf);
   for (std::size_t r = 0; r < rows; ++r) {
     double* const row = &all[r * columns];
-    row[r % 3] = 0;
+    if (r % 21 == 20) continue;
+    row[r % 3] = r % 21 == 6 ? nan : r % 21 == 13 ? inf : 0;
     row[columns - 1 - r % 2] = -0.6 * static_cast<double>(r + 1) / static_cast<double>(rows);
     if (r / 2 % 2) row[columns / 2] = tiny;
   }
   return all;
+}
+
+/// Exponents of tiny exponentials: beyond the first window of an exact sum, beyond others, and, in fp64,
+/// with a subnormal e^tiny.
+inline std::vector<double> tiny_exponents(const Method& m) {
+  return m.format->bytes == 8 ? std::vector<double>{-60, -700, -730, -744} : std::vector<double>{-60, -90};
 }
 
 inline std::vector<const Method*> softmaxes_of(std::string_view backend) {

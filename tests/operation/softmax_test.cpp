@@ -64,10 +64,12 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
 
 TEST_P(EverySoftmax, CountsATinyExponentialThatBreaksATie) {
   for (const FormatInfo* format : formats_of(m))
-    for (const std::size_t columns : {8, 1025}) {
-      const Table in{*format, columns, rows_with_ties(40, columns, m.format->bytes == 8 ? -700 : -90)};
-      EXPECT_EQ(computed(m, in), computed(reference, in)) << format->name << ", " << columns;
-    }
+    for (const std::size_t columns : {8, 256, 257, 1025})
+      for (const double tiny : tiny_exponents(m)) {
+        const Table in{*format, columns, rows_with_ties(84, columns, tiny)};
+        EXPECT_EQ(computed(m, in), computed(reference, in))
+            << format->name << ", " << columns << ", " << tiny;
+      }
 }
 
 TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {

@@ -258,7 +258,7 @@ def logsumexp(
 ) -> Any:  # fmt: skip
     """Returns log(Σ exp(x)) over `axis`, computed in fp64 for elements in fp64, else in fp32.
 
-    Of no elements it is -inf.
+    The result for no elements is -inf.
 
     >>> float(logsumexp([1000.0, 1000.0]))
     1000.6931471805599

@@ -306,10 +306,6 @@ Choice choose(const Requirements& required, std::span<const Cost> costs) {
     if ((required.backend.empty() ? v.backend != "reference" : v.backend == required.backend) &&
         v.accepts(*find_format(required.input)))
       all.push_back(judge(v, required, costs));
-  if (all.empty())
-    refuse_requirement("input", "is " + quoted(required.input) + ", which no method of " +
-                                    std::string{required.operation} + " accepts" +
-                                    (required.backend.empty() ? "" : " @" + std::string{required.backend}));
   std::ranges::stable_sort(all, {}, sort_key);
   if (all.front().verdict != Verdict::fulfils) give_up(all, required);
   Choice choice{all.front().candidate, {}};

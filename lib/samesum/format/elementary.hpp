@@ -107,8 +107,8 @@ template <int W> SAMESUM_HD inline Pack<fp64, W> log_beyond_first_order(Pack<fp6
 
 }  // namespace detail
 
-/// e^x for x <= 0, within exp_ulps, also for subnormal results. exp(±0) is 1, exp(-inf) is +0, exp(NaN) is NaN. Results below the smallest normal number are
-/// rounded, not flushed. For positive arguments the result is meaningless.
+/// e^x for x <= 0, within exp_ulps, also for subnormal results, which are not flushed. exp(±0) is 1,
+/// exp(-inf) is +0, exp(NaN) is NaN. For positive arguments the result is meaningless.
 ///
 /// x = k·ln 2 + r with |r| <= ln 2 / 2. In the fused multiply-add, k·high is exact, and so is x - k·high: it
 /// is below 1/2, and a multiple of half an ulp of `high`. The value of the polynomial is 2^-64·e^r, so only
@@ -116,11 +116,11 @@ template <int W> SAMESUM_HD inline Pack<fp64, W> log_beyond_first_order(Pack<fp6
 ///
 /// The error in fp64: r is off by half an ulp of its own, at most u/4, and the polynomial by 0.034u relative
 /// to e^r. Horner's last step but one has a result below 1.2 and is off by at most
-/// u + (u/2 + (u/8 + …)|r|)|r| <= 1.2u if r > 0, and by 0.6u if r < 0, where that result is below 1. The last
-/// step multiplies this by |r| <= 0.347 and adds half an ulp. If r > 0, an ulp is 2u and the error at most
-/// u + 0.42u + 1.42·0.284u = 1.83u. If r < 0, an ulp is u and the error at most
-/// 0.5u + 0.21u + 0.78·0.284u = 0.94u, and less for |r| < 1/4, where r is off by u/8. A subnormal result is
-/// off by half of that and half an ulp.
+/// u + (u/2 + (u/8 + …)|r|)|r| <= 1.2u if r > 0, and by 0.61u if r < 0, where that result is below 1. The
+/// last step multiplies this by |r| <= 0.347 and adds half an ulp. If r > 0, an ulp is 2u and the error at
+/// most u + 0.42u + 1.42·0.284u = 1.83u. If r < 0, an ulp is u and the error at most 0.5u + 0.21u +
+/// 0.78·0.284u = 0.94u, and less for |r| < 1/4, where r is off by u/8. A subnormal result is off by half of
+/// that and half an ulp.
 template <class F, int W> SAMESUM_HD inline Pack<F, W> exp_of_nonpositive(Pack<F, W> x) {
   using V = Pack<F, W>;
   using Word = WordOf<F>;
@@ -139,8 +139,8 @@ template <class F, int W> SAMESUM_HD inline Pack<F, W> exp_of_nonpositive(Pack<F
   return detail::scaled_exp(r) * power;
 }
 
-/// Natural logarithm, within log_ulps. log(1) is +0, log(±0) is -inf, log(inf)
-/// is inf; the logarithm of a negative number or NaN is NaN.
+/// Natural logarithm, within log_ulps. log(1) is +0, log(±0) is -inf, log(inf) is inf; the logarithm of a
+/// negative number or NaN is NaN.
 ///
 /// x = 2^k·(1 + f) with 1 + f in [2/3, 4/3), so that f is exact, and small where the result is small. With P
 /// the polynomial, the logarithm is k·high + f + (f²·P + k·low).
@@ -150,7 +150,7 @@ template <class F, int W> SAMESUM_HD inline Pack<F, W> exp_of_nonpositive(Pack<F
 /// sum with k·low and that with `lost`, which is 0 for |k| <= 1 if |big| < 1, round to half an ulp of 0.073,
 /// u/16. The last sum adds half an ulp of the result. Up to 1/2, where k = 0 or |k| = 1, the error is at most
 /// half an ulp + 2u·f²|P| + u/16, where an ulp is at least u/2 from 1/4 on: at most 0.93 ulp, 0.012u for the
-/// polynomial included. Below 1/4, k = 0 and f²|P| <= 0.13 of the result, and it is less; beyond 1/2, too,
+/// polynomial included. Below 1/4, k = 0 and f²|P| <= 0.14 of the result, and it is less; beyond 1/2, too,
 /// where an ulp is at least u.
 template <class F, int W> SAMESUM_HD inline Pack<F, W> log(Pack<F, W> x) {
   using V = Pack<F, W>;

@@ -6,9 +6,8 @@
 namespace samesum {
 
 /// State of the online softmax (Milakov and Gimelshein 2018, Online normalizer calculation for softmax): when
-/// a larger element arrives, the sum so far is scaled down. V is a pack of fp32
-/// or fp64. An element is merged as the
-/// state {x, 1}. One exponential serves both cases, and the fused multiply-add rounds once.
+/// a larger element arrives, the sum so far is scaled down. V is a pack of fp32 or fp64. An element is merged
+/// as the state {x, 1}. One exponential serves both cases, and the fused multiply-add rounds once.
 ///
 /// A fresh state is the identity of `merge`. So is, to the last bit, any state whose largest element is -inf,
 /// unless both states are of this kind: its sum is multiplied by e^-inf = 0. If all elements are -inf, each

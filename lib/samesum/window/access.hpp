@@ -28,7 +28,7 @@ struct DigitCarry {
   SAMESUM_HD static constexpr std::int64_t of(std::int64_t digit) {
     return (digit + (std::int64_t{1} << (bits - 1))) >> bits;
   }
-  /// The same, from the upper half of the digit alone.
+  /// What of() returns, from the upper half of the digit alone.
   SAMESUM_HD static constexpr std::int32_t of_upper(std::int32_t upper) {
     return (upper + (1 << (bits - 33))) >> (bits - 32);
   }

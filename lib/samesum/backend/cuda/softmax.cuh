@@ -1,5 +1,5 @@
-/// Softmax of rows that a GPU holds on chip: three kernels, for a plain denominator, the first one also for
-/// an exact one. They give the same bits, and so does softmax_wide (softmax_wide.cuh).
+/// Softmax of rows that a GPU holds on chip: three kernels for a plain denominator. The first one is also for
+/// an exact one, and for fp64. They give the same bits, and so does softmax_wide (softmax_wide.cuh).
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -36,10 +36,11 @@ struct ExactRowSum {
     C e[rows * run];
 #pragma unroll
     for (int i = 0; i < rows * run; ++i) {
-      const C x = v[i / run][i % run];
-      e[i] = log ? exp_of(x) : x < 0 ? 0 : x;  // absent ones are -inf
+      const C x = v[i / run][i % run], y = log ? exp_of(x) : x;
+      e[i] = y > 0 ? y : 0;  // absent ones are -inf
     }
-    return exact_sum_of(e, rows * run, group);
+    const C exact = exact_sum_of(e, rows * run, group);
+    return result == result ? exact : result;  // another row of the warp may need the integers
   }
 };
 

@@ -7,7 +7,8 @@
 
 namespace samesum::gpu::softmaxes {
 
-/// An exact sum of multiples of 2^lowest that is in [0, 2^39). The terms may have either sign.
+/// An exact sum of multiples of 2^lowest that is in [0, 2^39). The terms may have either sign; up to 2^31 of
+/// them are added between two calls of carry().
 template <int lowest> struct ExactTotal {
   static constexpr int digits = (39 - lowest + 31) / 32;
   static constexpr int unrolled = digits > 8 ? 1 : digits;  ///< many digits stay in memory
@@ -25,6 +26,16 @@ template <int lowest> struct ExactTotal {
     add_by(x, [&](int i, std::uint64_t part) {
       atomicAdd(reinterpret_cast<unsigned long long*>(digit + i), static_cast<unsigned long long>(part));
     });
+  }
+  /// Moves what exceeds 32 bits in each digit to the next one.
+  __device__ void carry() {
+    std::int64_t over = 0;
+#pragma unroll unrolled
+    for (std::uint64_t& d : digit) {
+      over += static_cast<std::int64_t>(d);
+      d = static_cast<std::uint32_t>(over);
+      over >>= 32;
+    }
   }
   /// Merges the totals of two threads, in both.
   __device__ void merge_across(int mask) {
@@ -58,7 +69,7 @@ template <int lowest> struct ExactTotal {
   template <class Add> __device__ static void add_by(double x, Add add) {
     const Decomposed d = decompose<double>(to_bits(x));
     if (d.significand == 0) return;
-    // Trailing zeros may lie below 2^lowest.
+    // Trailing zeros may lie below 2^lowest, at most 52.
     const int down = max(lowest - d.exponent, 0);
     add_to_digits(d.negative, d.significand >> down, d.exponent + down, lowest,
                   [&](int i, std::int64_t part) { add(i, static_cast<std::uint64_t>(part)); });
@@ -92,7 +103,8 @@ template <class C> class ExponentialSum {
     window_.place(MagnitudeKey<C>::least(top - 1), 0, log2_terms);
   }
   __device__ void add(C e) {
-    const std::uint32_t key = MagnitudeKey<C>::of(e);
+    // The upper word of a tiny double is 0, but 0 is the key of no other number than 0.
+    const std::uint32_t key = MagnitudeKey<C>::of(e) | std::uint32_t{e > 0};
     if (window_.is_too_small(key)) flags_ |= left_out;
     if (!(e == e)) flags_ |= seen_nan;
     window_.add(sum_, window_.holds(key, key - 1) ? e : 0);

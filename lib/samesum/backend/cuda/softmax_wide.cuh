@@ -1,5 +1,5 @@
 /// Softmax of rows of any width on a GPU: a block reads a row three times, or twice in the online form. The
-/// only kernel with online denominators, and with exact ones of more than 1024 columns.
+/// only kernel with online denominators, and, for more than 1024 columns, with exact ones and for fp64.
 #pragma once
 
 #include "samesum/backend/cuda/softmax_exact.cuh"
@@ -136,7 +136,12 @@ template <class C, class T> __device__ C exact_sum_of_row(const T* x, const Soft
   if (sure) return result;
   if (threadIdx.x == 0) all.clear();
   __syncthreads();  // the total is 0
-  of_each([&](C e) { all.atomic_add(e); }, [] {});
+  of_each([&](C e) { all.atomic_add(e); },
+          [&] {
+            __syncthreads();  // this part has been added
+            if (threadIdx.x == 0) all.carry();
+            __syncthreads();  // the digits have room again
+          });
   __syncthreads();  // all exponentials have been added
   result = all.template rounded<C>();
   __syncthreads();  // all threads have read the total before the next row clears it
