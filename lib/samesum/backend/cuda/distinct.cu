@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/distinct.hpp"
+#include "samesum/backend/cuda/kernel_formats.hpp"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/validation.hpp"
