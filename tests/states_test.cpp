@@ -67,7 +67,9 @@ TYPED_TEST_SUITE(StatesOf, EveryFormat);
 TYPED_TEST(StatesOf, ExactSumsHaveTheBitsOfTheLibraryInEveryOrderAndByThreads) {
   using T = TypeParam;
   for (const std::size_t n : {0, 1, 2, 37, 1000})
-    for (const auto& [name, x] : state_datasets<T>(n)) {
+    for (const auto& data : state_datasets<T>(n)) {
+      const auto& name = data.first;  // lambdas of clang 14 capture no structured bindings
+      const auto& x = data.second;
       Exact expected;
       expected.add(std::span<const T>{x});
       EXPECT_EQ(library_sum<T>("exact", x), to_bits(expected.result<T>())) << name;
@@ -141,7 +143,9 @@ void expect_window(const std::string& name, const std::vector<T>& x, const Expon
 TYPED_TEST(StatesOf, SumsInAWindowAreExactOrSayWhatIsMissingByThreads) {
   using T = TypeParam;
   for (const std::size_t n : {0, 1, 2, 37, 1000})
-    for (const auto& [name, x] : state_datasets<T>(n)) {
+    for (const auto& data : state_datasets<T>(n)) {
+      const auto& name = data.first;  // lambdas of clang 14 capture no structured bindings
+      const auto& x = data.second;
       expect_window<1, T>(name, x, {-30, 20});
       expect_window<2, T>(name, x, {-80, 30});
       expect_window<2, T>(name, x, {-6, 3});
