@@ -358,8 +358,7 @@ TEST(ADotProduct, OverflowsToInfinityIfItsProductsOverflow) {
 }
 
 TEST(LogSumExpOfData, IsAccurateAndDoesNotOverflow) {
-  for (const char* name :
-       {"logsumexp/tree/fp32", "logsumexp/pairwise/fp32", "logsumexp/tree/fp64", "logsumexp/pairwise/fp64"}) {
+  for (const char* name : {"logsumexp/tree/fp32", "logsumexp/pairwise/fp32", "logsumexp/tree/fp64"}) {
     EXPECT_NEAR(number(name, {1000, 1000}), 1000 + std::log(2.0), 1e-4);
     EXPECT_NEAR(number(name, {-1000, -1000, -1000}), -1000 + std::log(3.0), 1e-4);
     const std::vector<double> x = wide(20'000, 6, 5);
