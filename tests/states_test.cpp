@@ -67,15 +67,13 @@ TYPED_TEST_SUITE(StatesOf, EveryFormat);
 TYPED_TEST(StatesOf, ExactSumsHaveTheBitsOfTheLibraryInEveryOrderAndByThreads) {
   using T = TypeParam;
   for (const std::size_t n : {0, 1, 2, 37, 1000})
-    for (const auto& data : state_datasets<T>(n)) {
-      const auto& name = data.first;  // lambdas of clang 14 capture no structured bindings
-      const auto& x = data.second;
+    for (const auto& [name, x] : state_datasets<T>(n)) {
       Exact expected;
       expected.add(std::span<const T>{x});
       EXPECT_EQ(library_sum<T>("exact", x), to_bits(expected.result<T>())) << name;
       for_each_way<ExactState<T>>(
           x, [](auto& state, T e, bool atomically) { atomically ? state.atomic_add(e) : state.add(e); },
-          [&](const ExactState<T>& state, const char* way) {
+          [&, &name = name](const ExactState<T>& state, const char* way) {
             Formats::for_each([&]<class F>() {
               EXPECT_EQ(to_bits(state.template finish<F>()), to_bits(expected.result<F>()))
                   << name << ", n = " << n << ", " << way << ", as " << Format<F>::name;
@@ -143,9 +141,7 @@ void expect_window(const std::string& name, const std::vector<T>& x, const Expon
 TYPED_TEST(StatesOf, SumsInAWindowAreExactOrSayWhatIsMissingByThreads) {
   using T = TypeParam;
   for (const std::size_t n : {0, 1, 2, 37, 1000})
-    for (const auto& data : state_datasets<T>(n)) {
-      const auto& name = data.first;  // lambdas of clang 14 capture no structured bindings
-      const auto& x = data.second;
+    for (const auto& [name, x] : state_datasets<T>(n)) {
       expect_window<1, T>(name, x, {-30, 20});
       expect_window<2, T>(name, x, {-80, 30});
       expect_window<2, T>(name, x, {-6, 3});

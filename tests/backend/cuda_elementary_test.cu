@@ -54,7 +54,7 @@ TEST(ExpAndLogOnAGpu, HaveTheBitsOfTheCpu) {
 
 TEST(ExpAndLogOnAGpu, HaveTheBitsOfTheCpuInFp64) {
   SAMESUM_NEEDS_GPU();
-  for (const GoldenDigestInFp64& golden : golden_digests_in_fp64)
+  for (const GoldenDigest& golden : golden_digests_in_fp64)
     EXPECT_EQ(digest_of([&](std::uint64_t* digest) {
                 add_shares_in_fp64<<<512, 256>>>(golden.function, all_in_fp64, digest);
               }),

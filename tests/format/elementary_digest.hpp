@@ -24,13 +24,9 @@ constexpr std::uint64_t first_argument(Function function) {
   return function == Function::exp ? 0x80000000u : 0;
 }
 
-/// Golden digests of the results for the first 10^6 and 10^7 of the arguments_in_fp64.
-struct GoldenDigestInFp64 {
-  Function function;
-  std::uint64_t of_all, of_some;
-};
+/// Golden digests of the results for the first `all_in_fp64` and `some_in_fp64` of the arguments_in_fp64.
 inline constexpr std::uint64_t all_in_fp64 = 10'000'000, some_in_fp64 = 1'000'000;
-inline constexpr GoldenDigestInFp64 golden_digests_in_fp64[] = {
+inline constexpr GoldenDigest golden_digests_in_fp64[] = {
     {Function::exp, 0xbe18ac87431801ce, 0x77f99465dde35869},
     {Function::log, 0x7729260aebf61a93, 0xfbc1a4ef87990978}};
 

@@ -261,7 +261,7 @@ TEST(ExpAndLogInFp64, HaveTheSameBitsInEveryInstructionSetAndPack) {
   const bool all = std::getenv("SAMESUM_LONG_TESTS");
   const std::size_t size = 64'000;
   std::vector<double> x(size), y(size);
-  for (const GoldenDigestInFp64& golden : golden_digests_in_fp64)
+  for (const GoldenDigest& golden : golden_digests_in_fp64)
     for_each_loop<double>(golden.function, [&](auto loop, const std::string& name) {
       std::uint64_t digest = 0;
       const std::uint64_t count = all ? all_in_fp64 : some_in_fp64;

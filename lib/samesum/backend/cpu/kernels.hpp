@@ -143,7 +143,8 @@ template <class C> struct SoftmaxLoops {
   void (*scale)(const C* e, std::size_t n, C factor, void* y);  ///< e·factor
   void (*scaled_exponentials)(const void* x, std::size_t n, C largest, C factor, void* y);
   void (*shift)(const void* x, std::size_t n, C largest, C log_sum, void* y);
-  void (*online_leaf)(const void* x, std::size_t n, C* state);  ///< the two numbers of OnlineSoftmax
+  /// Writes the states of the leaves of n >= 1 elements in the order `tree`.
+  void (*online_leaves)(const void* x, std::size_t n, OnlineSoftmax<Scalar<C>>* states);
 };
 
 /// Whether an order consists of leaves that these loops compute.

@@ -150,22 +150,6 @@ ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer,
   };
 }
 
-/// Log-sum-exp in the order `tree`: the loops of softmax in the online form, which has the same states.
-template <class Shape> ReduceLeaves<OnlineSoftmax<Scalar<F>>> leaves_of_exponentials(std::size_t input) {
-  const auto leaf = with_format(formats[input], []<class T>() {
-    return std::get<SoftmaxLoops<Carrier>>(kernels<Formats::index_of<T>()>().softmax).online_leaf;
-  });
-  return [leaf, bytes = formats[input].bytes](const void* x, const void*, std::uint64_t, std::size_t n,
-                                              OnlineSoftmax<Scalar<F>>* out) {
-    const auto* from = static_cast<const std::byte*>(x);
-    for (std::size_t begin = 0; begin < n; begin += Shape::leaf) {
-      Carrier state[2];
-      leaf(from + begin * bytes, std::min(n - begin, Shape::leaf), state);
-      *out++ = {{state[0]}, {state[1]}};
-    }
-  };
-}
-
 /// Recomputes, one after another, the results that the second reducer replaces.
 template <class Shape, class Reducer>
 void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input, void* out) {
@@ -198,7 +182,10 @@ template <class Order, class Reducer>
     else if constexpr (std::is_same_v<Reducer, MomentsReducer<F>>)
       return leaves_of_moments<Shape>(reducer, input);
     else if constexpr (std::is_same_v<Reducer, LogSumExpReducer<F>> && std::is_same_v<Order, CoarsenedTree>)
-      return leaves_of_exponentials<Shape>(input);
+      return
+          [leaves = with_format(formats[input], []<class T>() {
+             return std::get<SoftmaxLoops<F>>(kernels<Formats::index_of<T>()>().softmax).online_leaves;
+           })](const void* x, const void*, std::uint64_t, std::size_t n, State* out) { leaves(x, n, out); };
     else if constexpr (requires { reducer.smallest; })
       return leaves_of_extremum<Shape>(reducer, input);
     else

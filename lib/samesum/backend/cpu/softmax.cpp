@@ -89,11 +89,7 @@ template <class T, class C> class Rows {
 
   OnlineSoftmax<One> online(const T* x) {
     std::vector<OnlineSoftmax<One>> leaves(Shape::leaves(n_));
-    for (std::size_t k = 0; k < leaves.size(); ++k) {
-      C state[2];
-      loops_.online_leaf(x + k * Shape::leaf, leaf_end(k * Shape::leaf) - k * Shape::leaf, state);
-      leaves[k] = {One{state[0]}, One{state[1]}};
-    }
+    loops_.online_leaves(x, n_, leaves.data());
     return merge_by_stride_doubling(std::span{leaves});
   }
 

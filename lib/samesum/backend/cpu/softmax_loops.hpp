@@ -120,12 +120,33 @@ template <class T, class C> class SoftmaxRow {
                   [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store((v - m) - s, y, i, count); });
   }
 
-  /// Writes the state of one leaf. Lanes without an element count as fresh states.
-  static void online_leaf(const void* x, std::size_t n, C* state) {
+  /// See SoftmaxLoops.
+  static void online_leaves(const void* x, std::size_t n, OnlineSoftmax<One>* states) {
+    const T* at = static_cast<const T*>(x);
+    for (std::size_t i = 0; i < n; i += Shape::leaf)
+      *states++ = online_leaf(at + i, n - i < Shape::leaf ? n - i : Shape::leaf);
+  }
+
+  /// Calls visit(pack, index of its first element, number of its elements); the other lanes are -inf.
+  template <class Visit> static void for_each_pack(const void* x, std::size_t n, Visit visit) {
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + w <= n; i += w) visit(V::load(at + i), i, w);
+    if (i == n) return;
+    T last[w];
+    for (T& element : last) element = minus_infinity;
+    std::memcpy(last, at + i, (n - i) * sizeof(T));
+    visit(V::load(last), i, n - i);
+  }
+
+ private:
+  static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
+
+  /// The state of one leaf. Lanes without an element count as fresh states.
+  static OnlineSoftmax<One> online_leaf(const T* at, std::size_t n) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
     using Many = OnlineSoftmax<V>;
     Many lane[packs];
-    const T* at = static_cast<const T*>(x);
     std::size_t i = 0;
     for (; i + lanes <= n; i += lanes)
       for (std::size_t p = 0; p < packs; ++p) lane[p].add(V::load(at + i + p * w));
@@ -143,24 +164,9 @@ template <class T, class C> class SoftmaxRow {
     for (std::size_t l = 0; l < w; ++l) one[l] = {One{number[0][l]}, One{number[1][l]}};
     for (std::size_t half = w / 2; half > 0; half /= 2)
       for (std::size_t l = 0; l < half; ++l) one[l].merge(one[l + half]);
-    state[0] = one[0].largest.v;
-    state[1] = one[0].sum.v;
+    return one[0];
   }
 
-  /// Calls visit(pack, index of its first element, number of its elements); the other lanes are -inf.
-  template <class Visit> static void for_each_pack(const void* x, std::size_t n, Visit visit) {
-    const T* at = static_cast<const T*>(x);
-    std::size_t i = 0;
-    for (; i + w <= n; i += w) visit(V::load(at + i), i, w);
-    if (i == n) return;
-    T last[w];
-    for (T& element : last) element = minus_infinity;
-    std::memcpy(last, at + i, (n - i) * sizeof(T));
-    visit(V::load(last), i, n - i);
-  }
-
- private:
-  static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
   /// Halves the lanes: lane l merges lane l + half until one lane is left.
   template <int count> static C halved(Register<C, count> v) {
     if constexpr (count == 1) {
@@ -187,7 +193,7 @@ template <class T, class C> constexpr SoftmaxLoops<C> softmax_loops() {
   if constexpr (can_read<T, C>) {
     using Row = SoftmaxRow<T, C>;
     return {Row::largest, Row::exponentials, Row::sum_exponentials, Row::scale, Row::scaled_exponentials,
-            Row::shift,   Row::online_leaf};
+            Row::shift,   Row::online_leaves};
   } else {
     return {};
   }
