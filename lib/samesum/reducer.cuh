@@ -59,14 +59,29 @@ std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>
   return wrong;
 }
 
-/// Enqueues the reduction. Sets only call.bytes if call.workspace is null.
-template <class Order, class R, class T> cudaError_t enqueue(const R& reducer, const T* x, BatchCall& call) {
+/// A call with a custom reducer, which stands for the method and the formats.
+template <class R, class T>
+Launch launch_of(const T* x, std::size_t elements, const Layout& layout, ResultOf<R>* out,
+                 cudaStream_t stream) {
+  Values input;
+  input.data = x;
+  input.size = elements;
+  return {.call = {.method = nullptr,
+                   .x = input,
+                   .layout = normalised(layout),
+                   .out = {nullptr, out, layout.results()}},
+          .stream = stream};
+}
+
+/// Enqueues the reduction. Sets only work.bytes if work.workspace is null.
+template <class Order, class R, class T> cudaError_t enqueue(const R& reducer, Launch& work) {
   static_assert(
       order_allows<Order, R>,
       "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
       "use samesum::Blocked");
   using Reducer = CustomReducer<R, T>;
-  return gpu::reduce<typename Order::Shape>(Reducer{reducer}, PlainReader<Reducer, T>{x}, call);
+  return gpu::reduce<typename Order::Shape>(
+      Reducer{reducer}, PlainReader<Reducer, T>{static_cast<const T*>(work.call.x.data)}, work);
 }
 
 }  // namespace detail
@@ -97,9 +112,11 @@ noexcept try {
       (workspace && !detail::validation_error<R>(layout, x, out).empty()) ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
-  BatchCall call{normalised(layout), elements, {out}, workspace, bytes, stream};
-  const cudaError_t error = detail::enqueue<Order>(reducer, x, call);
-  bytes = call.bytes;
+  Launch work = detail::launch_of<R>(x, elements, layout, out, stream);
+  work.workspace = workspace;
+  work.bytes = bytes;
+  const cudaError_t error = detail::enqueue<Order, R, T>(reducer, work);
+  bytes = work.bytes;
   return error;
 } catch (const std::exception&) {
   return cudaErrorMemoryAllocation;  // host memory for an error message
@@ -116,8 +133,8 @@ void reduce(const R& reducer, const T* x, std::size_t elements, const Layout& la
   const FloatingPointEnvironment environment;
   if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: reduce: " + wrong);
-  BatchCall call{normalised(layout), elements, {out}, nullptr, 0, stream};
-  with_pool("reduce", call, pool, [&](BatchCall& c) { return detail::enqueue<Order>(reducer, x, c); });
+  Launch work = detail::launch_of<R>(x, elements, layout, out, stream);
+  with_pool("reduce", work, pool, [&](Launch& w) { return detail::enqueue<Order, R, T>(reducer, w); });
 }
 
 /// Reduces n elements to one result in *out with a custom reducer, with a workspace from `pool`. Errors: as

@@ -2,24 +2,13 @@
 /// and further kernels merge the leaves. Neither the schedule nor the launch shape can change the bits.
 #pragma once
 
-#include "samesum/backend/cuda/launch.hpp"
+#include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/merge_parts.cuh"
 #include "samesum/backend/cuda/merge_states.cuh"
 #include "samesum/backend/cuda/reduce_columns.cuh"
 #include "samesum/backend/cuda/reduce_rows.cuh"
-#include "samesum/backend/cuda/workspace.hpp"
 
 namespace samesum::gpu {
-
-/// The arguments of a reduction. All pointers are to device memory.
-struct BatchCall {
-  Layout layout;
-  std::size_t elements;  ///< elements of the input, at least as many as the segments hold
-  Destination out;
-  void* workspace;  ///< null for a size query, which only sets `bytes`
-  std::size_t bytes;
-  cudaStream_t stream;
-};
 
 /// What launches the kernels for rows and columns. A reducer may have its own: a member template
 /// Launches<Shape, Reader>.
@@ -39,18 +28,20 @@ inline std::size_t groups_of_states(std::size_t count) {
   return (count - 1) / group_size(threads_for_states(count)) + 1;
 }
 
-/// Enqueues the reduction. Launches nothing if the layout has no results.
+/// Enqueues a reduction, whose method and formats the reducer and the reader stand for. The elements of its
+/// input are at least as many as the segments hold. Launches nothing if the layout has no results.
 template <class Shape, class Reducer, class Reader>
-cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call) {
+cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
                 "samesum: State must be trivially copyable, and its size a multiple of 4 bytes");
-  const Layout& l = call.layout;
+  const Layout& l = work.call.layout;
+  const Destination out{work.call.out.data, work.as_state};
   const std::size_t results = l.results();
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
   using OfReducer = Launches<Shape, Reducer, Reader>;
   const typename OfReducer::Columns launch_columns{l};
-  const typename OfReducer::Rows launch_rows{l, reader, call.elements};
+  const typename OfReducer::Rows launch_rows{l, reader, work.call.x.size};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
   const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;
@@ -61,25 +52,24 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   const std::size_t needed =
       all_states == 0 ? size_if_none_needed : header_bytes + all_states * sizeof(State);
   cudaError_t error = cudaSuccess;
-  if (!accept_workspace(call, needed, error) || results == 0) return error;
-  auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
-  error = columns ? launch_columns(reducer, reader, l, states, call.out, call.stream)
-                  : launch_rows(reducer, reader, l, states, call.out, call.stream);
-  const bool merges_segments = l.offsets && call.elements > Shape::leaf;
+  if (!accept_workspace(work, needed, error) || results == 0) return error;
+  auto* states = static_cast<State*>(samesum::gpu::states(work.workspace));
+  error = columns ? launch_columns(reducer, reader, l, states, out, work.stream)
+                  : launch_rows(reducer, reader, l, states, out, work.stream);
+  const bool merges_segments = l.offsets && work.call.x.size > Shape::leaf;
   if (error != cudaSuccess || (count == 1 && !merges_segments)) return error;
   if constexpr (any_order) {
-    if (!merges_segments)
-      return launch_merge_parts(reducer, states, results, count, l.n, call.out, call.stream);
+    if (!merges_segments) return launch_merge_parts(reducer, states, results, count, l.n, out, work.stream);
     return launch(merge_segment_parts<Shape::leaf, Reducer>, (l.outer - 1) / few_merge_threads + 1,
-                  few_merge_threads, call.stream, reducer, l, states, call.out);
+                  few_merge_threads, work.stream, reducer, l, states, out);
   } else if (merges_segments) {
     return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / few_merge_threads + 1,
-                  few_merge_threads, call.stream, reducer, l, states, call.out);
+                  few_merge_threads, work.stream, reducer, l, states, out);
   } else {
     for (; error == cudaSuccess && count > 1; count = groups_of_states(count)) {
       State* above = states + results * count;
       error = launch(merge_states<Reducer>, results * groups_of_states(count), threads_for_states(count),
-                     call.stream, reducer, states, count, groups_of_states(count), l.n, above, call.out);
+                     work.stream, reducer, states, count, groups_of_states(count), l.n, above, out);
       states = above;
     }
     return error;

@@ -8,14 +8,9 @@ namespace samesum::gpu {
 namespace {
 
 template <class T, ExactlySummed what> cudaError_t reduce_in_window(ExactKind kind, Launch& work) {
-  BatchCall of{work.call.layout, work.call.x.size, {work.call.out.data},
-               work.workspace,   work.bytes,       work.stream};
   const WindowReducer<T, what> reducer{kind, work.call.method->format->index, whole(work.call.options.ddof),
                                        work.as_state};
-  const cudaError_t error =
-      reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, of);
-  work.bytes = of.bytes;
-  return error;
+  return reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, work);
 }
 
 }  // namespace

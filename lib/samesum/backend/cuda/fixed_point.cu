@@ -79,7 +79,11 @@ template <class C> struct GridReducer : StateReducer<GridSum, Factors<C>>, FastP
 template <class T, class Reducer>
 cudaError_t pass(const Reducer& reducer, const Launch& work, Destination out, void* workspace,
                  std::size_t& bytes) {
-  BatchCall of{work.call.layout, work.call.x.size, out, workspace, bytes, work.stream};
+  Launch of = work;
+  of.call.out.data = out.out;
+  of.as_state = out.states;
+  of.workspace = workspace;
+  of.bytes = bytes;
   const cudaError_t error =
       reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, of);
   bytes = of.bytes;

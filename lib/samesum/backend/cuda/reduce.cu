@@ -63,12 +63,9 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
 
 template <class Order, class T, class Reducer>
 cudaError_t launch_reducer(const Reducer& reducer, Launch& work) {
-  BatchCall of{work.call.layout, work.call.x.size, {work.call.out.data, work.as_state},
-               work.workspace,   work.bytes,       work.stream};
   using Shape = typename Order::Shape;
   const Reader<F, T> reader{work.call.x.data, work.call.y.data};
-  cudaError_t error = reduce<Shape>(reducer, reader, of);
-  work.bytes = of.bytes;
+  cudaError_t error = reduce<Shape>(reducer, reader, work);
   if constexpr (requires { reducer.replacement(); })
     if (const std::size_t results = work.call.layout.results();
         reducer.mean && work.workspace && results > 0 && error == cudaSuccess) {
@@ -76,7 +73,7 @@ cudaError_t launch_reducer(const Reducer& reducer, Launch& work) {
       // recompute are spread over the blocks.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t of_block = std::min((results - 1) / blocks + 1, threads);
-      Destination out = of.out;
+      Destination out{work.call.out.data, work.as_state};
       if (out.states) out.out = &static_cast<typename WithReplacement<Reducer>::State*>(out.out)->replacing;
       error = launch(reduce_again<Shape, decltype(reducer.replacement()), Reader<F, T>>,
                      (results - 1) / of_block + 1, static_cast<int>(threads), work.stream,
