@@ -142,6 +142,11 @@ inline std::vector<BatchCase> batches() {
                                         {2, 9000, 2}})
     add("axis of " + std::to_string(outer) + " x " + std::to_string(n) + " x " + std::to_string(inner),
         Layout::axis(outer, n, inner), outer * n * inner);
+  for (const auto& [outer, n, inner] :
+       {std::array<std::size_t, 3>{3, 1000, 1}, {1, 4100, 3}, {2, 130, 17}, {1, 9, 40}})
+    add(std::to_string(outer) + " x " + std::to_string(inner) + " elements, each of them " +
+            std::to_string(n) + " times",
+        Layout{outer, n, inner, inner, 0}, outer * inner);
   for (const std::vector<std::uint64_t>& lengths : {std::vector<std::uint64_t>{},
                                                     {0},
                                                     {1},

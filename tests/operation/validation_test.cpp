@@ -93,7 +93,7 @@ bool fits(const Layout& l, std::size_t n, std::size_t results) {
   using Wide = unsigned __int128;
   if (Wide{l.outer} * l.inner != results) return false;
   if (results == 0 || l.n == 0) return true;
-  if (l.n > 1 && l.stride < l.inner) return false;
+  if (l.n > 1 && l.stride != 0 && l.stride < l.inner) return false;
   // Below 2^128: no factor exceeds 2^64.
   const Wide last = Wide{l.outer - 1} * l.outer_stride, within = Wide{l.n - 1} * l.stride;
   return last <= n && within <= n && last + within + l.inner <= n;
@@ -108,6 +108,7 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
                   near_a_power(random), near_a_power(random), nullptr};
     if (random() % 2) layout.inner = 1;
     if (random() % 2) layout.stride = layout.inner;
+    if (layout.stride == 0 && layout.n > 5000) continue;  // it may be valid, and take years
     const std::size_t n = random() % 64, results = random() % 2 ? layout.results() % 64 : random() % 8;
     // On the heap and of exactly this size, so that the address sanitizer detects an access outside.
     const std::vector<float> x(n, 1.0f);
@@ -137,6 +138,7 @@ TEST(LayoutsNearEveryPowerOfTwo, OfACustomReductionAreRefusedIfTheyOverflow) {
   for (int round = 0; round < 20'000; ++round) {
     const Layout layout{near_a_power(random), near_a_power(random), random() % 2 ? 1 : near_a_power(random),
                         near_a_power(random), near_a_power(random), nullptr};
+    if (layout.stride == 0 && layout.n > 5000) continue;
     using Wide = unsigned __int128;
     const Wide results = Wide{layout.outer} * layout.inner, most = PTRDIFF_MAX / sizeof(float);
     const Wide reach = results == 0 || layout.n == 0 ? 0

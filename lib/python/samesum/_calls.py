@@ -264,9 +264,17 @@ def result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, lik
 
 def per_axis(library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], o: Options) -> Any:
     """Returns a result for each row of the axes, or two. The options are checked."""
-    shape = tuple(a.shape)
-    layout = layout_of(shape, library.strides(a), axes)
-    if b is not None and layout is not None and layout != layout_of(shape, library.strides(b), axes):
+    shape, strides = tuple(a.shape), [library.strides(a)] + ([] if b is None else [library.strides(b)])
+    repeated = [d for d, n in enumerate(shape) if n > 1 and d not in axes and not any(s[d] for s in strides)]
+    if repeated:  # by broadcasting: each result is computed once
+        once = tuple(slice(1) if d in repeated else slice(None) for d in range(a.ndim))
+        b = None if b is None else b[once]
+        result = per_axis(library, method, format, a[once], b, axes, o._replace(out=None, keepdims=True))
+        whole = reduced_shape(shape, axes, True) + tuple(result.shape[a.ndim :])
+        whole_result = library.contiguous(library.namespace.broadcast_to(result, whole))
+        return whole_result.reshape(reduced_shape(shape, axes, o.keepdims) + whole[a.ndim :])
+    layout = layout_of(shape, strides[0], axes)
+    if layout is not None and any(layout_of(shape, s, axes) != layout for s in strides[1:]):
         layout = None
     if layout is None or _needs_vectors(method, format, layout):
         # One copy, in which the elements of each result are contiguous.

@@ -148,12 +148,10 @@ def layout_of(shape: Sequence[int], strides: Sequence[int], reduced: Sequence[in
     if len(inside) > 1 or len(outside) > 2:
         return None
     stride = inside[0][1] if inside else 1
-    if n > 1 and stride == 0:
-        return None
     if not outside:
         return Layout(1, n, 1, n, stride)
     size, step = outside[-1]
-    columns = step == 1 and (n == 1 or stride >= size)
+    columns = step == 1 and (n == 1 or stride == 0 or stride >= size)
     if len(outside) == 2:
         return Layout(outside[0][0], n, size, outside[0][1], stride if n > 1 else size) if columns else None
     if columns and stride != 1:

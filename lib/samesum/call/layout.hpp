@@ -12,7 +12,8 @@ namespace samesum {
 /// A batch of reductions over one array. All counts and strides are in elements.
 ///
 /// There are `outer` × `inner` results, stored in that order without gaps. Result (o, i) reduces the elements
-/// o·outer_stride + k·stride + i for 0 <= k < n: one axis of a C-ordered array.
+/// o·outer_stride + k·stride + i for 0 <= k < n: one axis of a C-ordered array. A stride of 0 repeats an
+/// element n times, as broadcasting does, and an outer_stride of 0 repeats results.
 ///
 /// With `offsets` the batch consists of segments, like the rows of a sparse matrix in CSR form: result o
 /// reduces the elements from offsets[o] up to but not including offsets[o + 1]. Then `inner` must be 1, and

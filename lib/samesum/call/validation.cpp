@@ -110,10 +110,9 @@ std::string validation_error(const Layout& l, std::optional<std::size_t> results
     return {};
   }
   if (*count == 0 || l.n == 0) return {};
-  if (l.n > 1 && l.stride == 0) return "layout.stride is 0; it must be 1 or more";
-  if (l.n > 1 && l.stride < l.inner)
+  if (l.n > 1 && l.stride != 0 && l.stride < l.inner)
     return "layout.stride is " + words(l.stride) + "; it must be at least layout.inner (" + words(l.inner) +
-           "), or results would share elements";
+           "), or results would share elements, or 0 to repeat elements";
   if (!product(*count, l.n))
     return "layout reads " + words(*count) + " x " + words(l.n) + " elements; fewer than 2^63 are supported";
   if (!extent(l, false))
