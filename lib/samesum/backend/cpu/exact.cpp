@@ -1,8 +1,10 @@
-/// Exact sums on a CPU: fp64 words in front of a superaccumulator, on several threads.
+/// Exact sums on a CPU: fp64 words and bins in front of a superaccumulator, on several threads.
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 
+#include "samesum/backend/cpu/exponent_bins.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
 
@@ -30,11 +32,15 @@ template <class T> class ExactSum {
         if (number != 0) sum_.add(number);
     words_ = {};
     empty_ = true;
+    if (in_bins_ > 0) bins().move_to(sum_);
+    in_bins_ = 0;
   }
 
  private:
   /// Remainders of up to this length are added one by one, not as a padded step.
   static constexpr std::size_t few = 8;
+  /// The fewest elements for which it pays to empty the bins: of narrow data, and of all.
+  static constexpr std::size_t some = 512, many = 16 * 1024;
 
   void add_whole(const T* x, std::size_t n) {
     while (n > 0) {
@@ -43,19 +49,44 @@ template <class T> class ExactSum {
         empty_ = false;
       } else if (!empty_) {
         flush();
-      } else {  // empty words cannot hold the block either: add one by one
+      } else {  // empty words cannot hold the block either
         taken = std::min(n, exact_block);
-        sum_.add(std::span{x, taken});
+        if (in_bins_ > 0 || n >= many || (n >= some && is_narrow(x, taken, n / 8)))
+          add_to_bins(x, taken);
+        else
+          sum_.add(std::span{x, taken});
       }
       x += taken;
       n -= taken;
     }
   }
 
+  /// Whether the elements that are not 0 span at most so many powers of two, each of which uses two bins.
+  static bool is_narrow(const T* x, std::size_t n, std::size_t most_powers) {
+    using Signed = std::make_signed_t<BitsOf<T>>;
+    constexpr Signed most = std::numeric_limits<Signed>::max();
+    Signed largest = 0, smallest = most;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto magnitude = static_cast<Signed>(to_bits(x[i]) & most),
+                 less = static_cast<Signed>((magnitude - 1) & most);  // of a zero, the largest
+      largest = std::max(largest, magnitude);
+      smallest = std::min(smallest, less);
+    }
+    constexpr int fraction_bits = Format<T>::precision - 1;
+    return static_cast<std::size_t>((largest >> fraction_bits) - (smallest >> fraction_bits)) <= most_powers;
+  }
+  static ExponentBins& bins() { return ExponentBins::of_this_thread(); }
+  void add_to_bins(const T* x, std::size_t n) {
+    if (in_bins_ + n > ExponentBins::capacity) flush();
+    bins().add(x, n);
+    in_bins_ += n;
+  }
+
   AddExactly add_ = kernels<Formats::index_of<T>()>().add_exactly;
   Exact& sum_;
   Expansions words_;
   bool empty_ = true;
+  std::size_t in_bins_ = 0;  ///< elements; no other sum of this thread uses the bins meanwhile
 };
 
 template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {

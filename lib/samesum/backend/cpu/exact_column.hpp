@@ -1,4 +1,4 @@
-/// Exact scans on a CPU: an integer of 128 bits holds the sum as long as it can, then a superaccumulator.
+/// Exact scans on a CPU: an integer of 128 bits holds the sum as long as it can, then a wider one.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/running_exact.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -16,7 +17,7 @@ namespace samesum::cpu {
 ///
 /// The sum is a whole number of units of 2^grid. The first tile that is not zero sets the grid, so that the
 /// sums of `length` elements of its size fit in the integer. Each element is checked: if it is not a whole
-/// number of units, or could let the sum overflow, a superaccumulator continues. So the grid does not affect
+/// number of units, or could let the sum overflow, a wide integer continues. So the grid does not affect
 /// the results.
 template <class T, class F> class ExactColumn {
  public:
@@ -34,7 +35,7 @@ template <class T, class F> class ExactColumn {
     flags_ = before.flags();
     if (before.is_special() || !take_units(before)) {
       is_wide_ = true;
-      wide_ = before;
+      wide_ = RunningExact{before};
     }
   }
   /// Takes the next elements, at most `length` in all, and writes their results. `out` may be the elements
@@ -165,7 +166,7 @@ template <class T, class F> class ExactColumn {
     return x < 0 ? -static_cast<Magnitude>(x) : static_cast<Magnitude>(x);
   }
 
-  /// Moves the sum into the superaccumulator.
+  /// Moves the sum into the wide integer.
   void widen() {
     std::array<std::int64_t, Exact::digit_count> digits{};
     if (has_grid_) {
@@ -177,7 +178,7 @@ template <class T, class F> class ExactColumn {
       for (rest >>= 32 - shift; rest != 0; rest >>= 32)
         digits[at++] = sign * static_cast<std::int64_t>(static_cast<std::uint32_t>(rest));
     }
-    wide_ = Exact{digits, flags_};
+    wide_ = RunningExact{Exact{digits, flags_}};
     is_wide_ = true;
   }
   /// Takes the sum from a superaccumulator. Returns false if the integer cannot hold it.
@@ -222,7 +223,7 @@ template <class T, class F> class ExactColumn {
   ExactWindow<T> window_;
   std::uint32_t flags_ = 0;  ///< those of Exact
   Integer units_ = 0;
-  Exact wide_;
+  RunningExact wide_;
 };
 
 }  // namespace samesum::cpu
