@@ -193,6 +193,54 @@ TEST(MethodsOnAGrid, HaveTheBitsOfTheirReferenceOnAGivenGrid) {
     }
 }
 
+/// Results of a batch, NaN where a sum overflows the grid, and whether one does.
+std::pair<Bits, bool> batch_on(const Method& m, const Data& d, const Layout& layout, Options options) {
+  return with_format(*m.format, [&]<class F>() {
+    std::vector<F> out(layout.results(), from_bits<F>(BitsOf<F>(0x5a5a)));
+    bool overflows = false;
+    try {
+      if (m.inputs == 2)
+        reduce(m, d.x.values(), d.y.values(), layout, std::span{out}, options);
+      else
+        reduce(m, d.x.values(), layout, std::span{out}, options);
+    } catch (const std::overflow_error&) {
+      overflows = true;
+    }
+    Bits bits;
+    for (const F& number : out) bits.push_back(to_bits(number));
+    return std::pair{bits, overflows};
+  });
+}
+
+TEST(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHold) {
+  const Layout layouts[] = {Layout::rows(70, 40), Layout::rows(2, 3000), Layout::axis(1, 40, 70),
+                            Layout::axis(2, 130, 17), Layout{5, 9, 1, 1, 0}};
+  for (const FormatInfo& input : formats)
+    for (const Layout& layout : layouts) {
+      const std::size_t n = 6000;
+      std::vector<double> x = wide(n, 12, n), y = uniform(n, n);
+      for (std::size_t i = 0; i < n;
+           ++i) {  // by column of 70: large, tiny, special, zero, and cancelling ones
+        const std::size_t column = i % 70;
+        if (column == 3) x[i] = std::min(x[i] * 0x1p40, input.max_finite);
+        if (column == 20) x[i] *= 0x1p-60;
+        if (column == 21) x[i] = -0x1p-27;  // rounds to zero in fp16
+        if (column == 33 && i > 2000) x[i] = i % 3 ? INFINITY : -INFINITY;
+        if (column == 40) x[i] = -0.0;
+        if (column > 60 && i >= 70) x[i] = -x[i - 70];
+      }
+      const Data d{{input, x}, {input, y}};
+      for (const Method* m : methods_on_grid("cpu"))
+        for (const std::optional<int> grid :
+             {std::optional<int>{}, {lowest_grid}, {-1000}, {-70}, {-40}, {-21}, {-8}, {3}, {1000}})
+          for (const int threads : {1, 3})
+            ASSERT_EQ(batch_on(*m, d, layout, {.threads = threads, .grid = grid}),
+                      batch_on(reference_of(*m), d, layout, {.grid = grid}))
+                << m->name << " of " << input.name << ", grid " << grid.value_or(9999) << ", " << layout.outer
+                << " x " << layout.n << " x " << layout.inner;
+    }
+}
+
 TEST(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {
   const auto message = [](auto call) {
     try {

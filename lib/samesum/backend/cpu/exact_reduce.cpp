@@ -64,15 +64,9 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
       : OrderFreeBatch<T>{work.call}, kind_{kind}, as_state_{work.as_state} {}
 
   void run() const {
-    const Layout& l = this->call.layout;
     if (this->is_one() && (as_state_ || this->length_of(0) > OrderFreeBatch<T>::part)) return reduce_one();
     with_format(format(), [&]<class F>() {
-      this->for_each_run([&](std::size_t first, std::size_t count) {
-        if (l.offsets)  // rows of different lengths
-          for (std::size_t at = first; at < first + count; ++at) reduce_run<F>(at, 1, true);
-        else
-          reduce_run<F>(first, count, l.inner == 1 && l.stride == 1);
-      });
+      this->for_each_run([&](std::size_t first, std::size_t count) { reduce_run<F>(first, count); });
     });
   }
 
@@ -80,24 +74,12 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   static constexpr std::size_t most_tried_once = 4096;  ///< elements
 
   /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
-  template <class F> void reduce_run(std::size_t first, std::size_t count, bool rows) const {
+  template <class F> void reduce_run(std::size_t first, std::size_t count) const {
     ExactSums sums[OrderFreeBatch<T>::longest_run];
+    this->sum_run(kind_, first, count, sums);
     const std::size_t n = this->length_of(first);
-    if (n > 0) {
-      const Layout& l = this->call.layout;
-      const std::size_t pitch = rows ? l.outer_stride : l.stride;
-      (rows ? of_rows_ : of_columns_)(block(this->first_of(first), this->first_of_y(first), count, n, pitch),
-                                      sums);
-    }
     for (std::size_t k = 0; k < count; ++k)
-      if (n == 0 || !(finish<F>(sums[k], n, first + k) || finish_equal<F>(n, first + k))) reduce(first + k);
-  }
-  ExactResults block(const T* x, const T* y, std::size_t count, std::size_t n, std::size_t pitch) const {
-    return {x, y ? y : x, kind_.term == Term::magnitude, count, n, pitch};
-  }
-  static ExactlySummed what(ExactKind kind) {
-    if (kind.moments) return ExactlySummed::elements_and_squares;
-    return kind.term < Term::square ? ExactlySummed::elements : ExactlySummed::products;
+      if (!(finish<F>(sums[k], n, first + k) || finish_equal<F>(n, first + k))) reduce(first + k);
   }
 
   /// Writes a result, if its words tell how to round it.
@@ -136,7 +118,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   }
   void add_rows(ExactBatchState& to, const T* x, const T* y, std::size_t count, std::size_t n) const {
     ExactSums sums[8];
-    of_rows_(block(x, y, count, n, n), sums);
+    sum_exactly(kind_, true, x, y, count, n, n, sums);
     for (std::size_t k = 0; k < count; ++k)
       if (sums[k].known && sums[k].squares_are_exact) {
         add_words(to.terms.sum, sums[k].sum);
@@ -180,11 +162,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   const FormatInfo& format() const { return *this->call.method->format; }
 
-  static const Kernels& loops() { return kernels<Formats::index_of<T>()>(); }
-
   ExactKind kind_;
-  SumExactly of_rows_ = loops().sum_rows_exactly[static_cast<std::size_t>(what(kind_))],
-             of_columns_ = loops().sum_columns_exactly[static_cast<std::size_t>(what(kind_))];
   bool as_state_;
 };
 

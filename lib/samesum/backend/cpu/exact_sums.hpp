@@ -1,4 +1,4 @@
-/// Rounds exact sums in words to results.
+/// Exact sums of rows and columns in words, and their results.
 #pragma once
 
 #include <bit>
@@ -6,8 +6,21 @@
 #include <cstdint>
 
 #include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::cpu {
+
+/// Writes the exact sums of `count` rows, or of as many columns, of n elements each.
+template <class T>
+void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t count, std::size_t n,
+                 std::size_t pitch, ExactSums* sums) {
+  const auto what = static_cast<std::size_t>(kind.moments               ? ExactlySummed::elements_and_squares
+                                             : kind.term < Term::square ? ExactlySummed::elements
+                                                                        : ExactlySummed::products);
+  const Kernels& loops = kernels<Formats::index_of<T>()>();
+  const SumExactly sum = (rows ? loops.sum_rows_exactly : loops.sum_columns_exactly)[what];
+  sum({x, y ? y : x, kind.term == Term::magnitude, count, n, pitch}, sums);
+}
 
 /// Rounds a sum, or a mean of n elements, once to F. Returns false if that needs integers.
 template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mean, F& result) {

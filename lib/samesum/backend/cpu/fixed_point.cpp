@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/order_free.hpp"
 #include "samesum/operation/grid_reduction.hpp"
@@ -117,13 +117,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     if (this->is_one()) {
       reduce_one(as_state);
     } else {
-      this->for_each_result([this](std::size_t at) {
-        const int grid = grid_of(at);
-        GridSum sum;
-        this->for_each_part(
-            at, [&](const T* x, const T* y, std::size_t n) { add_terms(sum, kind_.term, x, y, n, grid); });
-        finish(sum, at, grid);
-      });
+      this->for_each_run([this](std::size_t first, std::size_t count) { reduce_run(first, count); });
     }
     return overflowed_;
   }
@@ -139,6 +133,12 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   }
 
  private:
+  static constexpr std::size_t most_results = OrderFreeBatch<T>::longest_run;
+  /// The longest row that is rounded together with others. Longer ones are faster alone.
+  static constexpr std::size_t short_row = 128;
+  static constexpr std::size_t few_columns = 8;  ///< fewer are rounded one by one
+  static_assert(short_row <= terms_at_once && most_results <= terms_at_once);
+
   int found(std::size_t at, int largest) const {
     return found_grid(largest, this->length_of(at), grid_word_bits<F>,
                       quantum_of_terms(kind_.term, format_info<T>()));
@@ -162,6 +162,106 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
       largest = std::max(largest, mine);
     });
     return found(0, largest);
+  }
+  /// Reduces rows or neighbouring columns: together those whose exact sums tell their results or whose terms
+  /// can be rounded as doubles, and the others one by one.
+  void reduce_run(std::size_t first, std::size_t count) {
+    const std::size_t n = this->length_of(first);
+    const bool rows = this->are_rows(),
+               alone = n == 0 || (given_ && (rows ? n > short_row : count < few_columns));
+    if (alone) {
+      for (std::size_t k = 0; k < count; ++k) reduce(first + k);
+      return;
+    }
+    ExactSums exact[most_results];
+    this->sum_run(kind_, first, count, exact);
+    std::optional<bool> are_rounded;
+    ExactSums of_rows[most_results];
+    GridSum of_columns[most_results];
+    for (std::size_t k = 0; k < count; ++k) {
+      if (are_on_grid(exact[k], n, first + k) && finish_exact(exact[k], first + k)) continue;
+      if (!are_rounded)
+        are_rounded =
+            given_ && (rows ? round_rows(first, count, of_rows) : round_columns(first, count, of_columns));
+      if (*are_rounded && !rows)
+        finish(of_columns[k], first + k, *given_);
+      else if (!*are_rounded || !finish_exact(of_rows[k], first + k))
+        reduce(first + k);
+    }
+  }
+  void reduce(std::size_t at) {
+    const int grid = grid_of(at);
+    GridSum sum;
+    this->for_each_part(
+        at, [&](const T* x, const T* y, std::size_t n) { add_terms(sum, kind_.term, x, y, n, grid); });
+    finish(sum, at, grid);
+  }
+  /// Whether all terms of a result are known to be multiples of its grid that cannot overflow it.
+  bool are_on_grid(const ExactSums& of, std::size_t n, std::size_t at) const {
+    if (given_) return of.known && of.lowest >= *given_ && !may_overflow(of.top - *given_, n);
+    // The neighbours may have larger terms, and for these a coarser grid would be found.
+    return of.known && of.lowest >= found(at, of.top - 1);
+  }
+  /// Writes a result whose terms are multiples of the grid: their exact sum, rounded once. Returns false if
+  /// that is not known.
+  bool finish_exact(const ExactSums& of, std::size_t at) const {
+    if (!of.known) return false;
+    F& result = static_cast<F*>(this->call.out.data)[at];
+    if (of.sum[0] != 0 && !round_sum(of, this->length_of(at), kind_.mean, result)) return false;
+    if (of.sum[0] == 0 || to_bits(result) == Format<F>::sign_bit) result = F{};  // every zero is +0
+    return true;
+  }
+  /// Whether n terms of up to 2^bits units may overflow the given grid.
+  static bool may_overflow(int bits, std::size_t n) { return bits + bits_for_terms(n) > grid_word_bits<F>; }
+
+  /// Writes the terms of `lines` runs of `length` elements, `pitch` apart, rounded to the given grid. Returns
+  /// the bits of the largest one, or nothing if a sum might overflow or doubles do not hold the terms.
+  std::optional<std::int32_t> round_terms(std::size_t first, std::size_t from, std::size_t lines,
+                                          std::size_t length, std::size_t pitch, double* terms) const {
+    if (!has_doubles<T>(kind_.term) || std::abs(*given_) > 900) return {};
+    const T *x = this->first_of(first) + from, *y = this->first_of_y(first);
+    if (y) y += from;
+    const WriteTerms write = loops().write_terms[Formats::index_of<T>()];
+    const bool joined = pitch == length;
+    for (std::size_t k = 0; k < (joined ? 1 : lines); ++k)
+      write(kind_.term, x + k * pitch, y ? y + k * pitch : nullptr, joined ? lines * length : length,
+            terms + k * length, nullptr);
+    const std::uint64_t largest = loops().largest_magnitude(terms, lines * length);
+    if (largest >= Format<fp64>::infinity) return {};
+    const std::int32_t bits = to_grid(from_bits<double>(largest), *given_).bits;
+    if (may_overflow(bits, this->length_of(first))) return {};
+    loops().round_to_grid(terms, lines * length, *given_);
+    return bits;
+  }
+  /// Writes the exact sums of short rows whose terms are rounded to the given grid. Returns false if
+  /// round_terms returns nothing.
+  bool round_rows(std::size_t first, std::size_t count, ExactSums* sums) const {
+    const std::size_t n = this->length_of(first), at_once = terms_at_once / n;
+    double terms[terms_at_once];
+    for (std::size_t r = 0, rows; r < count; r += rows) {
+      rows = std::min(count - r, at_once);
+      if (!round_terms(first + r, 0, rows, n, this->call.layout.outer_stride, terms)) return false;
+      sum_exactly<fp64>(ExactKind{}, true, terms, nullptr, rows, n, n, sums + r);
+    }
+    return true;
+  }
+  /// The same for columns, with sums on the grid.
+  bool round_columns(std::size_t first, std::size_t count, GridSum* sums) const {
+    const std::size_t n = this->length_of(first), at_once = terms_at_once / count,
+                      pitch = this->call.layout.stride;
+    double terms[terms_at_once];
+    ExactSums exact[most_results];
+    for (std::size_t begin = 0, rows; begin < n; begin += rows) {
+      rows = std::min(n - begin, at_once);
+      const auto bits = round_terms(first, begin * pitch, rows, count, pitch, terms);
+      if (!bits) return false;
+      sum_exactly<fp64>(ExactKind{}, false, terms, nullptr, count, rows, count, exact);
+      for (std::size_t k = 0; k < count; ++k) {
+        if (!exact[k].known) return false;
+        for (const double word : exact[k].sum) sums[k].add({to_grid(word, *given_).units, *bits});
+      }
+    }
+    return true;
   }
   void finish(const GridSum& sum, std::size_t at, int grid) {
     if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, this->call.out.data))

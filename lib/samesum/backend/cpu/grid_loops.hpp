@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,15 @@ struct GridLoops {
   static void add(const double* x, std::size_t n, double scale, int slices, std::int64_t* sums) {
     if (slices == 1) return add_slices<1>(x, n, scale, sums);
     slices == 2 ? add_slices<2>(x, n, scale, sums) : add_slices<3>(x, n, scale, sums);
+  }
+
+  /// See RoundToGrid. Multiples of 2^grid are the places of the sums; larger numbers are such multiples.
+  static void round(double* x, std::size_t n, int grid) {
+    const double start = power_of_two(grid + 52);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double size = std::fabs(x[i]), rounded = (size + start) - start;
+      x[i] = std::copysign(size < start ? rounded : size, x[i]);
+    }
   }
 
   /// See SumUnits.

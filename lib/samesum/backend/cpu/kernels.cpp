@@ -79,6 +79,7 @@ constexpr Kernels make() {
   if constexpr (std::is_same_v<F, fp64>) {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
+    all.round_to_grid = GridLoops::round;
   }
   if constexpr (std::is_same_v<F, CarrierOf<F>>) all.sum_units = GridLoops::sum_units<F>;
   all.largest_bits = largest_bits<F>;

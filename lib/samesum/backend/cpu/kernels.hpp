@@ -43,6 +43,9 @@ struct ExactSums {
   double sum[3], square[3];
   bool known;              ///< false if the words could not hold the sums; then they are not valid
   bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
+  /// The elements or products of this result, and perhaps of others, are multiples of 2^lowest and below
+  /// 2^top.
+  int top, lowest;
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
@@ -96,7 +99,11 @@ using LargestMagnitude = std::uint64_t (*)(const double* x, std::size_t n);
 /// to 2^100, and 3 up to 2^126. No x·scale may underflow, unless it is below 1/2.
 using AddSlices = void (*)(const double* x, std::size_t n, double scale, int slices, std::int64_t* sums);
 
-/// The same for n <= 2048 elements of one format, integers of up to 2^50, and one slice, which it returns.
+/// Rounds each of n numbers once to a multiple of 2^grid, to nearest, ties to even. |grid| <= 900.
+using RoundToGrid = void (*)(double* x, std::size_t n, int grid);
+
+/// The same as AddSlices for n <= 2048 elements of one format, integers of up to 2^50, and one slice, which
+/// it returns.
 using SumUnits = std::int64_t (*)(const void* x, std::size_t n, double scale);
 
 /// Returns the largest bit pattern of |x| among n elements of one format, NaN and infinities included.
@@ -177,8 +184,9 @@ struct Kernels {
   FindKey find_key[Formats::size];
   std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F
   ScanTile scan_tile[Accumulators::size];
-  LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
+  LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next two
   AddSlices add_slices;
+  RoundToGrid round_to_grid;
   SumUnits sum_units;         ///< of elements in the format, for fp32 and fp64 only
   LargestBits largest_bits;   ///< of elements in the format
   SumUnitRows sum_unit_rows;  ///< of elements in the format

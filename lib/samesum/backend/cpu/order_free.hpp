@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/catalogue/backend.hpp"
 
@@ -42,8 +43,8 @@ template <class T> class OrderFreeBatch {
   }
   static constexpr std::size_t longest_run = 64;             ///< results
   static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements
-  /// Calls reduce(first, count) for runs of results, on several threads: of rows, or of columns of one
-  /// matrix.
+  /// Calls reduce(first, count) for runs of results, on several threads: of rows, of columns of one matrix,
+  /// or of one segment.
   template <class Reduce> void for_each_run(Reduce reduce) const {
     const Layout& l = call.layout;
     const std::size_t results = l.results();
@@ -63,10 +64,22 @@ template <class T> class OrderFreeBatch {
                     const std::size_t end = std::min(results, (k + 1) * per_task);
                     for (std::size_t at = k * per_task, count; at < end; at += count) {
                       count = std::min(end - at, longest_run);
-                      if (l.inner > 1 || l.stride != 1) count = std::min(count, l.inner - at % l.inner);
+                      if (l.offsets) count = 1;
+                      if (!are_rows()) count = std::min(count, l.inner - at % l.inner);
                       reduce(at, count);
                     }
                   });
+  }
+
+  /// Whether the elements of a result are contiguous.
+  bool are_rows() const { return call.layout.offsets || (call.layout.inner == 1 && call.layout.stride == 1); }
+  /// Writes the exact sums of a run of results. Those of no elements are not known.
+  void sum_run(ExactKind kind, std::size_t first, std::size_t count, ExactSums* sums) const {
+    const std::size_t n = length_of(first);
+    for (std::size_t k = 0; n == 0 && k < count; ++k) sums[k].known = false;
+    if (n == 0) return;
+    const std::size_t pitch = are_rows() ? call.layout.outer_stride : call.layout.stride;
+    sum_exactly(kind, are_rows(), first_of(first), first_of_y(first), count, n, pitch, sums);
   }
 
   const Call& call;

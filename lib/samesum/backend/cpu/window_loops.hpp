@@ -2,6 +2,7 @@
 /// its terms to a few doubles without rounding. Each instruction set compiles its own copy.
 #pragma once
 
+#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cpu/bit_range.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
@@ -108,6 +109,17 @@ template <class T, ExactlySummed what> class WindowLoops {
     ThreeWords sum, square;
     Words lost{}, lost_of_squares{};
   };
+  /// Returns the range of elements, or of products.
+  static TermRange terms(BitRange x, BitRange y) {
+    if constexpr (elements) return {x.highest + 1, x.lowest};
+    return {x.highest + y.highest + 2, x.lowest + y.lowest};
+  }
+  void widen_terms(BitRange x, BitRange y) {
+    if (x.zero || y.zero) return;
+    const TermRange more = terms(x, y);
+    terms_.top = more.top > terms_.top ? more.top : terms_.top;
+    terms_.lowest = more.lowest < terms_.lowest ? more.lowest : terms_.lowest;
+  }
   template <int words> using Sums = V[streams][words];
   template <int words> using Windows = Window<words>[streams];
 
@@ -188,7 +200,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   };
 
   /// Sums rows, or columns that are fewer than the lanes of a pack: these are copied.
-  template <bool copied> void rows(ExactSums* out) const {
+  template <bool copied> void rows(ExactSums* out) {
     const std::size_t packs = (count_ - 1) / w + 1, stride = copied ? b_.pitch : 1;
     T copy_of_x[copied ? w * row_block : 1], copy_of_y[copied ? w * row_block : 1];
     Total total[most_rows / w];
@@ -217,7 +229,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t c = 0; c < count_; ++c) to[c * row_block + k] = x[k * b_.pitch + c];
   }
-  [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) const {
+  [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
     Windows<few> common;
     Windows<more> wider;
     BitRange x, y;
@@ -227,6 +239,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       for (std::size_t p = 0; p < packs; ++p)
         sum_pack_of_rows<1, true>(block, p * w, &common, 0, sum[p], seen);
       x = y = seen.range();
+      widen_terms(x, y);
       if (place<1>(common, x, y, block.n)) {
         for (std::size_t p = 0; p < packs; ++p) add_to<1>(total[p], sum[p]);
         return;
@@ -234,6 +247,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     } else {
       x = block.range(block.x, count_);
       y = has_y() ? block.range(block.y, count_) : x;
+      widen_terms(x, y);
       if (place<few>(common, x, y, block.n)) {
         for (std::size_t p = 0; p < packs; ++p) add_pack_of_rows<few>(block, p * w, &common, 0, total[p]);
         return;
@@ -331,7 +345,7 @@ template <class T, ExactlySummed what> class WindowLoops {
 
   // --- columns ------------------------------------------------------------------------------------------
 
-  void columns(ExactSums* out) const {
+  void columns(ExactSums* out) {
     const std::size_t packs = (count_ - 1) / w + 1;
     Total total[strip / w];
     for (std::size_t from = 0; from < b_.n; from += column_block) {
@@ -344,14 +358,14 @@ template <class T, ExactlySummed what> class WindowLoops {
         return is_minus_zero(column(b_.x, c, 0), column(b_.y, c, 0), b_.pitch);
       });
   }
-  [[gnu::always_inline]] void add_columns(std::size_t from, std::size_t n, std::size_t packs,
-                                          Total* total) const {
+  [[gnu::always_inline]] void add_columns(std::size_t from, std::size_t n, std::size_t packs, Total* total) {
     Windows<few> common;
     Windows<more> wider;
     BitRange x, y;
     if (few == 1 && count_ == strip) {  // as for rows
       V sum[strip / w];
       x = y = look_and_sum_columns(from, n, sum);
+      widen_terms(x, y);
       if (place<few>(common, x, y, n)) {
         for (std::size_t p = 0; p < packs; ++p) total[p].sum.add(sum[p], total[p].lost);
         return;
@@ -359,6 +373,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     } else {
       x = range_of_columns(b_.x, 0, count_, from, n);
       y = has_y() ? range_of_columns(b_.y, 0, count_, from, n) : x;
+      widen_terms(x, y);
       if (place<few>(common, x, y, n)) {
         std::size_t p = 0;
         for (; p + 2 <= packs; p += 2) add_packs_of_columns<few, 2>(common, p, from, n, total);
@@ -436,8 +451,8 @@ template <class T, ExactlySummed what> class WindowLoops {
 
   /// Writes the sums of the first `count` lanes. minus_zero(l) says whether all terms of a lane are -0.
   template <class MinusZero>
-  [[gnu::always_inline]] static void write(Total& total, ExactSums* out, std::size_t count,
-                                           MinusZero minus_zero) {
+  [[gnu::always_inline]] void write(Total& total, ExactSums* out, std::size_t count,
+                                    MinusZero minus_zero) const {
     total.sum.normalise();
     if constexpr (moments) total.square.normalise();
     for (std::size_t l = 0; l < count; ++l) {
@@ -447,6 +462,8 @@ template <class T, ExactlySummed what> class WindowLoops {
       }
       out[l].known = total.lost[l] == 0;
       out[l].squares_are_exact = total.lost_of_squares[l] == 0;
+      out[l].top = terms_.top;
+      out[l].lowest = terms_.lowest;
       if (out[l].sum[0] == 0 && out[l].known && minus_zero(l))
         for (double& word : out[l].sum) word = -0.0;
     }
@@ -464,6 +481,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   const ExactResults& b_;
   std::size_t first_, count_;
   std::size_t ahead_;  ///< distance in elements at which rows are prefetched: the next ones to be looked at
+  TermRange terms_{no_exponent + 1, -no_exponent};  ///< of the blocks that were added, without those of zeros
   std::uint64_t mask_ = b_.magnitudes ? ~Format<fp64>::sign_bit : ~std::uint64_t{0};
 };
 
