@@ -101,7 +101,7 @@ def main():
 
     environment = dict(os.environ, PATH=f"{pathlib.Path(tool).parent}:{os.environ['PATH']}")
     typed = blocks = 0
-    for file in sorted([*root.glob("*.md"), *root.glob("lib/*.md"), *root.glob("experiments/*.md")]):
+    for file in sorted([*root.glob("*.md"), *root.glob("lib/*.md"), *root.glob("lib/guides/*.md"), *root.glob("experiments/*.md")]):
         shutil.rmtree(session, ignore_errors=True)
         session.mkdir()
         text = file.read_text()

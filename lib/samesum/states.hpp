@@ -21,7 +21,7 @@
 /// Nothing here computes in floating point, so neither compiler flags nor the rounding mode change a bit.
 /// nvcc compiles the header as C++20 with --expt-relaxed-constexpr (CMake target samesum::reducers).
 ///
-/// Registers and atomic instructions: lib/README.md, "States".
+/// Registers and atomic instructions: lib/guides/partials_and_states.md.
 ///
 /// Sources: Kulisch 1971 (exact sums in a long integer), Neal 2015 (digits whose carries wait), Collange,
 /// Defour, Graillat and Iakymchuk 2015 (such integers with atomic additions on a GPU).

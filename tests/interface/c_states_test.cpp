@@ -296,7 +296,8 @@ std::vector<State> one_of_each_kind() {
 
 TEST(AState, HasTheSizesOfTheDocumentation) {
   const std::vector<State> all = one_of_each_kind();
-  constexpr std::size_t bytes[] = {560, 600, 40}, serialised[] = {284, 340, 66};  // lib/README.md
+  // Those in lib/guides/c_and_fortran.md.
+  constexpr std::size_t bytes[] = {560, 600, 40}, serialised[] = {284, 340, 66};
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(samesum_state_bytes(&all[i].kind()), bytes[i]);
     EXPECT_EQ(samesum_state_serialised_bytes(&all[i].kind()), serialised[i]);
