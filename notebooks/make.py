@@ -1,4 +1,4 @@
-"""Makes what is committed beside the results: the outputs of the notebooks, figures/errors.svg and the paper.
+"""Makes what is committed beside the results: the outputs of the notebooks, figures/same_bits.svg and the paper.
 
 Run it after the committed results or the notebooks have changed, with the packages of experiments/requirements.txt and
 tests/requirements.txt: build/venv/bin/python notebooks/make.py. The tests compare.
@@ -11,9 +11,8 @@ import tempfile
 import nbclient
 import nbformat
 
-import error_figure
 import paper
-from results import ROOT
+import same_bits_figure
 
 FOLDER = pathlib.Path(__file__).parent
 
@@ -40,8 +39,7 @@ def main():
         for path in sorted(FOLDER.glob("*.ipynb")):
             nbformat.write(executed(path), path)
             print(path.name, f"{path.stat().st_size:,} bytes")
-    error_figure.main([str(ROOT / "experiments/results/h200.compare.jsonl"), "moon.npy",
-                       str(FOLDER / "figures/errors.svg")])
+    same_bits_figure.main()
     paper.main([])
 
 
