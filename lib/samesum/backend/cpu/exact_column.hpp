@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/running_exact.hpp"
 #include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/backend/cpu/running_exact.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -35,7 +35,7 @@ template <class T, class F> class ExactColumn {
     flags_ = before.flags();
     if (before.is_special() || !take_units(before)) {
       is_wide_ = true;
-      wide_ = RunningExact{before};
+      wide_ = RunningSum{before};
     }
   }
   /// Takes the next elements, at most `length` in all, and writes their results. `out` may be the elements
@@ -178,7 +178,7 @@ template <class T, class F> class ExactColumn {
       for (rest >>= 32 - shift; rest != 0; rest >>= 32)
         digits[at++] = sign * static_cast<std::int64_t>(static_cast<std::uint32_t>(rest));
     }
-    wide_ = RunningExact{Exact{digits, flags_}};
+    wide_ = RunningSum{Exact{digits, flags_}};
     is_wide_ = true;
   }
   /// Takes the sum from a superaccumulator. Returns false if the integer cannot hold it.
@@ -223,7 +223,7 @@ template <class T, class F> class ExactColumn {
   ExactWindow<T> window_;
   std::uint32_t flags_ = 0;  ///< those of Exact
   Integer units_ = 0;
-  RunningExact wide_;
+  RunningSum wide_;
 };
 
 }  // namespace samesum::cpu

@@ -1,6 +1,7 @@
 /// The kernels of exact scans besides scan_segments: the window, the sums of the segments, and the fallback.
 #include <cooperative_groups.h>
 
+#include "samesum/accumulator/running_exact.hpp"
 #include "samesum/backend/cuda/exact_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
@@ -183,76 +184,153 @@ __device__ inline void sum_tiles(const ScanInput& in, const Layout& l, const Til
   });
 }
 
-/// Replaces the sum of each tile by that of all tiles before it. A thread has one digit, or the flags.
-__device__ inline void sum_before_tiles(std::size_t results, const TileList& tiles, TileDigits* sums) {
+/// Tiles whose sums are added one after another: a chunk.
+constexpr std::size_t tiles_of_chunk = 128;
+
+/// Calls visit(word) for a digit, or for the flags, of each `step`-th of `count` tiles. A thread has one of
+/// these words.
+template <class Visit>
+__device__ void for_each_word(TileDigits* sums, std::size_t count, std::size_t step, Visit visit) {
   if (threadIdx.x > Exact::digit_count) return;
   const bool is_digit = threadIdx.x < Exact::digit_count;
-  for (std::size_t result = blockIdx.x; result < results; result += gridDim.x) {
-    std::int64_t sum = 0;
-    TileDigits* of_result = sums + result * tiles.of_result;
 #pragma unroll 8
-    for (std::size_t t = 0; t < tiles.of_result; ++t) {
-      std::int64_t& word = is_digit ? of_result[t].digit[threadIdx.x] : of_result[t].flags;
+  for (std::size_t t = 0; t < count; t += step)
+    visit(is_digit ? sums[t].digit[threadIdx.x] : sums[t].flags, is_digit);
+}
+/// Replaces the sum of each tile by that of the tiles before it in its chunk. The first tile, before which
+/// there are none, gets the sum of the chunk.
+__device__ inline void sum_before_tiles(std::size_t results, const TileList& tiles, TileDigits* sums) {
+  const std::size_t chunks = (tiles.of_result - 1) / tiles_of_chunk + 1;
+  for (std::size_t c = blockIdx.x; c < results * chunks; c += gridDim.x) {
+    const std::size_t begin = c % chunks * tiles_of_chunk;
+    TileDigits* const of_chunk = sums + c / chunks * tiles.of_result + begin;
+    std::int64_t sum = 0;
+    for_each_word(of_chunk, min(tiles_of_chunk, tiles.of_result - begin), 1, [&](auto& word, bool is_digit) {
       const std::int64_t own = word;
       word = sum;
       sum = is_digit ? sum + own : sum | own;
-    }
+    });
+    for_each_word(of_chunk, 1, 1, [&](auto& word, bool) { word = sum; });
+  }
+}
+/// Replaces the sum of each chunk by that of the chunks before it.
+__device__ inline void sum_before_chunks(std::size_t results, const TileList& tiles, TileDigits* sums) {
+  for (std::size_t result = blockIdx.x; result < results; result += gridDim.x) {
+    std::int64_t sum = 0;
+    for_each_word(sums + result * tiles.of_result, tiles.of_result, tiles_of_chunk,
+                  [&](auto& word, bool is_digit) {
+                    const std::int64_t own = word;
+                    word = sum;
+                    sum = is_digit ? sum + own : sum | own;
+                  });
   }
 }
 
-/// Writes the sum in a warp's digits, rounded once.
-__device__ inline void write_rounded(const Digits& digits, unsigned flags, std::uint32_t* words,
-                                     std::size_t format, void* out, std::size_t at) {
-  const Magnitude magnitude{digits};
-  visit_format(format, [&]<class F>() {
-    const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
-    if (thread() == 0) static_cast<BitsOf<F>*>(out)[at] = bits;
-  });
+/// The words of a thread's sum in memory that a warp shares word by word.
+struct WordsOfThread {
+  std::uint64_t* first;
+  __device__ std::uint64_t& operator[](std::size_t i) const { return first[i * warp]; }
+};
+using RunningTile = RunningExact<WordsOfThread>;
+struct WordsOfWarp {
+  std::uint64_t word[RunningTile::words][warp];
+};
+
+/// a + b + carry; the carry becomes that of the sum.
+__device__ inline std::uint64_t add_with_carry(std::uint64_t a, std::uint64_t b, unsigned& carry) {
+  const std::uint64_t sum = a + b, all = sum + carry;
+  carry = (sum < a) | (all < sum);
+  return all;
 }
 
-/// Scans each tile with all digits, one element after another. `before` is null if no result has more than
-/// one tile.
-__device__ inline void scan_tiles_with_digits(const ScanInput& in, const Layout& l, const TileList& tiles,
-                                              Digits& digits, std::uint32_t* words, const TileDigits* before,
-                                              const ScanDestination& out, std::size_t format) {
+/// Starts the sum of each thread with what lies before its elements: the sums of the threads before it, and
+/// that of the tiles before, if there are any. The sum of its elements is in `own`, where `sum` has its
+/// words, and their flags are `flags`.
+__device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& own, unsigned flags,
+                                  const TileDigits* tile, const TileDigits* chunk) {
+  constexpr int steps = 5;  // step s adds the sums of the 2^s threads before
+  static_assert(1 << steps == warp);
+  const auto before = [](auto x, int distance) {
+    const auto other = __shfl_up_sync(whole_warp, x, distance);
+    return thread() < distance ? decltype(x){} : other;
+  };
+  const auto digit = [&](int d) {
+    return tile == nullptr ? 0 : tile->digit[d] + (chunk == nullptr ? 0 : chunk->digit[d]);
+  };
+  unsigned carry[steps] = {}, carry_of_tiles = 0;
+  std::int64_t of_digits = 0;
+  for (int i = 0; i < RunningTile::words; ++i) {
+    std::uint64_t word = own.word[i][thread()];
+#pragma unroll
+    for (int s = 0; s < steps; ++s) word = add_with_carry(word, before(word, 1 << s), carry[s]);
+    const std::int64_t low = digit(2 * i) + of_digits, high = digit(2 * i + 1) + (low >> 32);
+    of_digits = high >> 32;
+    const std::uint64_t of_tiles = (low & 0xffffffff) | static_cast<std::uint64_t>(high) << 32;
+    sum.set(i, add_with_carry(before(word, 1), of_tiles, carry_of_tiles));
+  }
+#pragma unroll
+  for (int s = 0; s < steps; ++s) flags |= before(flags, 1 << s);
+  sum.add_flags(before(flags, 1));
+  if (tile != nullptr) sum.add_flags(static_cast<unsigned>(tile->flags));
+  if (chunk != nullptr) sum.add_flags(static_cast<unsigned>(chunk->flags));
+}
+
+/// Scans each tile in wide integers, one element of each thread after another. `before` is null if no result
+/// has more than one tile.
+__device__ inline void scan_tiles(const ScanInput& in, const Layout& l, const TileList& tiles,
+                                  WordsOfWarp& words, const TileDigits* before, const ScanDestination& out,
+                                  std::size_t format) {
+  constexpr std::size_t of_thread = PrefixTree::leaf / warp;
   for_each_tile(tiles, [&](std::size_t t) {
-    const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * PrefixTree::leaf,
-                      end = min(begin + PrefixTree::leaf, l.n), o = result / l.inner, i = result % l.inner,
-                      first = l.first(o) + i, to = o * out.row_stride + i;
-    for (int d = thread(); d < Digits::count; d += warp)
-      digits.digit[d] = before == nullptr ? 0 : before[t].digit[d];
-    unsigned flags = before == nullptr ? 0 : static_cast<unsigned>(before[t].flags);
-    __syncwarp();  // all digits are written
+    const std::size_t result = t / tiles.of_result, tile = t % tiles.of_result, o = result / l.inner,
+                      i = result % l.inner, first = l.first(o) + i, to = o * out.row_stride + i,
+                      begin =
+                          min(tile * PrefixTree::leaf + static_cast<std::size_t>(thread()) * of_thread, l.n),
+                      end = min(begin + of_thread, l.n);
+    RunningTile sum{WordsOfThread{&words.word[0][thread()]}};
+    for (int w = 0; w < RunningTile::words; ++w) sum.set(w, 0);
+    unsigned flags = 0;
     for (std::size_t k = begin; k < end; ++k) {
       const ExactElement e = exact_element(in, first + k * l.stride);
-      if (out.exclusive) write_rounded(digits, flags, words, format, out.out, to + k * l.inner);
-      __syncwarp();  // all threads have read the element and the digits
       flags |= e.flags;
-      if (thread() == 0 && e.value != 0) digits.deposit(e.value);
-      __syncwarp();  // the element is added
-      if (!out.exclusive) write_rounded(digits, flags, words, format, out.out, to + k * l.inner);
+      sum.add_finite(e.value);
     }
-    __syncwarp();  // all digits are read before the next tile overwrites them
+    RunningTile running{WordsOfThread{&words.word[0][thread()]}};
+    const std::size_t in_chunk = tile % tiles_of_chunk;
+    start_tile(running, words, flags, before == nullptr ? nullptr : before + t,
+               before == nullptr || in_chunk == 0 ? nullptr : before + t - in_chunk);
+    for (std::size_t k = begin; k < end; ++k) {
+      const ExactElement e = exact_element(in, first + k * l.stride);
+      const auto write = [&] {
+        visit_format(format, [&]<class F>() {
+          static_cast<BitsOf<F>*>(out.out)[to + k * l.inner] = running.template rounded<F>();
+        });
+      };
+      if (out.exclusive) write();
+      running.add_flags(e.flags);
+      running.add_finite(e.value);
+      if (!out.exclusive) write();
+    }
   });
 }
 
-/// Scans with all digits, if no integers give the results.
+/// Scans in wide integers, if narrower ones do not give the results.
 __global__ void __launch_bounds__(digit_warps* warp)
     scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums, ScanDestination out,
                 std::size_t format) {
   if (call.narrow_fits() || call.wide_fits()) return;
   __shared__ Digits digits[digit_warps];
-  __shared__ std::uint32_t words[digit_warps][3 * warp];
-  Digits& own = digits[warp_index()];
+  __shared__ WordsOfWarp words[digit_warps];
   if (tiles.of_result > 1) {
     const auto grid = cooperative_groups::this_grid();
-    sum_tiles(in, l, tiles, own, sums);
+    sum_tiles(in, l, tiles, digits[warp_index()], sums);
     grid.sync();
     sum_before_tiles(l.results(), tiles, sums);
     grid.sync();
+    sum_before_chunks(l.results(), tiles, sums);
+    grid.sync();
   }
-  scan_tiles_with_digits(in, l, tiles, own, words[warp_index()], tiles.of_result > 1 ? sums : nullptr, out,
-                         format);
+  scan_tiles(in, l, tiles, words[warp_index()], tiles.of_result > 1 ? sums : nullptr, out, format);
 }
 
 template <class C>

@@ -1,15 +1,15 @@
-#include "samesum/backend/cpu/running_exact.hpp"
+#include "samesum/accumulator/running_exact.hpp"
 
 #include "support.hpp"
 
-namespace samesum::cpu {
+namespace samesum {
 namespace {
 
 TEST(ARunningSum, HasTheBitsOfAnExactSumAfterEachElement) {
   std::mt19937_64 random{71};
   for (int round = 0; round < 400; ++round) {
     Exact exact;
-    RunningExact running;
+    RunningSum running;
     const std::uint64_t exponents =
         random() % 4 ? random() & 0x7ff : 0x7ff;  // with any bits, few sums cancel
     std::vector<double> terms;
@@ -22,7 +22,7 @@ TEST(ARunningSum, HasTheBitsOfAnExactSumAfterEachElement) {
       if (!terms.empty() && random() % 3 == 0) x = -terms[random() % terms.size()];
       if (random() % 40 == 0) x = -0.0;
       terms.push_back(x);
-      if (random() % 30 == 0) running = RunningExact{exact};
+      if (random() % 30 == 0) running = RunningSum{exact};
       exact.add(x);
       running.add(x);
       ASSERT_EQ(to_bits(running.result<double>()), to_bits(exact.result<double>())) << x;
@@ -34,7 +34,7 @@ TEST(ARunningSum, HasTheBitsOfAnExactSumAfterEachElement) {
 
 TEST(ARunningSum, CarriesThroughAllWords) {
   Exact exact;
-  RunningExact running;
+  RunningSum running;
   const auto add = [&](double x) {
     exact.add(x);
     running.add(x);
@@ -49,4 +49,4 @@ TEST(ARunningSum, CarriesThroughAllWords) {
 }
 
 }  // namespace
-}  // namespace samesum::cpu
+}  // namespace samesum
