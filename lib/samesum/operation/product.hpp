@@ -17,7 +17,12 @@ template <class F> struct Product {
   std::uint32_t empty = 1;
   std::int64_t exponent = 0;
 
-  SAMESUM_HD void add(V x, std::size_t) { merge(Product{x, 0, 0}.normalised()); }
+  /// number·2^exponent.
+  SAMESUM_HD static Product of(V number, std::int64_t exponent) {
+    return Product{number, 0, exponent}.normalised();
+  }
+
+  SAMESUM_HD void add(V x, std::size_t) { merge(of(x, 0)); }
   SAMESUM_HD void merge(const Product& other) {
     *this =
         empty ? other : Product{significand * other.significand, 0, exponent + other.exponent}.normalised();

@@ -58,6 +58,8 @@ constexpr Kernels make() {
       });
     }
   });
+  if constexpr (std::is_same_v<F, CarrierOf<F>>)
+    all.lane_products = Terms<F>::template lane_products<CoarsenedTree::Shape>;
   all.add_exactly = ExactBlocks<F>::add;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
     ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,

@@ -128,6 +128,29 @@ ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std
   };
 }
 
+/// Products: packs of lanes for whole leaves of ordinary numbers.
+template <class Shape>
+ReduceLeaves<Product<F>> leaves_of_products(const ProductReducer<F>& reducer, std::size_t input) {
+  return [leaves = leaves_of<Shape>(reducer, input)](const void* x, const void*, std::uint64_t index,
+                                                     std::size_t n, Product<F>* out) {
+    const auto* from = static_cast<const F*>(x);
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
+      Carrier numbers[Shape::lanes];
+      std::int64_t exponents[Shape::lanes];
+      const std::size_t mine = std::min(n - begin, Shape::leaf);
+      if (mine < Shape::leaf || !loops().lane_products(from + begin, numbers, exponents)) {
+        leaves(from + begin, nullptr, index + begin, mine, out);
+        continue;
+      }
+      Product<F> lane[Shape::lanes];
+      for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = Product<F>::of({numbers[l]}, exponents[l]);
+      for (std::size_t half = Shape::lanes / 2; half > 0; half /= 2)
+        for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
+      *out = lane[0];
+    }
+  };
+}
+
 /// Extrema: all leaves share one state. The index is searched only in leaves whose extremum beats the current
 /// one.
 template <class Shape, class Reducer>
@@ -181,6 +204,10 @@ template <class Order, class Reducer>
       return leaves_of_squares<Order>(loops().sum_squares[order], input);
     else if constexpr (std::is_same_v<Reducer, MomentsReducer<F>>)
       return leaves_of_moments<Shape>(reducer, input);
+    else if constexpr (std::is_same_v<Reducer, ProductReducer<F>> && std::is_same_v<F, Carrier> &&
+                       std::is_same_v<Order, CoarsenedTree>)
+      return input == Formats::index_of<F>() ? leaves_of_products<Shape>(reducer, input)
+                                             : leaves_of<Shape>(reducer, input);
     else if constexpr (std::is_same_v<Reducer, LogSumExpReducer<F>> && std::is_same_v<Order, CoarsenedTree>)
       return
           [leaves = with_format(formats[input], []<class T>() {

@@ -106,6 +106,34 @@ template <class F> class Terms {
     std::memcpy(variances, variance, sizeof variance);
   }
 
+  /// See LaneProducts. Powers of two are left out, and only the exponents of elements are added: a product of
+  /// significands is rounded as if it were normalised, and stays below 2^rows.
+  template <class Shape> static bool lane_products(const void* x, void* numbers, std::int64_t* exponents) {
+    using Bits = BitsOf<F>;
+    using Words = Register<Bits, width>;
+    constexpr int fraction_bits = Format<F>::precision - 1;
+    constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(Format<F>::max_exponent) << fraction_bits;
+    const F* a = static_cast<const F*>(x);
+    Words others{};
+    for (std::size_t lane = 0; lane < Shape::lanes; lane += w) {
+      Vector product = Vector::broadcast(1);
+      Words fields{};
+      for (std::size_t r = 0; r < Shape::rows; ++r) {
+        Words bits;
+        std::memcpy(&bits, a + r * Shape::lanes + lane, sizeof bits);
+        const Words field = bits & exponent_bits;
+        others |= same_bits<Words>((field == Words{}) | (field == exponent_bits));
+        fields += field >> fraction_bits;
+        product = product * Vector{same_bits<typename Vector::Storage>(Words((bits & ~exponent_bits) | one))};
+      }
+      store(product, static_cast<Carrier*>(numbers) + lane, w);
+      for (std::size_t l = 0; l < w; ++l)
+        exponents[lane + l] =
+            static_cast<std::int64_t>(fields[l]) - std::int64_t{Shape::rows} * Format<F>::max_exponent;
+    }
+    return !any(others);
+  }
+
   /// See LargestKey and FindKey.
   template <class T>
   static std::uint64_t largest_key(const void* x, std::size_t n, bool smallest, bool zeros_are_equal) {
