@@ -104,8 +104,7 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
-  if (m.accumulator == GridSum::name)
-    return both(bound_on_grid(input, *Code::of(m).adds, n, magnitudes, number, options.grid));
+  if (m.takes_grid) return both(bound_on_grid(input, *Code::of(m).adds, n, magnitudes, number, options.grid));
   if (Code::of(m).operation_bound == bound_of_sum)
     return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
   if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);

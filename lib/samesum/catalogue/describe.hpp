@@ -53,7 +53,7 @@ Entry describe(std::string_view backend) {
 template <class Operation, class Accumulator, class F> Entry describe_order_free(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
   e.facts.accumulator = Accumulator::name;
-  e.facts.takes_grid = std::is_same_v<Accumulator, OnGrid>;
+  e.facts.takes_grid = Accumulator::takes_grid;
   e.facts.state_bytes = Accumulator::state_bytes;
   e.facts.operations_per_element = 3;
   return e;

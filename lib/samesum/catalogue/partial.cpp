@@ -87,7 +87,7 @@ Partial::Partial(const Method& method, std::uint64_t begin, std::optional<int> g
       end_{begin},
       grid_{grid} {
   std::string wrong = validation_error(method, {.grid = grid});
-  if (wrong.empty() && method.accumulator == GridSum::name && !grid)
+  if (wrong.empty() && method.takes_grid && !grid)
     wrong = "a partial needs a grid, which its neighbours share; pass one";
   if (!wrong.empty()) refuse_partial(method, wrong);
   if (begin >= most_elements) throw std::length_error("samesum: Partial: begin is 2^63 or more");

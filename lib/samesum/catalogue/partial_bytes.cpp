@@ -57,7 +57,7 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
   const auto begin = in.get<std::uint64_t>(), end = in.get<std::uint64_t>();
   if (begin > end || end >= most_elements) SerialReader::refuse("its range contradicts itself");
   std::optional<int> grid;
-  if (method->accumulator == GridSum::name) grid = static_cast<std::int16_t>(in.get<std::uint16_t>());
+  if (method->takes_grid) grid = static_cast<std::int16_t>(in.get<std::uint16_t>());
   if (!validation_error(*method, {.grid = grid}).empty())
     SerialReader::refuse("its grid is beyond the limits");
   Partial partial{*method, begin, grid};

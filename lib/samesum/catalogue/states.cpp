@@ -79,17 +79,15 @@ template <> std::vector<Entry> states<SAMESUM_FORMAT_INDEX>() {
       });
     }
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
+  for_each_order_free([&]<class Operation, class Accumulator>() {
     if constexpr (!is_scan<Operation>) {
-      Entry& e = all.emplace_back(describe_order_free<Operation, Exactly, F>(""));
-      e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
-      watch_sums<Operation>(e.code, []<class T>() -> Code::Watch { return record_exact<T, F>; });
-    }
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    if constexpr (!is_scan<Operation>) {
-      Entry& e = all.emplace_back(describe_order_free<Operation, OnGrid, F>(""));
-      e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
+      Entry& e = all.emplace_back(describe_order_free<Operation, Accumulator, F>(""));
+      if constexpr (Accumulator::takes_grid) {
+        e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
+      } else {
+        e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
+        watch_sums<Operation>(e.code, []<class T>() -> Code::Watch { return record_exact<T, F>; });
+      }
     }
   });
   return all;

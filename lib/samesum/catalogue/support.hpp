@@ -35,10 +35,12 @@ constexpr std::string_view refusal(std::string_view backend) {
 /// The accumulators that take no order: superaccumulators, and sums on a grid.
 struct Exactly {
   static constexpr std::string_view name = Exact::name;
+  static constexpr bool takes_grid = false;
   static constexpr std::size_t state_bytes = sizeof(Exact);
 };
 struct OnGrid {
   static constexpr std::string_view name = GridSum::name;
+  static constexpr bool takes_grid = true;
   static constexpr std::size_t state_bytes = sizeof(GridSum);
 };
 using OrderFree = TypeList<Exactly, OnGrid>;
@@ -83,21 +85,15 @@ template <class F, Name backend, class Visit> constexpr void for_each_method_by_
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has a method with an accumulator of
-/// `OrderFree`, and takes no keys.
-template <class Accumulator, class Visit> constexpr void for_each_order_free(Visit&& visit) {
-  Operations::for_each([&]<class Operation>() {
-    if constexpr (!takes_keys<Operation> && Operation::can_be_exact &&
-                  order_free_refusal(Operation::facts, Accumulator::name).empty())
-      visit.template operator()<Operation>();
-  });
-}
-/// Calls visit.operator()<Operation>() for each operation by key that has such a method.
-template <class Accumulator, class Visit> constexpr void for_each_order_free_by_key(Visit&& visit) {
-  Operations::for_each([&]<class Operation>() {
-    if constexpr (takes_keys<Operation> && Operation::can_be_exact &&
-                  order_free_refusal(Operation::facts, Accumulator::name).empty())
-      visit.template operator()<Operation>();
+/// Calls visit.operator()<Operation, Accumulator>() for every method with an accumulator of `OrderFree`,
+/// either by key or not.
+template <bool by_key = false, class Visit> constexpr void for_each_order_free(Visit&& visit) {
+  OrderFree::for_each([&]<class Accumulator>() {
+    Operations::for_each([&]<class Operation>() {
+      if constexpr (takes_keys<Operation> == by_key && Operation::can_be_exact &&
+                    order_free_refusal(Operation::facts, Accumulator::name).empty())
+        visit.template operator()<Operation, Accumulator>();
+    });
   });
 }
 

@@ -90,7 +90,7 @@ StateHeader kind_of(const Method& m, const samesum_state_options& options) {
   if (options.reserved_32 != 0) refuse("options.reserved_32 is not 0; set it to 0");
   const bool is_exact = m.accumulator == Exact::name,
              subtractable = flag_of(options.subtractable, "subtractable");
-  if (m.operation != "sum" || (!is_exact && m.accumulator != GridSum::name))
+  if (m.operation != "sum" || (!is_exact && !m.takes_grid))
     samesum::refuse(m, "there are states for sums by exact and by fixed_point alone; use a partial");
   if (subtractable && !is_exact) samesum::refuse(m, "subtractable is only for exact; leave it out");
   Options given;

@@ -76,12 +76,11 @@ Estimate estimate_vector(const Method& m, const Values& x, const Values& y) {
   if (m.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + m.name +
                                 "': its tree differs from run to run; use a method that promises everywhere");
-  const bool is_on_grid = m.accumulator == GridSum::name;
-  if (m.operation == Sum::name && !y.is_given() && !is_on_grid) return recorded(m, x);
+  if (m.operation == Sum::name && !y.is_given() && !m.takes_grid) return recorded(m, x);
   const Method& host = find_on("cpu", m);
   const Number value = host(x, y);
   const double magnitudes = magnitudes_of(x, y);
-  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
+  const double known = m.takes_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
   return {value, m.bound(*x.format, x.size, value, known), magnitudes};
 }
 

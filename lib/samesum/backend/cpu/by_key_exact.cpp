@@ -115,10 +115,12 @@ template <class F> void sum_exactly(HostRun& work, ExactKind kind) {
 std::vector<Entry> exact_by_key() {
   std::vector<Entry> all;
   Formats::for_each([&]<class F>() {
-    for_each_order_free_by_key<Exactly>([&]<class Operation>() {
-      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      e.code.host.any.fill([](HostRun& work) { sum_exactly<F>(work, exact_kind<Operation>); });
-      all.push_back(e);
+    for_each_order_free<true>([&]<class Operation, class Accumulator>() {
+      if constexpr (!Accumulator::takes_grid) {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
+        e.code.host.any.fill([](HostRun& work) { sum_exactly<F>(work, exact_kind<Operation>); });
+        all.push_back(e);
+      }
     });
   });
   return all;

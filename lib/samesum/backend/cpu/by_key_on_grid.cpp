@@ -212,14 +212,16 @@ template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
 std::vector<Entry> on_grid_by_key() {
   std::vector<Entry> all;
   Formats::for_each([&]<class F>() {
-    for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
-      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-      Formats::for_each([&]<class T>() {
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          sum_on_grid<T, F>(work, exact_kind<Operation>.mean);
-        };
-      });
-      all.push_back(e);
+    for_each_order_free<true>([&]<class Operation, class Accumulator>() {
+      if constexpr (Accumulator::takes_grid) {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
+        Formats::for_each([&]<class T>() {
+          e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+            sum_on_grid<T, F>(work, exact_kind<Operation>.mean);
+          };
+        });
+        all.push_back(e);
+      }
     });
   });
   return all;

@@ -251,17 +251,13 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
+  for_each_order_free([&]<class Operation, class Accumulator>() {
     if constexpr (!is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      e.code.host.any.fill([](HostRun& work) { reduce_exactly(exact_kind<Operation>, work); });
-      all.push_back(e);
-    }
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    if constexpr (!is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-      e.code.host.any.fill([](HostRun& work) { reduce_on_grid(exact_kind<Operation>, work); });
+      Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
+      e.code.host.any.fill([](HostRun& work) {
+        constexpr ExactKind kind = exact_kind<Operation>;
+        Accumulator::takes_grid ? reduce_on_grid(kind, work) : reduce_exactly(kind, work);
+      });
       all.push_back(e);
     }
   });

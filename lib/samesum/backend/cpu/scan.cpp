@@ -146,17 +146,12 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
+  for_each_order_free([&]<class Operation, class Accumulator>() {
     if constexpr (is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
-      Formats::for_each([&]<class T>() { e.code.host.any[Formats::index_of<T>()] = scan_exactly<T>; });
-      all.push_back(e);
-    }
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    if constexpr (is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-      Formats::for_each([&]<class T>() { e.code.host.any[Formats::index_of<T>()] = scan_on_grid<T>; });
+      Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
+      Formats::for_each([&]<class T>() {
+        e.code.host.any[Formats::index_of<T>()] = Accumulator::takes_grid ? scan_on_grid<T> : scan_exactly<T>;
+      });
       all.push_back(e);
     }
   });

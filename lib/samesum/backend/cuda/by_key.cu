@@ -88,13 +88,10 @@ std::vector<Entry> methods_by_key() {
         e.code.lost_per_arrival = 0x1p-126;
       all.push_back(e);
     });
-    OrderFree::for_each([&]<class Accumulator>() {
-      for_each_order_free_by_key<Accumulator>([&]<class Operation>() {
-        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
-        e.code.device.any.fill(
-            run_launch<run_order_free<Operation, std::is_same_v<Accumulator, Exactly>, F>>);
-        all.push_back(e);
-      });
+    for_each_order_free<true>([&]<class Operation, class Accumulator>() {
+      Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+      e.code.device.any.fill(run_launch<run_order_free<Operation, !Accumulator::takes_grid, F>>);
+      all.push_back(e);
     });
   });
   return all;

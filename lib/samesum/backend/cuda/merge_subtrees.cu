@@ -144,13 +144,10 @@ std::vector<Entry> subtree_merges() {
       if constexpr (!is_scan<Operation> && has_subtrees<Operation, Order>())
         add(describe<Operation, Order, A, F>("cuda"), merge<Operation, A, F>);
     });
-    for_each_order_free<Exactly>([&]<class Operation>() {
+    for_each_order_free([&]<class Operation, class Accumulator>() {
       if constexpr (!is_scan<Operation>)
-        add(describe_order_free<Operation, Exactly, F>("cuda"), merge_exactly<Operation, F>);
-    });
-    for_each_order_free<OnGrid>([&]<class Operation>() {
-      if constexpr (!is_scan<Operation>)
-        add(describe_order_free<Operation, OnGrid, F>("cuda"), merge_on_grid<Operation, F>);
+        add(describe_order_free<Operation, Accumulator, F>("cuda"),
+            Accumulator::takes_grid ? merge_on_grid<Operation, F> : merge_exactly<Operation, F>);
     });
   });
   return all;

@@ -87,8 +87,7 @@ template <class Operation, class Order, template <class> class A, class T> cudaE
 }
 
 template <class Operation, class Accumulator> cudaError_t run_order_free(Launch& work) {
-  return std::is_same_v<Accumulator, Exactly> ? reduce_exactly(exact_kind<Operation>, work)
-                                              : reduce_on_grid(exact_kind<Operation>, work);
+  return (Accumulator::takes_grid ? reduce_on_grid : reduce_exactly)(exact_kind<Operation>, work);
 }
 
 }  // namespace
@@ -105,14 +104,12 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  OrderFree::for_each([&]<class Accumulator>() {
-    for_each_order_free<Accumulator>([&]<class Operation>() {
-      if constexpr (!is_scan<Operation>) {
-        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
-        e.code.device.any.fill(run_launch<run_order_free<Operation, Accumulator>>);
-        all.push_back(e);
-      }
-    });
+  for_each_order_free([&]<class Operation, class Accumulator>() {
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+      e.code.device.any.fill(run_launch<run_order_free<Operation, Accumulator>>);
+      all.push_back(e);
+    }
   });
   return all;
 }

@@ -223,15 +223,12 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  OrderFree::for_each([&]<class Accumulator>() {
-    for_each_order_free<Accumulator>([&]<class Operation>() {
-      if constexpr (is_scan<Operation>) {
-        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
-        e.code.device.any.fill(run_launch < std::is_same_v<Accumulator, Exactly> ? scan_exactly
-                                                                                 : scan_on_grid >);
-        all.push_back(e);
-      }
-    });
+  for_each_order_free([&]<class Operation, class Accumulator>() {
+    if constexpr (is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+      e.code.device.any.fill(run_launch < Accumulator::takes_grid ? scan_on_grid : scan_exactly >);
+      all.push_back(e);
+    }
   });
   return all;
 }

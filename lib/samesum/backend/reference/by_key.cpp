@@ -117,20 +117,14 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_order_free_by_key<Exactly>([&]<class Operation>() {
-      Entry e = describe_order_free<Operation, Exactly, F>("reference");
+    for_each_order_free<true>([&]<class Operation, class Accumulator>() {
+      Entry e = describe_order_free<Operation, Accumulator, F>("reference");
       Formats::for_each([&]<class T>() {
         e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          if (!has_bad_key(work)) reduce_exactly<T>(exact_kind<Operation>, work.call);
-        };
-      });
-      all.push_back(e);
-    });
-    for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
-      Entry e = describe_order_free<Operation, OnGrid, F>("reference");
-      Formats::for_each([&]<class T>() {
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          if (!has_bad_key(work)) reduce_on_grid<T, F>(exact_kind<Operation>.mean, work);
+          constexpr ExactKind kind = exact_kind<Operation>;
+          if (has_bad_key(work)) return;
+          Accumulator::takes_grid ? reduce_on_grid<T, F>(kind.mean, work)
+                                  : reduce_exactly<T>(kind, work.call);
         };
       });
       all.push_back(e);

@@ -167,6 +167,17 @@ template <class T, class F> void scan_on_grid(HostRun& work) {
   });
 }
 
+template <class Operation, class Accumulator, class T, class F> void run_order_free(HostRun& work) {
+  if constexpr (is_scan<Operation> && Accumulator::takes_grid)
+    scan_on_grid<T, F>(work);
+  else if constexpr (is_scan<Operation>)
+    scan_exactly<T, F>(work.call);
+  else if constexpr (Accumulator::takes_grid)
+    run_on_grid<T, F>(exact_kind<Operation>, work);
+  else
+    run_exactly<T>(exact_kind<Operation>, work);
+}
+
 }  // namespace
 
 template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
@@ -195,27 +206,10 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_order_free<Exactly>([&]<class Operation>() {
-    Entry e = describe_order_free<Operation, Exactly, F>("reference");
+  for_each_order_free([&]<class Operation, class Accumulator>() {
+    Entry e = describe_order_free<Operation, Accumulator, F>("reference");
     Formats::for_each([&]<class T>() {
-      if constexpr (is_scan<Operation>)
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_exactly<T, F>(work.call); };
-      else
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          run_exactly<T>(exact_kind<Operation>, work);
-        };
-    });
-    all.push_back(e);
-  });
-  for_each_order_free<OnGrid>([&]<class Operation>() {
-    Entry e = describe_order_free<Operation, OnGrid, F>("reference");
-    Formats::for_each([&]<class T>() {
-      if constexpr (is_scan<Operation>)
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) { scan_on_grid<T, F>(work); };
-      else
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          run_on_grid<T, F>(exact_kind<Operation>, work);
-        };
+      e.code.host.any[Formats::index_of<T>()] = run_order_free<Operation, Accumulator, T, F>;
     });
     all.push_back(e);
   });
