@@ -60,9 +60,7 @@ void check_operation(std::string_view operation) {
 using Terms = std::optional<ExactKind>;
 
 /// Whether `magnitudes` is the Σ|x| of the elements.
-bool adds_elements(const Terms& terms) {
-  return terms && (terms->term == Term::element || terms->term == Term::magnitude);
-}
+bool adds_elements(const Terms& terms) { return terms && !is_product(terms->term); }
 void check(const Requirements& required) {
   check_operation(required.operation);
   if (required.length == 0) refuse_requirement("length", "is 0; it must be 1 or more");

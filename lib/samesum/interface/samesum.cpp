@@ -51,8 +51,8 @@ double largest_term(Term term, const Values& x, const Values& y) {
     double largest = 0;
     for (std::size_t i = 0; i < x.size; ++i) {
       const double size = std::abs(convert<double>(a[i]));
-      const double other = term == Term::square ? size : b ? std::abs(convert<double>(b[i])) : 1;
-      largest = std::max(largest, term >= Term::square ? product_at_least(size, other) : size);
+      const double other = second_factor(term, size, b ? std::abs(convert<double>(b[i])) : 1);
+      largest = std::max(largest, is_product(term) ? product_at_least(size, other) : size);
     }
     return largest;
   });

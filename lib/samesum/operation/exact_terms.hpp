@@ -32,9 +32,8 @@ class ExactTerms {
     add_integers(p.negative != q.negative, p.significand, q.significand, p.exponent + q.exponent);
   }
   template <class T> void add(Term term, T x, T y) {
-    if (term == Term::element) return sum.add(x);
-    if (term == Term::magnitude) return sum.add(from_bits<T>(BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit)));
-    add_product(x, term == Term::square ? x : y);
+    if (is_product(term)) return add_product(x, second_factor(term, x, y));
+    sum.add(element_term(term, x));
   }
   void merge(const ExactTerms& other);
 

@@ -10,7 +10,7 @@ namespace {
 /// Returns at least the exponent of the largest finite |term|, from a number that is at least as large.
 int largest_exponent(const FormatInfo& input, Term term, double largest) {
   if (largest == 0) return no_exponent;
-  const int most = term >= Term::square ? 2 * input.max_exponent + 1 : input.max_exponent;
+  const int most = is_product(term) ? 2 * input.max_exponent + 1 : input.max_exponent;
   return std::isfinite(largest) ? std::min(std::ilogb(largest), most) : most;
 }
 

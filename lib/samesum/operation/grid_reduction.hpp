@@ -10,15 +10,13 @@ namespace samesum {
 
 /// Returns the exponent of a term, as exponent_of.
 template <class T> SAMESUM_HD constexpr int exponent_of_term(Term term, T x, T y) {
-  if (term == Term::element || term == Term::magnitude) return exponent_of(x);
-  return exponent_of_product(x, term == Term::square ? x : y);
+  return is_product(term) ? exponent_of_product(x, second_factor(term, x, y))
+                          : exponent_of(element_term(term, x));
 }
 /// Adds a term to a sum on a grid.
 template <class T> SAMESUM_HD constexpr void add_term(GridSum& sum, Term term, T x, T y, int grid) {
-  if (term == Term::element) return sum.add(x, grid);
-  if (term == Term::magnitude)
-    return sum.add(std::bit_cast<T>(BitsOf<T>(std::bit_cast<BitsOf<T>>(x) & ~Format<T>::sign_bit)), grid);
-  sum.add_product(x, term == Term::square ? x : y, grid);
+  if (is_product(term)) return sum.add_product(x, second_factor(term, x, y), grid);
+  sum.add(element_term(term, x), grid);
 }
 /// A grid 2^g, and a fast way to add most doubles on it.
 class GridOfDoubles {
@@ -63,7 +61,7 @@ class GridOfDoubles {
 
 /// All terms of elements of a format are multiples of 2^quantum.
 constexpr int quantum_of_terms(Term term, const FormatInfo& input) {
-  return (term >= Term::square ? 2 : 1) * input.min_quantum;
+  return (is_product(term) ? 2 : 1) * input.min_quantum;
 }
 
 /// Writes result `at` in format F, the result for n elements, to `out`. A sum that overflows a given grid

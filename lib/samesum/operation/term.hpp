@@ -4,16 +4,45 @@
 #include <string_view>
 
 #include "samesum/accumulator/accumulators.hpp"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum {
 
+/// Terms that are products of two factors come last.
 enum class Term { element, magnitude, square, product };
 
-/// Returns |x|. Clears the sign of a NaN too.
-template <class F, int W> SAMESUM_HD inline Pack<F, W> magnitude(Pack<F, W> x) {
+/// Calls visit(Constant<term>{}), so that `visit` is compiled for each term.
+template <class Visit> SAMESUM_HD inline void with_term(Term term, const Visit& visit) {
+  if (term == Term::element) return visit(Constant<Term::element>{});
+  if (term == Term::magnitude) return visit(Constant<Term::magnitude>{});
+  if (term == Term::square) return visit(Constant<Term::square>{});
+  visit(Constant<Term::product>{});
+}
+
+/// Whether a term is the product of x and its second factor.
+SAMESUM_HD constexpr bool is_product(Term term) { return term >= Term::square; }
+/// Returns the second factor of a product.
+template <class X> SAMESUM_HD constexpr X second_factor(Term term, X x, X y) {
+  return term == Term::square ? x : y;
+}
+/// Returns a mask of the bits of x that a term other than a product keeps. A magnitude clears the sign, also
+/// that of a NaN.
+template <class F> SAMESUM_HD constexpr BitsOf<F> kept_bits(Term term) {
+  return static_cast<BitsOf<F>>(term == Term::magnitude ? ~Format<F>::sign_bit : ~BitsOf<F>{0});
+}
+/// Returns the term of x, which is no product.
+template <class F> SAMESUM_HD constexpr F element_term(Term term, F x) {
+  return std::bit_cast<F>(static_cast<BitsOf<F>>(std::bit_cast<BitsOf<F>>(x) & kept_bits<F>(term)));
+}
+template <class F, int W> SAMESUM_HD inline Pack<F, W> element_term(Term term, Pack<F, W> x) {
   using C = CarrierOf<F>;
   using Words = Register<WordOf<C>, W>;
-  return {same_bits<Register<C, W>>(Words(same_bits<Words>(x.v) & WordOf<C>(~Format<C>::sign_bit)))};
+  return {same_bits<Register<C, W>>(Words(same_bits<Words>(x.v) & kept_bits<C>(term)))};
+}
+
+/// Returns |x|.
+template <class F, int W> SAMESUM_HD inline Pack<F, W> magnitude(Pack<F, W> x) {
+  return element_term(Term::magnitude, x);
 }
 
 /// Returns a·b - product, where `product` is a·b rounded. In 16-bit formats the carrier holds both numbers
@@ -74,9 +103,8 @@ template <class V> struct TermSum<Plain, V> {
 /// Returns the term of one element, or of a pair of elements. Elements and magnitudes have no low word.
 template <bool two_words, class AnyTerm, class V>
 SAMESUM_HD inline TwoWords<V> term_of(AnyTerm term, V x, V y) {
-  if (term == Term::element) return {x, V::zero()};
-  if (term == Term::magnitude) return {magnitude(x), V::zero()};
-  const V other = term == Term::square ? x : y;
+  if (!is_product(term)) return {element_term(term, x), V::zero()};
+  const V other = second_factor(term, x, y);
   if constexpr (two_words) return two_product(x, other);
   return {x * other, V::zero()};
 }

@@ -35,13 +35,9 @@ struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   SAMESUM_HD Item item(const InputElement<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
   /// Maps several elements, selecting the term once for all of them.
   template <int count> SAMESUM_HD void items(const InputElement<F> (&e)[count], Item (&x)[count]) const {
-    const auto all = [&](auto t) {
+    with_term(term, [&](auto t) {
       for (int i = 0; i < count; ++i) x[i] = term_of<State::two_words>(t, e[i].x, e[i].y);
-    };
-    if (term == Term::element) return all(Constant<Term::element>{});
-    if (term == Term::magnitude) return all(Constant<Term::magnitude>{});
-    if (term == Term::square) return all(Constant<Term::square>{});
-    all(Constant<Term::product>{});
+    });
   }
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     const Scalar<F> sum = n == 0 ? Scalar<F>::zero() : state.result();

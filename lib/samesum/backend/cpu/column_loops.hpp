@@ -43,10 +43,10 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
     Term term;
     void add(Many& sum, std::size_t i) const {
       const Vector v = Vector::load(x + i);
-      if (term == Term::magnitude)
-        sum.add({magnitude(v), Vector::zero()});
-      else
+      if (is_product(term))
         sum.add(product_of(v, Vector::load(y + i)));
+      else
+        sum.add({element_term(term, v), Vector::zero()});
     }
     void prefetch(std::size_t i, std::size_t count) const {
       prefetch_bytes(x + i, count * sizeof(T));

@@ -45,15 +45,14 @@ template <class T> void add_products(ExactTerms& to, const T* x, const T* y, std
 template <class T>
 void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std::size_t n) {
   if (n == 0) return;
-  if (kind.term >= Term::square) {
-    add_products(to.terms, x, kind.term == Term::square ? x : y, n);
-  } else if (kind.term == Term::magnitude) {
-    std::vector<T> magnitudes(n);
-    for (std::size_t i = 0; i < n; ++i)
-      magnitudes[i] = from_bits<T>(BitsOf<T>(to_bits(x[i]) & ~Format<T>::sign_bit));
-    to.terms.sum.merge(sum_exact(Values{std::span<const T>{magnitudes}}, 1));
-  } else {
+  if (is_product(kind.term)) {
+    add_products(to.terms, x, second_factor(kind.term, x, y), n);
+  } else if (kind.term == Term::element) {
     to.terms.sum.merge(sum_exact(Values{std::span<const T>{x, n}}, 1));
+  } else {
+    std::vector<T> terms(n);
+    for (std::size_t i = 0; i < n; ++i) terms[i] = element_term(kind.term, x[i]);
+    to.terms.sum.merge(sum_exact(Values{std::span<const T>{terms}}, 1));
   }
   if (kind.moments) add_products(to.squares, x, x, n);
 }

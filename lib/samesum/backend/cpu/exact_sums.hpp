@@ -14,12 +14,12 @@ namespace samesum::cpu {
 template <class T>
 void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t count, std::size_t n,
                  std::size_t pitch, ExactSums* sums) {
-  const auto what = static_cast<std::size_t>(kind.moments               ? ExactlySummed::elements_and_squares
-                                             : kind.term < Term::square ? ExactlySummed::elements
-                                                                        : ExactlySummed::products);
+  const auto what = static_cast<std::size_t>(kind.moments            ? ExactlySummed::elements_and_squares
+                                             : is_product(kind.term) ? ExactlySummed::products
+                                                                     : ExactlySummed::elements);
   const Kernels& loops = kernels<Formats::index_of<T>()>();
   const SumExactly sum = (rows ? loops.sum_rows_exactly : loops.sum_columns_exactly)[what];
-  sum({x, y ? y : x, kind.term == Term::magnitude, count, n, pitch}, sums);
+  sum({x, y ? y : x, kind.term, count, n, pitch}, sums);
 }
 
 /// Rounds a sum, or a mean of n elements, once to F. Returns false if that needs integers.

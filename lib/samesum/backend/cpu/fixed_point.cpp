@@ -15,12 +15,10 @@ namespace {
 constexpr std::size_t terms_at_once = 2048;  ///< terms; stays in the first-level cache
 
 /// Whether the terms are doubles: all but products of doubles.
-template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || term < Term::square; }
+template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || !is_product(term); }
 
 const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
 template <class T> const Kernels& loops_for() { return kernels<Formats::index_of<T>()>(); }
-
-bool are_elements(Term term) { return term == Term::element || term == Term::magnitude; }
 
 /// Calls visit(terms, from, n) for blocks of n terms that are doubles; `from` is the index of the first.
 template <class T, class Visit>
@@ -50,7 +48,7 @@ template <class T> int largest_exponent(Term term, const T* x, const T* y, std::
     one_by_one(0, n);
     return largest;
   }
-  if (are_elements(term)) {
+  if (term == Term::element || term == Term::magnitude) {
     BitsOf<T> most = 0;
     for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
       const std::size_t mine = std::min(n - begin, terms_at_once);

@@ -32,7 +32,7 @@ inline constexpr std::size_t exact_block = 2048;  ///< elements per block, which
 /// Results of exact reductions, of n >= 1 terms each: rows of contiguous elements, or neighbouring columns.
 struct ExactResults {
   const void *x, *y;  ///< the factors of products; otherwise y is x
-  bool magnitudes;    ///< whether magnitudes are added instead of elements
+  Term term;          ///< Term::element for moments
   std::size_t count;  ///< number of results, at least one
   std::size_t n;
   std::size_t pitch;  ///< elements between the first elements of two rows

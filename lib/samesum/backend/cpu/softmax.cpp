@@ -81,7 +81,7 @@ template <class T, class C> class Rows {
       // One window, which has less to prepare.
       ExactSums sums;
       C sum;
-      sum_rows_exactly_({e, e, false, 1, n_, n_}, &sums);
+      sum_rows_exactly_({e, e, Term::element, 1, n_, n_}, &sums);
       if (round_sum(sums, n_, false, sum)) return {sum};
     }
     return {sum_exact(Values{std::span<const C>{e, n_}}, 1).template result<C>()};

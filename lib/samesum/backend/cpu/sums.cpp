@@ -92,7 +92,7 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
   if (n > 0 && n <= most_as_row) {
     ExactSums sums;
     kernels<Formats::index_of<T>()>().sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)](
-        {data, data, false, 1, n, n}, &sums);
+        {data, data, Term::element, 1, n, n}, &sums);
     if (F result; round_sum(sums, n, false, result)) return to_bits(result);
   }
   return to_bits(sum_exact(Values{std::span{static_cast<const T*>(data), n}}, threads).template result<F>());

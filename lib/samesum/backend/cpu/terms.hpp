@@ -23,20 +23,20 @@ template <class F> class Terms {
     const T* b = static_cast<const T*>(y == nullptr ? x : y);
     auto* out = static_cast<Carrier*>(high);
     auto* rest = static_cast<Carrier*>(low);
-    if (low != nullptr && term >= Term::square)
-      loop<T>(a, term == Term::square ? a : b, n, [&](Vector v, Vector w2, std::size_t i, std::size_t count) {
+    if (low != nullptr && is_product(term))
+      loop<T>(a, second_factor(term, a, b), n, [&](Vector v, Vector w2, std::size_t i, std::size_t count) {
         const auto [h, l] = two_product(v, w2);
         store(h, out + i, count);
         store(l, rest + i, count);
       });
-    else if (term >= Term::square)
-      loop<T>(a, term == Term::square ? a : b, n,
+    else if (is_product(term))
+      loop<T>(a, second_factor(term, a, b), n,
               [&](Vector v, Vector w2, std::size_t i, std::size_t count) { store(v * w2, out + i, count); });
     else
       loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
-        store(term == Term::magnitude ? magnitude(v) : v, out + i, count);
+        store(element_term(term, v), out + i, count);
       });
-    if (low != nullptr && term < Term::square) std::memset(low, 0, n * sizeof(Carrier));
+    if (low != nullptr && !is_product(term)) std::memset(low, 0, n * sizeof(Carrier));
   }
 
   /// See SumTerms.
@@ -48,7 +48,7 @@ template <class F> class Terms {
     const auto of = [&](auto term_of) {
       return Loops::sum_whole(Source<T, decltype(term_of)>{a, static_cast<const T*>(y), term_of}, n, out);
     };
-    if (term == Term::magnitude) return of([](Vector v, const T*) { return magnitude(v); });
+    if (!is_product(term)) return of([term](Vector v, const T*) { return element_term(term, v); });
     if (term == Term::square) return of([](Vector v, const T*) { return v * v; });
     return of([](Vector v, const T* other) { return v * Vector::load(other); });
   }

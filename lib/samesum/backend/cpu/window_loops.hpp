@@ -470,8 +470,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   }
   bool is_minus_zero(const T* x, const T* y, std::size_t stride) const {
     for (std::size_t i = 0; i < b_.n; ++i) {
-      double term = convert<double>(x[i * stride]);
-      if (b_.magnitudes) return false;
+      double term = element_term(b_.term, convert<double>(x[i * stride]));
       if (what == ExactlySummed::products) term *= convert<double>(y[i * stride]);
       if (to_bits(term) != Format<fp64>::sign_bit) return false;
     }
@@ -482,7 +481,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   std::size_t first_, count_;
   std::size_t ahead_;  ///< distance in elements at which rows are prefetched: the next ones to be looked at
   TermRange terms_{no_exponent + 1, -no_exponent};  ///< of the blocks that were added, without those of zeros
-  std::uint64_t mask_ = b_.magnitudes ? ~Format<fp64>::sign_bit : ~std::uint64_t{0};
+  std::uint64_t mask_ = kept_bits<fp64>(b_.term);
 };
 
 }  // namespace

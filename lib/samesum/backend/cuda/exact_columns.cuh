@@ -108,8 +108,7 @@ __device__ inline void sum_in_digits(const fp64* x, const Layout& l, Term term, 
   const fp64* const column = x + l.first(at / l.inner) + at % l.inner;
   unsigned flags = Exact::seen_any;
   for (std::size_t k = static_cast<std::size_t>(thread()); k < l.n; k += warp) {
-    double e = column[k * l.stride];
-    if (term == Term::magnitude) e = fabs(e);
+    const double e = element_term(term, column[k * l.stride]);
     if (to_bits(e) != Format<fp64>::sign_bit) flags |= Exact::seen_other_than_minus_zero;
     if (is_special(e))
       flags |= special_flags_of(e);

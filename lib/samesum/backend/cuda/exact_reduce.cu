@@ -21,7 +21,7 @@ template <> cudaError_t reduce_exactly_of<SAMESUM_FORMAT_INDEX>(ExactKind kind, 
     return reduce_wide(kind, work);
   else if (kind.moments)
     return reduce_in_window<T, ExactlySummed::elements_and_squares>(kind, work);
-  else if (kind.term >= Term::square)
+  else if (is_product(kind.term))
     return reduce_in_window<T, ExactlySummed::products>(kind, work);
   else
     return reduce_in_window<T, ExactlySummed::elements>(kind, work);

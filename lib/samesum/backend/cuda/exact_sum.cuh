@@ -131,14 +131,14 @@ template <bool moments> class TermSums {
   /// unchanged, if that is impossible. Losses are checked once for all terms, so that a term waits for the
   /// previous one only in the first word.
   template <int runs> __device__ bool add(const Run (&x)[runs], const Run (&y)[runs]) {
-    return moments || term_ >= Term::square ? grow<true>(x, y) : grow<false>(x, y);
+    return moments || is_product(term_) ? grow<true>(x, y) : grow<false>(x, y);
   }
   /// Adds one term of any value.
   __device__ void add(double x, double y) {
-    if (moments || term_ >= Term::square)
+    if (moments || is_product(term_))
       add_product(x, y);
     else
-      add_element(terms_, element(x));
+      add_element(terms_, element_term(term_, x));
     if constexpr (moments) add_element(elements_, x);
   }
 
@@ -151,7 +151,6 @@ template <bool moments> class TermSums {
   __device__ unsigned flags() const { return flags_ | (other_ != 0 ? Exact::seen_other_than_minus_zero : 0); }
 
  private:
-  __device__ double element(double x) const { return term_ == Term::magnitude ? fabs(x) : x; }
   /// Whether two words may not hold the whole product.
   __device__ static bool is_small(double product, double x, double y) {
     return (fabs(product) <= least_product) & (x != 0) & (y != 0);
@@ -168,7 +167,8 @@ template <bool moments> class TermSums {
 #pragma unroll
     for (int i = 0; i < runs * run_length; ++i) {
       const double a = x[i / run_length].element[i % run_length],
-                   b = y[i / run_length].element[i % run_length], p = products ? a * b : element(a);
+                   b = y[i / run_length].element[i % run_length],
+                   p = products ? a * b : element_term(term_, a);
       terms.grow(p, loss);
       if constexpr (products) {
         low.grow(__fma_rn(a, b, -p), loss);

@@ -68,10 +68,9 @@ template <class C> struct GridReducer : StateReducer<GridSum, Factors<C>>, FastP
   /// The term as a double, if it is one: products of doubles are NaN.
   __device__ double double_of(const Item& x) const {
     const double a = x.x;
-    if (term == Term::element) return a;
-    if (term == Term::magnitude) return fabs(a);
+    if (!is_product(term)) return element_term(term, a);
     if constexpr (sizeof(C) == sizeof(double)) return from_bits<double>(Format<double>::canonical_nan);
-    return a * static_cast<double>(term == Term::square ? x.x : x.y);
+    return a * static_cast<double>(second_factor(term, x.x, x.y));
   }
 };
 

@@ -47,7 +47,7 @@ template <class T> struct RowSource {
   Reader<T, T> reader;  ///< from the first element on
   int n, threads, index;
   bool aligned;
-  Word mask;  ///< clears the signs of magnitudes
+  Word mask;  ///< the bits of elements that their terms keep
 
   __device__ RowSource(const Reader<T, T>& all, std::size_t place, int count, WarpGroup group, Term term)
       : reader{all.moved(place)},
@@ -55,8 +55,7 @@ template <class T> struct RowSource {
         threads{group.threads},
         index{group.index()},
         aligned{all.is_aligned(place)},
-        mask{term == Term::magnitude ? Word(~(sizeof(T) == 2 ? 0x80008000u : Format<T>::sign_bit))
-                                     : ~Word{0}} {}
+        mask{(sizeof(T) == 2 ? 0x10001u : 1u) * Word{kept_bits<T>(term)}} {}
 
   template <ExactlySummed what, int size>
   __device__ __forceinline__ RunTile<T, what, size> tile(int first) const {
@@ -126,7 +125,7 @@ template <class T> struct ColumnSource {
 #pragma unroll
     for (int i = 0; i < size; ++i) {
       const float x = e[i].x.v;
-      tile.x[i] = term == Term::magnitude ? fabsf(x) : x;
+      tile.x[i] = element_term(term, x);
       if constexpr (what == ExactlySummed::products) tile.y[i] = reader.inputs() == 2 ? e[i].y.v : x;
     }
     return tile;
