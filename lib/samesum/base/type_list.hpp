@@ -11,6 +11,8 @@ namespace samesum {
 template <class... T> struct TypeList {
   static constexpr std::size_t size = sizeof...(T);
   template <std::size_t i> using at = std::tuple_element_t<i, std::tuple<T...>>;
+  /// The list with more types at its end.
+  template <class... More> using And = TypeList<T..., More...>;
   template <class X> static constexpr bool contains = (std::is_same_v<X, T> || ...);
   template <class X> static constexpr std::size_t index_of() {
     static_assert(contains<X>, "samesum: this type is not in the list");

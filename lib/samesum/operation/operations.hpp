@@ -1,8 +1,7 @@
 /// The list of operations. To add one, write a file beside this one, and add its type here and its facts to
-/// facts.hpp.
+/// facts.hpp; a sum of terms is added to sums.hpp alone, and its facts.
 #pragma once
 
-#include "samesum/base/type_list.hpp"
 #include "samesum/operation/by_key.hpp"
 #include "samesum/operation/extrema.hpp"
 #include "samesum/operation/logsumexp.hpp"
@@ -14,9 +13,9 @@
 
 namespace samesum {
 
-using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
-                            MeanAndVariance, Min, Max, ArgMin, ArgMax, CumSum, CumProd, CumMax, CumMin,
-                            CumLogSumExp, ScatterAdd, ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
+using Operations =
+    Sums::And<Norm, Prod, LogSumExp, MeanAndVariance, Min, Max, ArgMin, ArgMax, CumSum, CumProd, CumMax,
+              CumMin, CumLogSumExp, ScatterAdd, ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
 
 /// Whether a state of format F accepts elements of format T: its own format, 16-bit formats if F is fp32, and
 /// fp32 if F is fp64.
