@@ -100,8 +100,7 @@ void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out
       order_allows<Order, R>,
       "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
       "use samesum::Blocked");
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
-                "samesum: elements must have 2, 4 or 8 bytes");
+  static_assert(cpu::has_word(sizeof(T)), "samesum: elements must have 2, 4 or 8 bytes");
   using Shape = typename Order::Shape;
   using Reducer = CustomReducer<R, T>;
   check(options);

@@ -12,9 +12,15 @@
 #include "samesum/backend/cpu/reduce_leaf.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/call/layout.hpp"
+#include "samesum/format/formats.hpp"
 #include "samesum/operation/reducer.hpp"
 
 namespace samesum::cpu {
+
+/// Whether elements of that size can be copied from column to column.
+constexpr bool has_word(std::size_t bytes) { return bytes == 2 || bytes == 4 || bytes == 8; }
+static_assert(std::ranges::all_of(formats, has_word, &FormatInfo::bytes),
+              "samesum: copy_columns has no word for the elements of a format; add one");
 
 /// Copies n elements of each of `width` neighbouring columns, so that each column is contiguous.
 inline void copy_columns(const std::byte* from, std::size_t bytes, std::size_t stride, std::size_t n,
