@@ -7,6 +7,7 @@
 #include "samesum/catalogue/support.hpp"
 #include "samesum/samesum.hpp"
 #include "support.hpp"
+#include "typed_reductions.hpp"
 
 namespace samesum {
 namespace {
@@ -37,26 +38,12 @@ template <class Result> std::string bytes_of_result(const Result& result) {
 
 TEST(AReductionByOperation, HasTheBitsOfTheDefaultMethodAndTheTypeOfItsResults) {
   std::ptrdiff_t reductions = 0;
-  const auto check = [&]<class T>(std::string_view operation, const auto& result) {
-    const Method& m = *default_method(operation, format_info<T>());
-    EXPECT_EQ(bytes_of_result(result), bytes_of_call(m, some_elements<T>())) << m.name;
-    ++reductions;
-  };
   Formats::for_each([&]<class T>() {
-    const std::vector<T> x = some_elements<T>();
-    check.template operator()<T>("sum", sum(x));
-    check.template operator()<T>("mean", mean(x));
-    check.template operator()<T>("sum_of_magnitudes", sum_of_magnitudes(x));
-    check.template operator()<T>("squared_norm", squared_norm(x));
-    check.template operator()<T>("dot", dot(x, x));
-    check.template operator()<T>("norm", norm(x));
-    check.template operator()<T>("prod", prod(x));
-    check.template operator()<std::conditional_t<sizeof(T) == 2, float, T>>("logsumexp", logsumexp(x));
-    check.template operator()<T>("moments", moments(x));
-    check.template operator()<T>("min", min(x));
-    check.template operator()<T>("max", max(x));
-    check.template operator()<T>("argmin", argmin(x));
-    check.template operator()<T>("argmax", argmax(x));
+    for_each_typed_reduction(some_elements<T>(), {}, [&](std::string_view operation, const auto& result) {
+      const Method& m = *default_method(operation, format_info<T>());
+      EXPECT_EQ(bytes_of_result(result), bytes_of_call(m, some_elements<T>())) << m.name;
+      ++reductions;
+    });
   });
   const auto operations = std::ranges::count_if(operation_facts, &OperationFacts::reduces);
   EXPECT_EQ(reductions, operations * std::ptrdiff_t{Formats::size}) << "a new operation has no function";
