@@ -9,7 +9,7 @@ from array import array
 from typing import Any, NamedTuple, TypeVar
 
 from . import _core
-from ._arrays import INTEGERS, array_of, dtype_name, format_of, second_array
+from ._arrays import DTYPES, INTEGERS, array_of, dtype_name, format_of, second_array
 from ._calls import Method, same_type, check_grid, check_threads, in_type
 from ._integers import high_and_low
 
@@ -163,7 +163,7 @@ class Exact(_State):
         """
         format = format_of(dtype, "dtype")
         if format == "int":
-            raise TypeError(f"samesum: dtype is {dtype_name(dtype)}; use fp16, bf16, fp32 or fp64")
+            raise TypeError(f"samesum: dtype is {dtype_name(dtype)}; use one of {', '.join(DTYPES)}")
         return self._state.value(format)
 
     @property

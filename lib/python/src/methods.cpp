@@ -1,13 +1,14 @@
 /// The catalogue: formats and methods, and how they are found.
 #include "module.hpp"
+#include "samesum/base/text.hpp"
 #include "samesum/call/promise.hpp"
 
 namespace samesum::python {
 
 const FormatInfo& format_named(std::string_view name) {
   if (const FormatInfo* format = find_format(name)) return *format;
-  throw std::invalid_argument("samesum: '" + std::string{name} +
-                              "' is not a format; use fp16, bf16, fp32 or fp64");
+  throw std::invalid_argument("samesum: '" + std::string{name} + "' is not a format; use one of " +
+                              listed(formats, ", ", &FormatInfo::name));
 }
 
 namespace {

@@ -337,7 +337,8 @@ const Method& find(std::string_view name, NameDefaults defaults) {
   const ParsedName parsed = parse_name(name);
   const NameFields f = with_defaults(parsed.fields, defaults);
   if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
-  if (f.format.empty()) refuse(name, ": the name has no format; add one of fp16, bf16, fp32, fp64");
+  if (f.format.empty())
+    refuse(name, ": the name has no format; add one of " + listed(formats, ", ", &FormatInfo::name));
   for (const NameFields& meant : {f, completed(f)})
     if (const Method* found = method_with(meant)) return *found;
   if (f.order.empty() && f.accumulator.empty())
