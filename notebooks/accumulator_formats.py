@@ -141,9 +141,9 @@ def figure(rows):
                              [algorithm if format == r["input_format"] else f"{algorithm}/{format}"],
                              style.line(r["method"], peers)[0], (at, r["input_format"], r["case"]), text=[value(r, 7)]))
     found = Figure("formats-figure", "Correct digits of sums with 16-bit and wider accumulators", menus, series,
-                   "correct decimal digits", {None: ""}, bars=True,
-                   description="Each bar is a method; its colour shows the accumulator. Length: correct decimal digits "
-                               "of the result. Label: the result.")
+                   "correct decimal digits; label: the result", {None: ""}, bars=True, dots=True,
+                   description="Each point is a method; its colour shows the accumulator. Horizontal axis: correct decimal "
+                               "digits of the result. Label: the result.")
     found.finding = captions.describe_bars(found, lambda digits: f"{phrases.number(digits, 2)} correct digits")
     return found
 

@@ -13,9 +13,6 @@ from results import FORMATS
 from section import (PROMISES, SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
                      place, preferred, starting_with)
 
-LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis has no place for 0
-
-
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """A row with its source and the title of its data, which no other data of that source have."""
@@ -240,14 +237,14 @@ def figure(found):
     series = []
     for on, methods in points.items():
         best = frontier_methods(methods)
-        series.append(Series("frontier", [m["gb_per_s"] for m in best], [plotted_error(m) for m in best], style.GREY,
+        series.append(Series("frontier", [m["gb_per_s"] for m in best], [m["relative_error"] for m in best], style.GREY,
                              on, faint=True))
         groups = {}
         for m in methods:
             groups.setdefault((phrases.accumulator(m["method"]), m["promise"]), []).append(m)
         for (accumulator, promise), some in sorted(groups.items(), key=lambda g: (g[0][0], PROMISES.index(g[0][1]))):
             series.append(Series(f"{accumulator}, {promise}", [m["gb_per_s"] for m in some],
-                                 [plotted_error(m) for m in some], style.colour(some[0]["method"]), on,
+                                 [m["relative_error"] for m in some], style.colour(some[0]["method"]), on,
                                  symbol=style.PROMISES[promise],
                                  text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
     menus = [("Data", distinct(data for data, _, _ in points)),
@@ -257,8 +254,7 @@ def figure(found):
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
                            "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
-                           "result, more accurate further down. Dotted: the frontier. Errors below 10⁻¹⁸, including 0, "
-                           "are plotted at 10⁻¹⁸.")
+                           "result, more accurate further down. Dotted: the frontier.")
     return dataclasses.replace(f, finding=frontier_finding(f.chosen(), points[f.chosen()])) if points else f
 
 
@@ -276,12 +272,8 @@ def frontier_finding(chosen, methods):
             + (f"; between them on the frontier: {phrases.names(between)}." if between else "."))
 
 
-def plotted_error(method):
-    return max(method["relative_error"], LEAST)
-
-
 def frontier_methods(methods):
-    return frontier(methods, lambda m: -m["gb_per_s"], plotted_error)
+    return frontier(methods, lambda m: -m["gb_per_s"], lambda m: m["relative_error"])
 
 
 def error(method):

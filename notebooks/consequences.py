@@ -179,7 +179,7 @@ def bars(id, title, x_title, length, label, rows, value, text, value_text, first
 
 def bits_figure(rows):
     return bars("consequences-bits", "Number of different results of the same computation", "bit patterns",
-                "bit patterns of the result", "that number out of the number of runs", rows,
+                "bit patterns of the result", "that number, and in how many runs", rows,
                 lambda r: r["distinct_bits"], results, lambda patterns: phrases.plural(patterns, "bit pattern"))
 
 
@@ -215,5 +215,5 @@ def tables(rows):
 
 
 def results(r):
-    """Number of different results out of the number of runs."""
-    return f"{r['distinct_bits']} of {r['runs']}"
+    """Number of different results, and in how many runs."""
+    return f"{r['distinct_bits']} in {phrases.plural(r['runs'], 'run')}"

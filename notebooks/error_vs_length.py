@@ -11,7 +11,6 @@ from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, dis
                      place, result_failures, starting_with)
 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
-LEAST_ULPS = 1e-3  # smaller errors are plotted here: a logarithmic axis has no place for 0
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
 # The beginning of a sentence on data with a mark, and what the mark means.
@@ -298,11 +297,10 @@ def figure(rows):
         name = algorithm if format == input else f"{algorithm}/{format}"
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
-        least_relative = LEAST_ULPS * 2.0 ** -phrases.FORMAT_BITS[format][0]
         for group in style.groups(method):
             for measure, errors, in_measure in (
-                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points], bound_ulps),
-                    ("relative", [at_least(r["relative_error"], least_relative) for r in points], bound_relative)):
+                    ("in ulps", [r["error_ulps"] for r in points], bound_ulps),
+                    ("relative", [r["relative_error"] for r in points], bound_relative)):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
@@ -316,18 +314,9 @@ def figure(rows):
                                "elements. Vertical axis: error against the exact sum. Dotted, in the colour of the "
                                "line: the rigorous bound and, below it, where theory gives one, the bound that holds "
                                f"with probability {PROBABILITY} if rounding errors have mean 0, which equal or "
-                               f"structured elements violate. Errors below {LEAST_ULPS} ulps, including 0, are plotted "
-                               f"at {LEAST_ULPS} ulps.")
-    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", error_text)
+                               "structured elements violate.")
+    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", phrases.ulps)
     return found
-
-
-def error_text(error):
-    return phrases.ulps(error) if error > LEAST_ULPS else f"at most {LEAST_ULPS} ulps"
-
-
-def at_least(error, least):
-    return None if error is None else max(error, least)
 
 
 def bound_ulps(r, which):

@@ -58,6 +58,7 @@ class Figure:
     description: str = ""  # what the figure shows and what its axes are
     finding: str = ""  # a sentence computed from the results
     bars: bool = False
+    dots: bool = False  # with bars: a mark at the end instead of a bar, for values whose 0 is no origin
     points: bool = False  # a scatter plot: only faint series are lines
     x_kind: str = "log2"  # or log10, linear
     y_kind: str = "log10"
@@ -112,8 +113,9 @@ def rounded(x):
 
 def trace(figure, s):
     if figure.bars:
-        return {"on": s.on, "name": s.name, "type": "bar", "orientation": "h", "x": s.x, "y": s.y, "text": s.text,
-                "marker": {"color": s.colour}}
+        return {"on": s.on, "name": s.name, "x": s.x, "y": s.y, "text": s.text} | (
+            {"mode": "markers+text", "marker": {"color": s.colour, "size": 10}} if figure.dots else
+            {"type": "bar", "orientation": "h", "marker": {"color": s.colour}})
     x = s.x if figure.x_kind == "log2" else [rounded(x) for x in s.x]
     t = {"on": s.on, "name": s.name, "x": x, "y": [rounded(y) for y in s.y]}
     if s.text:
@@ -181,18 +183,18 @@ class Drawing:
 
 
 def is_drawable(v, kind):
-    """Whether an axis of this kind has a place for v; a logarithmic axis has none for 0."""
-    return v is not None and (kind == "linear" or v > 0)
+    """Whether an axis of this kind has a place for v. A logarithmic axis has one for 0, below all other values."""
+    return v is not None and (kind == "linear" or v >= 0)
 
 
 class Axis:
-    """Maps values to positions from 0 to 1 and selects the ticks."""
+    """Maps values to positions from 0 to 1 and selects the ticks. A logarithmic axis has 0 a step below its lowest tick."""
 
     def __init__(self, kind, values, most):
-        self.kind = kind
-        at = [self.scaled(v) for v in values]
+        self.kind, self.zero = kind, None
+        at = [self.scaled(v) for v in values if v or kind == "linear"] or [0.0]
         low, high = min(at), max(at)
-        if kind == "log10" or (kind == "linear" and low == high):
+        if kind == "log10" or low == high or (kind == "log2" and math.ceil(low) >= math.floor(high)):
             low, high = math.floor(low), math.ceil(high)
             high = max(high, low + 1)
         step = (nice((high - low) / most) if kind == "linear"
@@ -201,15 +203,20 @@ class Axis:
             low, high = math.floor(low / step) * step, math.ceil(high / step) * step
         self.low, self.high = low, max(high, low + 1e-9)
         self.ticks = [step * k for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+        if kind != "linear" and 0 in values:
+            self.zero = self.low = self.ticks[0] - step
+            self.ticks.insert(0, self.zero)
 
     def scaled(self, v):
+        if not v and self.kind != "linear":
+            return self.zero
         return {"log2": math.log2, "log10": math.log10, "linear": float}[self.kind](v)
 
     def place(self, scaled):
         return (scaled - self.low) / (self.high - self.low)
 
     def label(self, tick):
-        return f"{tick:g}" if self.kind == "linear" else self.kind[3:] + superscript(tick)
+        return "0" if tick == self.zero else f"{tick:g}" if self.kind == "linear" else self.kind[3:] + superscript(tick)
 
 
 def nice(step):
@@ -310,14 +317,23 @@ def svg_bars(figure):
     if not rows:
         return ""
     left, right = 190, WIDTH - max(70, 16 + LETTER * max(len(text) for _, _, text, _ in rows))
-    height = TOP + ROW * len(rows) + 34
+    bottom = TOP + ROW * len(rows) + 4
+    height = bottom + 46
     drawing = Drawing(WIDTH, height, figure.title)
     most = max(value for _, value, _, _ in rows) or 1
+    axis = Axis("linear", [0, most], 6)
+    for tick in (t for t in axis.ticks if t <= most):
+        x = left + (right - left) * tick / most
+        drawing.line(x, TOP, x, bottom)
+        drawing.text(x, bottom + 16, axis.label(tick), "middle")
     for i, (label, value, text, colour) in enumerate(reversed(rows)):
         y, end = TOP + ROW * i, left + (right - left) * value / most
         drawing.text(left - 8, y + 14, label, "end")
-        drawing.add(f'<rect x="{left}" y="{y + 3}" width="{end - left:.1f}" height="{ROW - 6}" fill="{colour}"/>')
-        drawing.text(end + 6, y + 14, text)
+        if figure.dots:
+            drawing.circle(end, y + 10, 5, colour)
+        else:
+            drawing.add(f'<rect x="{left}" y="{y + 3}" width="{end - left:.1f}" height="{ROW - 6}" fill="{colour}"/>')
+        drawing.text(end + (9 if figure.dots else 6), y + 14, text)
     drawing.text((left + right) / 2, height - 10, figure.x_title, "middle")
     return drawing.done()
 

@@ -71,7 +71,7 @@ def row(machine, method, facts, promise):
     return [method, promise, machine, phrases.count(worst["n"]) if worst else "-",
             *((phrases.error_in_ulps(worst["error_ulps"], phrases.parts(method)[1]), bound(worst)) if worst else ("-", "-")),
             phrases.number(fastest["gb_per_s"]) if fastest else "-",
-            f"{patterns['distinct_bits']} of {patterns['runs']}" if patterns else "-"]
+            f"{patterns['distinct_bits']} in {phrases.plural(patterns['runs'], 'run')}" if patterns else "-"]
 
 
 def bound(r):

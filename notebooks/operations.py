@@ -3,7 +3,7 @@
 import captions
 import phrases
 import style
-from error_vs_length import LEAST_ULPS, at_least, bit_failures, error_text, finite, in_one_format
+from error_vs_length import bit_failures, finite, in_one_format
 from figure import Figure, Series
 from section import (Check, Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,
                      result_failures, starting_with)
@@ -136,7 +136,7 @@ def figure(rows):
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
         x = [r["n"] for r in points]
-        errors = [at_least(r["error_ulps"], LEAST_ULPS) for r in points]
+        errors = [r["error_ulps"] for r in points]
         series.append(Series(name_of(points[0]), x, errors, colour, tuple(on), dash, symbol))
         bounds = [bound_in_ulps(r) for r in points]
         if not phrases.is_peer(method) and any(bounds):
@@ -144,18 +144,17 @@ def figure(rows):
     found = Figure("operations-figure", "Error of each operation by length", menus, series, "n, number of elements",
                    {None: "error, ulps"},
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
-                               "elements. Vertical axis: error against the exact result. Dotted: the rigorous bound. "
-                               f"Errors below {LEAST_ULPS} ulps, including 0, are plotted at {LEAST_ULPS} ulps.")
-    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", error_text)
+                               "elements. Vertical axis: error against the exact result. Dotted: the rigorous bound.")
+    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", phrases.ulps)
     return found
 
 
 def bound_in_ulps(r):
-    """The bound in ulps, at least LEAST_ULPS; None if there is none, or if the result is 0."""
+    """The bound in ulps; None if there is none, or if the result is 0."""
     if r["bound"] is None or not r["truth"]:
         return None
     format = r["input_format"] if has_result_per_element(r) else phrases.parts(r["method"])[1]
-    return finite(max(r["bound"] / phrases.ulp(format, r["truth"]), LEAST_ULPS))
+    return finite(r["bound"] / phrases.ulp(format, r["truth"]))
 
 
 def cell(x):

@@ -20,17 +20,28 @@ function loadPlotly() {
   });
 }
 
-// Settings of an axis for plotly: at most `most` ticks, at whole powers if the axis is logarithmic.
+// Settings of an axis for plotly: about `most` ticks, at whole powers if the axis is logarithmic and long enough. `zero` is
+// where a logarithmic axis shows 0: below all other values.
 function scale(kind, values, most) {
   if (kind === "linear") return {type: "linear", nticks: most};
-  const positive = values.filter(v => v > 0), low = Math.min(...positive), high = Math.max(...positive);
   const base = Number(kind.slice(3)), power = v => Math.log(v) / Math.log(base);
-  // A short range has too few whole powers of ten.
-  if (base === 10 && power(high / low) <= 1.5) return {type: "log", exponentformat: "power"};
-  const first = Math.ceil(power(low) - 1e-9), last = Math.floor(power(high) + 1e-9);
-  const step = Math.max(1, Math.ceil((last - first) / most));
-  const ticks = Array.from({length: Math.floor((last - first) / step) + 1}, (_, i) => first + i * step);
-  return {type: "log", tickvals: ticks.map(k => base ** k), ticktext: ticks.map(k => `${base}<sup>${k}</sup>`)};
+  const positive = values.filter(v => v > 0), low = Math.min(...positive), high = Math.max(...positive);
+  const first = Math.floor(power(low)), count = positive.length ? Math.ceil(power(high)) - first + 1 : 0;
+  const all = Array.from({length: 91}, (_, i) => 1 + i / 10);
+  let ticks = [];
+  for (const digits of base === 2 ? [[1]] : [[1], [1, 2, 5], all.filter(Number.isInteger), all]) {
+    const factors = digits.filter(d => d < base);
+    ticks = Array.from({length: count}, (_, i) => factors.map(d => [d, first + i])).flat()
+      .filter(([d, k]) => d * base ** k >= low / 1.05 && d * base ** k <= high * 1.05);
+    if (ticks.length > 2) break;
+  }
+  const step = Math.max(1, Math.ceil((ticks.length - 1) / most));
+  ticks = ticks.filter((_, i) => i % step === 0).map(([d, k]) => [d * base ** k, d === 1
+    ? `${base}<sup>${k}</sup>` : k > -3 && k < 6 ? (d * base ** k).toLocaleString("en") : `${d}·${base}<sup>${k}</sup>`]);
+  if (ticks.length < 2) ticks = [...new Set(positive.length ? [low, high] : [])].map(v => [v, v.toLocaleString("en")]);
+  const zero = !values.includes(0) ? undefined : positive.length ? low / Math.max(2, (high / low) ** 0.12) : 1;
+  if (zero) ticks.unshift([zero, "0"]);
+  return {type: "log", zero, tickvals: ticks.map(([v]) => v), ticktext: ticks.map(([, text]) => text)};
 }
 
 function layout(spec, chosen, traces) {
@@ -49,8 +60,9 @@ function layout(spec, chosen, traces) {
                  font: {color: colour("--ink")}},
     showlegend: !bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
-    legend: under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"} : {x: 1.02, y: 1, yanchor: "top"},
-    height: bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
+    legend: {tracegroupgap: 0, ...under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"}
+      : {x: 1.02, y: 1, yanchor: "top"}},
+    height: bars ? 90 + (narrow.matches ? 28 : 22) * shown.length : under ? 380 + 22 * shown.length : Math.max(430, 90 + 20 * shown.length)};
   if (bars) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
@@ -59,7 +71,7 @@ function layout(spec, chosen, traces) {
     return result;
   }
   const [across, up] = spec.kinds, counts = across === "log2";
-  Object.assign(result.xaxis, scale(across, traces.flatMap(t => t.x), narrow.matches ? 5 : 12),
+  Object.assign(result.xaxis, scale(across, traces.flatMap(t => t.x).filter(x => x || across === "linear"), narrow.matches ? 5 : 12),
                 {hoverformat: counts ? ",d" : ".3g",
                  unifiedhovertitle: {text: `${spec.x.split(",")[0]} = %{x:${counts ? "," : ".3g"}}`}});
   Object.assign(result.yaxis, scale(up, traces.flatMap(t => t.y), 8));
@@ -69,10 +81,12 @@ function layout(spec, chosen, traces) {
 // Label of a bar, or hover text of a point.
 function labels(shape, trace) {
   if (shape === "bars")
-    return {textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"};
+    return {textposition: trace.type === "bar" ? "outside" : "middle right", cliponaxis: false,
+            hovertemplate: "%{y}: %{text}<extra></extra>"};
   if (shape === "points" && trace.showlegend === false) return {hoverinfo: "skip"};
   if (trace.hovertext) return {hovertemplate: "%{hovertext}<extra></extra>"};
-  return {hovertemplate: shape === "points" ? "%{fullData.name}: %{x:.3g}, %{y:.3g}<extra></extra>" : "%{y:.3g}"};
+  return {customdata: trace.y, hovertemplate: shape === "points"
+    ? "%{fullData.name}: %{x:.3g}, %{customdata:.3g}<extra></extra>" : "%{customdata:.3g}"};
 }
 
 async function interactive(figure) {
@@ -118,7 +132,11 @@ async function interactive(figure) {
       {...t, ...labels(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
-    Plotly.react(plot, traces, layout(spec, chosen, traces),
+    if (spec.shape === "bars" && narrow.matches)
+      for (const t of traces) t.y = t.y.map(name => name.replace(" columns of ", " columns<br>of "));
+    const about = layout(spec, chosen, traces), {zero} = about.yaxis;
+    delete about.yaxis.zero;
+    Plotly.react(plot, zero ? traces.map(t => ({...t, y: t.y.map(y => y === 0 ? zero : y)})) : traces, about,
                  {responsive: true, displayModeBar: false});
   }
   draw();

@@ -40,10 +40,12 @@ TERMS = {
                         "if all elements have the same sign, and more the more they cancel",
     "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
                        "Shanmugavelu et al. 2024",
-    "frontier": "the methods for which no other method is both faster and at least as accurate",
+    "frontier": "the methods for which no other method is at least as accurate and measurably faster, or more accurate and "
+                "not slower",
     "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
               "a missed target is not a failure",
-    "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum can be faster",
+    "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum of a long array is faster; "
+                     "for short ones the start of the loop or kernel decides",
     "hot, cold": "hot caches: the same array is summed repeatedly. Cold caches: each run reads data that no cache "
                  "holds",
     "cub": "NVIDIA's library of GPU primitives, part of CCCL. not_guaranteed, run_to_run and gpu_to_gpu are its "
@@ -146,7 +148,9 @@ def count(n):
 
 
 def power_of_ten(x):
-    """Nearest power of ten: '10¹²', '10⁻³' or '1'."""
+    """Nearest power of ten: '10¹²', '10⁻³' or '1'; '0' for 0."""
+    if not x:
+        return "0"
     exponent = round(math.log10(x))
     return "10" + superscript(exponent) if exponent else "1"
 

@@ -168,13 +168,17 @@ def figure(rows):
             algorithm, format, _ = phrases.parts(method)
             name = algorithm if format == on[2] else f"{algorithm}/{format}"
             series.append(Series(method, [r["distinct_bits"]], [name],
-                                 style.line(method, peers)[0], on, text=[f"{r['distinct_bits']} of {r['runs']}"]))
+                                 style.line(method, peers)[0], on, text=[results_text(r)]))
     found = Figure("spread-figure", "Number of different results of each method", menus, series,
-                   "bit patterns, maximum over the arrays", {None: ""}, bars=True,
+                   "bit patterns, most of all arrays", {None: ""}, bars=True,
                    description="Each bar is a method; its colour shows the accumulator. Length: the largest number of "
-                               "bit patterns for one array. Label: that number out of the number of runs.")
+                               "bit patterns for one array. Label: that number, and in how many runs.")
     found.finding = captions.describe_bars(found, lambda patterns: phrases.plural(patterns, "bit pattern"))
     return found
+
+
+def results_text(r):
+    return f"{r['distinct_bits']} in {phrases.plural(r['runs'], 'run')}"
 
 
 def tables(rows):
@@ -195,7 +199,7 @@ def table_row(method, promise, rows, axes):
     by_axis = {a: max((r for r in rows if r["axis"] == a), key=lambda r: r["distinct_bits"], default=None)
                for a in axes}
     widest = max((r for r in rows if r["spread_ulps"] is not None), key=lambda r: r["spread_ulps"], default=None)
-    cells = [f"{r['distinct_bits']} of {r['runs']}" if r else "" for r in by_axis.values()]
+    cells = [results_text(r) if r else "" for r in by_axis.values()]
     most = max(r["distinct_bits"] for r in rows)
     return (most, method), [method, promise + (" (broken)" if any(r["broken"] for r in rows) else "")] + cells + [
         phrases.error_in_ulps(widest["spread_ulps"], phrases.parts(widest["method"])[1]) if widest else "-"]

@@ -48,10 +48,11 @@ class Axes(unittest.TestCase):
         axis = Axis("linear", [-0.13, 0.31], 7)
         self.assertEqual([axis.label(t) for t in axis.ticks], ["-0.2", "-0.1", "0", "0.1", "0.2", "0.3", "0.4"])
 
-    def test_axes_have_few_ticks_and_contain_every_value(self):
+    def test_axes_have_a_few_ticks_and_contain_every_value(self):
         for kind in ("log2", "log10", "linear"):
-            for low, high in [(1, 1), (1, 2), (1, 1e40), (3e-300, 1e300), (7, 1e4), (1e-9, 2e-9)]:
+            for low, high in [(1, 1), (1, 2), (1, 1e40), (3e-300, 1e300), (7, 1e4), (1e-9, 2e-9), (1e5, 1e5), (9, 15)]:
                 axis = Axis(kind, [low, high], 7)
+                self.assertGreaterEqual(len(axis.ticks), 2, (kind, low, high))
                 self.assertLessEqual(len(axis.ticks), 9, (kind, low, high))
                 for v in (low, high):
                     self.assertTrue(-1e-9 <= axis.place(axis.scaled(v)) <= 1 + 1e-9, (kind, low, high))
@@ -67,11 +68,18 @@ class Figures(unittest.TestCase):
                 self.assertAlmostEqual(y2 - y1, y3 - y2, delta=0.2)
                 self.assertLess(y2, y1)
 
-    def test_values_without_a_logarithm_are_left_out_and_break_the_line(self):
-        picture = svg(figure([Series("a", [1, 2, 4, 8], [1, 0, None, 3], "#000", ())]))
+    def test_values_without_a_place_are_left_out_and_break_the_line(self):
+        picture = svg(figure([Series("a", [1, 2, 4, 8], [1, -1, None, 3], "#000", ())]))
         self.assertEqual(len(circles(picture)), 2)
         self.assertIn("M", re.findall(r'<path d="(M[^"]*)" fill="none"', picture)[0][1:])
         self.assertEqual(len(circles(svg(figure([Series("a", [1, 2], [1, 0], "#000", ())], y_kind="linear")))), 2)
+
+    def test_a_logarithmic_axis_has_0_below_all_other_values(self):
+        picture = svg(figure([Series("a", [1, 2, 4], [1e-3, 0, 1], "#000", ())]))
+        (_, y1), (_, zero), (_, y2) = circles(picture)
+        self.assertTrue(zero > y1 > y2)
+        self.assertEqual(texts(picture)[:3], ["0", "10⁻³", "10⁻²"])
+        self.assertIn(">0</text>", svg(figure([Series("a", [1, 2], [0, 0], "#000", ())])))
 
     def test_points_have_hover_texts(self):
         f = figure([Series("tree", [1e-9, 2.5], [3, 4], "#123456", (), symbol="diamond", text=["<a>", "b"]),
@@ -89,7 +97,7 @@ class Figures(unittest.TestCase):
             self.assertNotIn("nan", xml.dom.minidom.parseString(picture).toxml())
 
     def test_a_figure_without_points_is_empty(self):
-        self.assertEqual(svg(figure([Series("a", [1, 2], [None, 0], "#000", ())])), "")
+        self.assertEqual(svg(figure([Series("a", [1, 2], [None, -1], "#000", ())])), "")
 
     def test_tiles_are_links_in_the_page_and_parts_of_one_picture_elsewhere(self):
         pictures = [f'<svg viewBox="0 0 720 {height}"><path d="M0 0L{height} 1" stroke="currentColor"/></svg>'
@@ -115,13 +123,21 @@ class Figures(unittest.TestCase):
         f = figure([Series("a", [1.0, 4.0], ["small", "large"], "#000", (), text=["one", "four"]),
                     Series("b", [2.0], ["middle"], "#111", (), text=["two"])], bars=True)
         picture = svg(f)
-        self.assertEqual(texts(picture), ["middle", "two", "large", "four", "small", "one", "x, units"])
+        self.assertEqual(texts(picture), [*"01234", "middle", "two", "large", "four", "small", "one", "x, units"])
         bars = [tuple(map(float, bar)) for bar in re.findall(r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)"', picture)]
         (left, y1, middle), (_, y2, large), (_, y3, small) = bars
         self.assertTrue(y1 < y2 < y3)
         self.assertEqual([middle / large, small / large, left + large], [0.5, 0.25, 650])
         ends = [float(x) for x in re.findall(r'<text x="([^"]+)" y="[^"]+" text-anchor="start"', picture)]
         self.assertEqual(ends, [left + width + 6 for width in (middle, large, small)])
+
+    def test_dots_are_where_bars_would_end(self):
+        some = [Series("a", [1.0, 4.0], ["small", "large"], "#000", (), text=["one", "four"])]
+        dots = svg(figure(some, bars=True, dots=True))
+        self.assertNotIn("<rect", dots)
+        ends = re.findall(r'<rect x="([^"]+)" y="[^"]+" width="([^"]+)"', svg(figure(some, bars=True)))
+        self.assertEqual([x for x, _ in circles(dots)], [float(x) + float(width) for x, width in ends])
+        self.assertEqual(figure(some, bars=True, dots=True).plotly()["traces"][0]["mode"], "markers+text")
 
     def test_bars_of_length_0_are_drawn(self):
         f = figure([Series("a", [0.0], ["none"], "#000", (), text=["0"])], bars=True)

@@ -31,12 +31,12 @@ class Methods(unittest.TestCase):
         return section.tables[0].rows
 
     def test_uses_the_longest_array_and_the_axis_with_the_most_results_except_permutations(self):
-        row = ["tree/plain/fp32@cpu", "everywhere", "2¹²", "5", "11", "10", "2 of 10"]
+        row = ["tree/plain/fp32@cpu", "everywhere", "2¹²", "5", "11", "10", "2 in 10 runs"]
         self.assertEqual(self.rows(), [row])
         self.found["error_vs_length"][1]["error_ulps"] = 6.0
         self.found["speed_vs_length"][1]["gb_per_s"] = 12.0
         self.found["spread_over_runs"][0]["distinct_bits"] = 4
-        self.assertEqual(self.rows(), [row[:3] + ["6", "11", "12", "4 of 10"]])
+        self.assertEqual(self.rows(), [row[:3] + ["6", "11", "12", "4 in 10 runs"]])
 
     def test_the_verdict_counts_methods(self):
         def verdict():
