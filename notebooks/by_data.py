@@ -2,6 +2,7 @@
 numbers. Rows without the field "data" are of normal numbers."""
 
 import phrases
+import timing
 from section import Table, distinct, group_by_place
 
 IDENTITY = ("method", "operation", "input_format", "outer", "n", "inner", "threads", "keys", "bins", "grid")
@@ -31,10 +32,11 @@ def identity(r):
 
 
 def compared(some):
-    """Pairs (row, time relative to normal numbers) of the rows on other data that were measured on normal ones, too."""
+    """Pairs (row, time relative to normal numbers or None without a measurable difference) of the rows on other data that
+    were measured on normal ones, too."""
     normal = {identity(r): r for r in some if is_normal(r)}
     pairs = ((r, normal.get(identity(r))) for r in some if not is_normal(r) and "/" in r["method"])
-    return [(r, r["seconds"] / other["seconds"]) for r, other in pairs if other and other["seconds"]]
+    return [(r, timing.speed_ratio(other, r)) for r, other in pairs if other]
 
 
 def finding(rows, what):
@@ -44,9 +46,10 @@ def finding(rows, what):
         texts = []
         for accumulator in distinct(phrases.accumulator(r["method"]) for r, _ in pairs):
             of_one = [pair for pair in pairs if phrases.accumulator(pair[0]["method"]) == accumulator]
-            r, most = max(of_one, key=lambda pair: pair[1])
+            r, most = max(of_one, key=lambda pair: pair[1] or 1)
             texts.append(f"{accumulator} takes {'at most ' if len(of_one) > 1 else ''}{phrases.number(most, 2)} times as long "
-                         f"as on normal data ({what(r)})")
+                         f"as on normal data ({what(r)})" if most else
+                         f"{accumulator} takes as long as on normal data ({timing.NO_DIFFERENCE})")
         if texts:
             yield phrases.capitalised(f"{at}: on other data, {' and '.join(texts)}.")
 
@@ -66,6 +69,6 @@ def tables(rows, what):
             grid = r.get("grid")
             method = r["method"] + (f" (grid 2{phrases.superscript(grid)})" if grid is not None else "")
             normal = {name: value for name, value in r.items() if name != "data"}
-            lines.append([what(normal), method, *(phrases.number(by_set[s], 2) if s in by_set else "-" for s in sets)])
+            lines.append([what(normal), method, *(timing.text(by_set[s], 2) if s in by_set else "-" for s in sets)])
         yield Table(f"{at}: time on other data, relative to normal data", ["work", "method", *sets], lines, text_columns=2,
                     folded=len(lines) > 12)

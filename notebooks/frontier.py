@@ -6,39 +6,69 @@ import glossary
 import phrases
 import style
 from figure import LETTER, Drawing
-from price_of_promise import finite_frontier, plotted_error
-from section import PROMISES, distinct, group_by_place, preferred, rows_with_place
+from price_of_promise import errors_of, finite_frontier
+from section import PROMISES, SAME_EVERYWHERE, distinct, group_by_place, preferred, rows_with_place
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
-ERROR = "relative_error"
-OURS = ["exact", "tree/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
+ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data of the arrays whose errors count
+SPAN = 2**8  # these arrays are at most so many times as short or as long
+OURS = ["exact", "tree/plain", "atomic/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
 FILLS = dict(zip(PROMISES, (0, 0.3, 0.65, 1)))
 LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 16, 28, 62, 20
 WIDE, NARROW = 860, 380
 
 
 def measured(found):
-    """{place: rows of price_of_promise}: methods of fp32 numbers, about a million, this machine and GPUs first."""
+    """{place: rows of price_of_promise}: methods of fp32 numbers, about a million, this machine and GPUs first. "errors"
+    has the errors of a row on several arrays, and "error" their median."""
     rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
             if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
-    places = {}
+    by_array, places = errors_by_array(found, rows), {}
     for at, some in group_by_place(rows).items():
         n = min({r["n"] for r in some}, key=lambda n: abs(math.log(n / ABOUT)) if n else math.inf)
-        some = [r for r in some if r["n"] == n and r[ERROR] is not None and r["gb_per_s"]]
+        some = on_the_same_arrays([r for r in some if r["n"] == n and r["relative_error"] is not None and r["gb_per_s"]],
+                                  by_array, n)
         if some:
             places[at] = some
     return {at: places[at] for at in preferred(places)}
 
 
+def same_bits(r):
+    """What the error of a row depends on: a method with the same bits everywhere has the same errors everywhere."""
+    return r["method"].split("@")[0] if r["promise"] in SAME_EVERYWHERE else r["method"]
+
+
+def errors_by_array(found, prices):
+    """{same_bits: {(data, seed, n): relative error}} of sums of ordinary fp32 numbers."""
+    rows = [r | {"data": "normal"} for _, r in prices]
+    rows += [r for source in found.get("error_vs_length", []) for r in source.of("error")
+             if r["data"] in ORDINARY and r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
+    by_array = {}
+    for r in rows:
+        if r["relative_error"] is not None:
+            by_array.setdefault(same_bits(r), {})[r["data"], r["seed"], r["n"]] = r["relative_error"]
+    return by_array
+
+
+def on_the_same_arrays(rows, by_array, n):
+    """The rows with their errors on arrays that all of them have. Other libraries on fewer arrays than the others are left
+    out, and then methods without these arrays."""
+    arrays = [{key for key in by_array[same_bits(r)] if n / SPAN <= key[2] <= n * SPAN} for r in rows]
+    most = max((len(a) for r, a in zip(rows, arrays) if phrases.is_peer(r["method"])), default=0)
+    shared = [a for r, a in zip(rows, arrays) if phrases.is_peer(r["method"]) and len(a) == most] or arrays
+    common = set.intersection(*shared) if shared else set()
+    found = [(r, errors_of([by_array[same_bits(r)][key] for key in common])) for r, a in zip(rows, arrays)
+             if common and common <= a]
+    return [r | {"errors": errors, "error": errors.median} for r, errors in found]
+
+
 def chosen(rows):
-    """The methods of the figure: the frontier, samesum's in OURS, and the fastest of other libraries."""
-    best = finite_frontier(rows, ERROR)
+    """The methods of the figure, samesum's in OURS and the fastest of other libraries; and the frontier of all methods."""
     peers = sorted((r for r in rows if phrases.is_peer(r["method"])), key=lambda r: r["seconds"])
     ours = [r for name in OURS for r in rows
             if phrases.parts(r["method"])[0] == name and not phrases.is_peer(r["method"])]
-    some = {r["method"]: r for r in [*best, *ours[:2], *peers[:MOST - 6], *ours[2:], *peers]}
-    return list(some.values())[:MOST], best
+    return (ours + peers[:MOST - len(ours)]), finite_frontier(rows, "error")
 
 
 def label(r):
@@ -56,10 +86,17 @@ def shape_name(method):
 
 
 def ticks(low, high):
-    """Powers of ten in the range; also 2 and 5 times them if there are few."""
+    """Powers of ten in the range; also 2 and 5 times them if there are fewer than three."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1,) if math.log10(high / low) > 2.5 else (1, 2, 5)
+    steps = (1,) if sum(low <= 10.0**k <= high for k in powers) > 2 else (1, 2, 5)
     return [x for k in powers for step in steps for x in [step * 10.0**k] if low <= x <= high]
+
+
+def power_text(x):
+    """'10⁻⁷' or '2·10⁻⁷'."""
+    exponent = math.floor(math.log10(x) + 1e-9)
+    digit = round(x / 10.0**exponent)
+    return f"{digit}·" * (digit > 1) + phrases.power_of_ten(10.0**exponent)
 
 
 def time_text(seconds):
@@ -98,37 +135,41 @@ def picture(at, rows, width=WIDE):
     height = (440 if width == WIDE else 400) + LINE * len(legend)
     bottom = height - BOTTOM - LINE * len(legend)
     drawing = Drawing(width, height, f"Error against speed ({at})")
-    speeds, errors = [r["gb_per_s"] for r in some], [plotted_error(r, ERROR) for r in some]
+    speeds = [r["gb_per_s"] for r in some]
     unit = 2.0 ** -phrases.FORMAT_BITS["fp32"][0]
+    ends = [unit, *(e for r in some for e in (r["errors"].low, r["errors"].high) if e)]
     low_x, high_x = min(speeds) / 1.5, max(speeds) * 1.5
-    low_y, high_y = min(*errors, unit) / 3, max(*errors, unit) * 4
+    low_y, high_y = min(ends) / 3, max(ends) * 4
+    zero = low_y if any(r["errors"].low == 0 for r in some) else None
+    low_y = low_y / 3 if zero else low_y
 
     def across(speed):
         return LEFT + (width - RIGHT - LEFT) * math.log(speed / low_x) / math.log(high_x / low_x)
 
     def up(error):
-        return bottom - (bottom - TOP) * math.log(error / low_y) / math.log(high_y / low_y)
+        return bottom - (bottom - TOP) * math.log((error or zero) / low_y) / math.log(high_y / low_y)
 
     n = some[0]["n"]
     for speed in ticks(low_x, high_x):
         drawing.line(across(speed), TOP, across(speed), bottom)
         drawing.text(across(speed), bottom + 17, f"{speed:g}", "middle", size)
         drawing.text(across(speed), bottom + 33, time_text(4 * n / speed / 1e9), "middle", size - 2, drawing.faint)
-    for error in ticks(low_y, high_y):
+    for error in ([zero] if zero else []) + [e for e in ticks(low_y, high_y) if not zero or e > 1.5 * zero]:
         drawing.line(LEFT, up(error), width - RIGHT, up(error))
-        power = phrases.power_of_ten(error) if math.log10(error) % 1 < 1e-9 else ""
-        drawing.text(LEFT - 6, up(error) + 4, power, "end", size)
-    drawing.text(LEFT, TOP - 11, "relative error of the sum", size=size)
+        drawing.text(LEFT - 6, up(error) + 4, "0" if error == zero else power_text(error), "end", size)
+    drawing.text(LEFT, TOP - 11, "relative error: median and range", size=size)
     drawing.text(width - RIGHT, bottom + 51, f"GB/s, and the time for {phrases.count(n)} numbers; faster →", "end",
                  size)
     drawing.text(LEFT + 6, bottom - 7, "↓ more accurate", size=size - 1, fill=drawing.faint)
     drawing.line(LEFT, up(unit), width - RIGHT, up(unit), style.GREY)
     drawing.text(LEFT + 6, up(unit) - 4, "one rounding of fp32", size=size - 2, fill=drawing.faint)
-    drawing.add('<path d="M' + "L".join(f"{across(r['gb_per_s']):.1f} {up(plotted_error(r, ERROR)):.1f}" for r in best)
+    drawing.add('<path d="M' + "L".join(f"{across(r['gb_per_s']):.1f} {up(r['error']):.1f}" for r in best if r in some)
                 + f'" fill="none" stroke="{style.GREY}" stroke-dasharray="2 3"><title>frontier: '
                   f'{phrases.TERMS["frontier"]}</title></path>')
-    points = [(across(x), up(y)) for x, y in zip(speeds, errors)]
+    points = [(across(r["gb_per_s"]), up(r["error"])) for r in some]
     labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
+    if width == WIDE:  # on a phone there is no room between the ranges
+        labels.taken += [(x - 2, up(r["errors"].high), x + 2, up(r["errors"].low)) for r, (x, _) in zip(some, points)]
     labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
                      (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
@@ -138,9 +179,10 @@ def picture(at, rows, width=WIDE):
         # A label that is neither beside nor above or below its point has a line to it.
         if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:
             drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
+        drawing.line(x, up(r["errors"].low), x, up(r["errors"].high), style.colour(r["method"]))
         drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
                        f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {time_text(r['seconds'])}, "
-                       f"{phrases.ulps(r['error_ulps'], 'fp32')}, promise {r['promise']}", FILLS[r["promise"]])
+                       f"relative error {r['errors']}, promise {r['promise']}", FILLS[r["promise"]])
         drawing.text(at_x, at_y, label(r), size=size, more=' font-weight="bold"' if on else "")
     y = bottom + BOTTOM + 6
     for row in legend:
@@ -171,9 +213,10 @@ def legend_rows(some, width, letter):
 
 
 def finding(at, rows):
-    """A sentence on the frontier of a place."""
+    """A sentence on the frontier of a place, and what the errors are medians of."""
     some, best = chosen(rows)
-    names = distinct(map(label, best))
+    names, arrays = distinct(map(label, best)), rows[0]["errors"].arrays
     return (f"Of {phrases.plural(len(rows), 'method')}, {phrases.names(names, 5)} "
-            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is both faster and at "
-            f"least as accurate ({at}, {phrases.count(rows[0]['n'])} normally distributed fp32 numbers).")
+            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is measurably faster and at least "
+            f"as accurate, or more accurate and not slower ({at}, times for {phrases.count(rows[0]['n'])} fp32 numbers, errors "
+            + (f"medians over {arrays} arrays of ordinary data)." if arrays > 1 else "of one array)."))

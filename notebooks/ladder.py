@@ -6,6 +6,7 @@ import pathlib
 
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from section import Check, Section, Table, distinct, preferred, rows_with_place
 
@@ -70,9 +71,9 @@ def grouped(rows, key):
 
 
 def time_ratio(slow, fast):
-    """How many times as long `slow` takes, as text; '' if that is 1 or the time of `fast` is 0."""
-    ratio = phrases.number(slow["seconds"] / fast["seconds"], 2) if fast["seconds"] else "1"
-    return "" if ratio == "1" else ratio
+    """How many times as long `slow` takes, as text; '' without a measurable difference."""
+    ratio = timing.speed_ratio(fast, slow)
+    return phrases.number(ratio, 2) if ratio else ""
 
 
 def percent(share):
@@ -313,7 +314,7 @@ def step(sources, kernel, before=None):
 
     mine, other = fastest(kernel), fastest(before)
     rows = [(phrases.count(n), duration(r["seconds"]),
-             phrases.number(other[n]["seconds"] / r["seconds"], 2) if n in other else "-") for n, r in sorted(mine.items())]
+             timing.text(timing.speed_ratio(r, other[n]), 2) if n in other else "-") for n, r in sorted(mine.items())]
     return Step(lines_of(kernel), next((phrases.capitalised(r["lesson"]) + "." for r in mine.values()), ""), rows)
 
 
@@ -327,7 +328,7 @@ def tables(sums, shown):
                      "error, ulps"],
                     [[name(r), r["lesson"], duration(r["seconds"]), phrases.number(r["gb_per_s"]),
                       percent(r["read_share"]), percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
-                      f"{r['distinct_bits']} of {r['runs']}",
+                      f"{r['distinct_bits']} in {r['runs']} runs",
                       phrases.error_in_ulps(r["error_ulps"], "fp32")] for r in rows],
                     text_columns=2, folded=not (n == longest[at] and "GPU" in at))
     for at in distinct(at for at, _ in sums + shown if at.endswith("GPU")):
@@ -357,6 +358,6 @@ def topics(at, sums, shown):
             pair = None if common is None else (found[0][common], found[1][common])
         if pair:
             lines.append([lecture, topic, name(pair[0]), name(pair[1]), phrases.count(pair[1]["n"]),
-                          phrases.number(pair[0]["seconds"] / pair[1]["seconds"], 2)])
+                          timing.text(timing.speed_ratio(pair[1], pair[0]), 2)])
     return Table(f"{at}: topics of GPU MODE's lectures 8 and 9", ["lecture", "topic", "from", "to", "n", "times as fast"],
                  lines, text_columns=4, folded=True)

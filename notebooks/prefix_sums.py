@@ -4,6 +4,7 @@ import by_data
 import captions
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, of_format, ratio, repeat_failures,
@@ -12,7 +13,6 @@ from section import Check, Section, Table, distinct, group_by_place, preferred, 
 
 NAMED = ["serial/plain", "prefix/plain", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"error": "largest error, ulps", "speed": "GB/s read and written"}
-LEAST_ULPS = 0.1  # smaller errors are plotted here: a logarithmic axis has no place for 0
 
 
 def section(sources):
@@ -74,13 +74,16 @@ def speed_finding(rows):
         ratios = [f"{phrases.share(share, ' of the speed of a copy')}"
                   for share in [ratio(best, ceiling(longest))] if share]
         for peer in longest:
-            times = ratio(best, peer) if phrases.is_peer(peer["method"]) else None
-            if times:
-                ratios.append(f"{phrases.number(times)} times that of {phrases.parts(peer['method'])[0]}")
+            if phrases.is_peer(peer["method"]):
+                times = timing.speed_ratio(best, peer)
+                ratios.append((f"{phrases.number(times)} times that of " if times else f"{timing.NO_DIFFERENCE} from ")
+                              + phrases.parts(peer["method"])[0])
         text = f"{best['method']} of {phrases.count(best['n'])} elements reaches {phrases.number(best['gb_per_s'])} GB/s"
         yield text + (f", {', '.join(ratios)}" if ratios else "")
-        if exact and exact is not best and ratio(exact, best):
-            yield f"exact has {phrases.share(ratio(exact, best), f' of the speed of {short_name(best)}')}"
+        if exact and exact is not best:
+            times = timing.speed_ratio(exact, best)
+            yield ("exact has " + (phrases.share(times, f" of the speed of {short_name(best)}") if times else
+                                   f"{timing.NO_DIFFERENCE} in speed from {short_name(best)}"))
         if targets(some):
             yield targets(some)
     yield from by_place(of_format_or_ceiling(rows), describe)
@@ -94,7 +97,6 @@ def of_format_or_ceiling(rows):
 
 def figure(errors, speeds):
     drawn = [(at, r, r["data"], "error", r["largest_ulps"]) for at, r in errors]
-    drawn = [(*about, None if ulps is None else max(ulps, LEAST_ULPS)) for *about, ulps in drawn]
     drawn += [(at, r, None, "speed", r["gb_per_s"]) for at, r in speeds]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
@@ -129,10 +131,9 @@ def tables(rows):
             for r in together:
                 share = ratio(r, ceiling(together))
                 peer = fastest([p for p in together if phrases.is_peer(p["method"])])
-                times = ratio(r, peer)
                 lines.append([r["method"], r["input_format"], phrases.count(r["n"]), phrases.number(r["seconds"] * 1e6),
                               phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
-                              phrases.number(times) if times else "-"])
+                              timing.text(timing.speed_ratio(r, peer)) if peer else "-"])
         yield Table(f"{at}: speeds of prefix sums",
                     ["method", "elements", "n", "time, µs", "GB/s", "of a copy", "times the fastest other library"],
                     lines, text_columns=3, folded=True)

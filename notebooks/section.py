@@ -163,21 +163,33 @@ def group_by_place(rows):
     return found
 
 
-def frontier(rows, cost, error):
-    """The rows for which no other row is both cheaper and at least as accurate, cheapest first.
+def frontier(rows, cost, error, is_faster=None):
+    """The rows that no other row beats, cheapest first. A row beats another if it is at least as accurate and faster, or
+    more accurate and not more costly.
 
-    cost(row) and error(row) are numbers.
+    cost(row) and error(row) are numbers; is_faster(row, other) compares costs if differences may be noise.
     """
-    best = []
-    for r in sorted(rows, key=lambda r: (cost(r), error(r))):
-        if not best or error(r) < error(best[-1]):
-            best.append(r)
-    return best
+    is_faster = is_faster or (lambda r, other: cost(r) < cost(other))
+
+    def beats(r, other):
+        return error(r) <= error(other) and (is_faster(r, other)
+                                             or (error(r) < error(other) and cost(r) <= cost(other)))
+    return sorted((r for r in rows if not any(beats(other, r) for other in rows)), key=lambda r: (cost(r), error(r)))
 
 
 def preferred(places):
-    """The places without duplicates, this machine's first, GPUs before CPUs. A verdict is on the first one."""
-    return sorted(distinct(places), key=lambda at: (not at.lower().startswith(HERE), not at.endswith("GPU")))
+    """The places without duplicates, this machine's first, GPUs before CPUs."""
+    return sorted(distinct(places), key=lambda at: (not is_here(at), not at.endswith("GPU")))
+
+
+def is_here(place):
+    return place.lower().startswith(HERE)
+
+
+def side_by_side(places):
+    """The places of a verdict: the first of this machine, if it has any, and the first of the other machines."""
+    found = preferred(places)
+    return [at for at in found if is_here(at)][:1] + [at for at in found if not is_here(at)][:1]
 
 
 def distinct(values):

@@ -6,6 +6,7 @@ import by_data
 import captions
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from section import Section, Table, check_findings, group_by_place, preferred, rows_with_place, starting_with
 
@@ -83,7 +84,7 @@ def bars_of(r, together):
             if torch["method"].startswith(TORCH) and torch["gb_per_s"]:
                 reached = r["gb_per_s"] / torch["gb_per_s"]
                 yield {"against": torch["method"], "factor": TORCH_FACTOR, "reached": reached,
-                       "holds": reached >= TORCH_FACTOR}
+                       "holds": not timing.is_faster(torch, r)}
 
 
 def bars(together):
@@ -100,12 +101,11 @@ def share_of_target(bar):
 
 def findings(rows):
     for at, some in group_by_place(rows).items():
-        groups = cells(some)
-        yield from target_findings(at, [pair for together in groups for pair in bars(together)])
-        normal = [together for together in groups if by_data.is_normal(together[0])]
-        yield from ceiling_findings(at, normal)
-        for library in dict.fromkeys(library_of(r) for r in some if phrases.is_peer(r["method"])):
-            yield from library_findings(at, library, normal)
+        yield from target_findings(at, [pair for together in cells(some) for pair in bars(together)])
+        normal = [r for r in some if by_data.is_normal(r)]
+        yield from ceiling_findings(at, cells(normal))
+        for library in dict.fromkeys(library_of(r) for r in normal if phrases.is_peer(r["method"])):
+            yield from library_findings(at, library, rivals(normal, library))
     yield from by_data.finding(rows, what)
     yield from check_findings([(at, r) for at, r in rows if is_ours(r)])
 
@@ -156,38 +156,32 @@ def library_of(r):
 
 
 def verdict(rows):
-    """How often samesum's fastest method is at least as fast as the fastest other library: in two places, this machine
+    """How often samesum's fastest method is faster or slower than the fastest other library: in two places, this machine
     first."""
-    places, texts = group_by_place(rows), []
-    for at, some in ((at, places[at]) for at in preferred(places)):
-        pairs = [(fastest([r for r in together if is_ours(r)]),
-                  fastest([r for r in together if phrases.is_peer(r["method"])])) for together in cells(some)]
-        ratios = [ours["gb_per_s"] / other["gb_per_s"] for ours, other in pairs if ours and other and other["gb_per_s"]]
-        if ratios:
-            won = sum(ratio >= 1 for ratio in ratios)
-            texts.append(f"{phrases.out_of(won, len(ratios), 'reduction')} ({at}; {phrases.number(min(ratios), 2)} to "
-                         f"{phrases.number(max(ratios), 2)} times its speed)")
-    return f"samesum is at least as fast as the fastest other library in {' and '.join(texts[:2])}." if texts else ""
+    places = group_by_place(rows)
+    texts = [f"{timing.in_words(pairs, 'reduction')} ({at})" for at in preferred(places) for pairs in [rivals(places[at])] if pairs]
+    return f"Beside the fastest other library, samesum is {'; and '.join(texts[:2])}." if texts else ""
 
 
-def library_findings(at, library, groups):
+def rivals(some, library=None):
+    """Pairs (samesum's fastest method, the fastest method of other libraries or of one) for the cells of a place."""
+    pairs = ((fastest([r for r in together if is_ours(r)]),
+              fastest([r for r in together if phrases.is_peer(r["method"]) and library in (None, library_of(r))]))
+             for together in cells(some))
+    return [(ours, other) for ours, other in pairs if ours and other and other["gb_per_s"]]
+
+
+def library_findings(at, library, pairs):
     """Yields the speed of samesum's fastest methods relative to another library for the same reductions."""
-    ratios = []
-    for together in groups:
-        best = fastest([r for r in together if is_ours(r)])
-        other = fastest([r for r in together if phrases.is_peer(r["method"]) and library_of(r) == library])
-        if best and other and other["gb_per_s"]:
-            ratios.append((best["gb_per_s"] / other["gb_per_s"], best))
-    if not ratios:
+    if not pairs:
         return
-    (low, last), (high, first) = min(ratios, key=lambda s: s[0]), max(ratios, key=lambda s: s[0])
-    won = sum(ratio >= 1 for ratio, _ in ratios)
+    (low, last), (high, first) = (end(((ours["gb_per_s"] / other["gb_per_s"], ours) for ours, other in pairs),
+                                      key=lambda pair: pair[0]) for end in (min, max))
     how = (f"; {library} ran in a separate process on the same machine in the same sitting, and the ratios are of "
            "medians" if library.startswith(TORCH) else "")
-    speeds = (f"{phrases.number(low)} times its speed for {what(last)}" if len(ratios) == 1 else
+    speeds = (f"{phrases.number(low)} times its speed for {what(last)}" if len(pairs) == 1 else
               f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)})")
-    yield phrases.capitalised(f"{at}: samesum is at least as fast as {library} in "
-                              f"{phrases.out_of(won, len(ratios), 'reduction')}, with {speeds}{how}.")
+    yield phrases.capitalised(f"{at}: beside {library}, samesum is {timing.in_words(pairs, 'reduction')}: {speeds}{how}.")
 
 
 # --- figure -------------------------------------------------------------------------------------------------------
@@ -196,22 +190,18 @@ def figure(rows):
     """The speed of samesum's fastest method relative to the fastest other library: a bar per reduction."""
     series = []
     for at, some in group_by_place(rows).items():
-        bars_of_place = []
-        for together in cells(some):
-            best = fastest([r for r in together if is_ours(r)])
-            other = fastest([r for r in together if phrases.is_peer(r["method"])])
-            if best and other and other["gb_per_s"]:
-                bars_of_place.append((best["gb_per_s"] / other["gb_per_s"], best, other))
-        for times, best, other in sorted(bars_of_place, key=lambda bar: bar[0]):
+        for times, best, other in sorted(((best["gb_per_s"] / other["gb_per_s"], best, other)
+                                          for best, other in rivals(some)), key=lambda bar: bar[0]):
             name = f"{shape(best)} {best['input_format']}"
             series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
-                                 text=[f"{phrases.number(times, 2)} × {short_name(other['method'])}"]))
+                                 text=[f"{timing.text(timing.speed_ratio(best, other), 2)} × {short_name(other['method'])}"]))
     found = Figure("reductions-figure", "Speed relative to the fastest other library",
                    [("Machine", preferred(s.on[0] for s in series)),
                     ("Operation", starting_with([s.on[1] for s in series], "sum"))],
                    series, "times the speed of the fastest other library", {None: ""}, bars=True,
                    description="Each bar is a reduction, by samesum's fastest method; its colour shows the accumulator. "
-                               "Length: its speed over that of the fastest other library, which the label names.")
+                               "Length: its speed over that of the fastest other library, which the label names; ≈ 1 means "
+                               f"{timing.NO_DIFFERENCE}.")
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
         "the only method has", "the only reduction has")

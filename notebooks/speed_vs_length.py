@@ -5,6 +5,7 @@ import math
 import captions
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from section import Section, Table, check_findings, distinct, group_by_place, preferred, rows_with_place, starting_with
 
@@ -48,11 +49,19 @@ def exact_share(at, rows):
     exact = [r for r in rows if phrases.parts(r["method"])[:2] == ("exact", "fp32")]
     if exact:
         longest = max(exact, key=lambda r: r["n"])
-        plain = max((r["gb_per_s"] for r in rows
-                     if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"), default=0)
-        yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s "
-               f"({at}, n = {phrases.count(longest['n'])})"
-               + (f", {longest['gb_per_s'] / plain:.0%} of the speed of the fastest plain sum" if plain else ""))
+        plain = fastest([r for r in rows if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"])
+        yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s ({at}, n = {phrases.count(longest['n'])})"
+               + (f", {share_of(longest, plain)} the speed of the fastest plain sum" if plain else ""))
+
+
+def fastest(rows):
+    return max(rows, key=lambda r: r["gb_per_s"], default=None)
+
+
+def share_of(r, other):
+    """'98% of', or that there is no measurable difference from, the speed of another row."""
+    ratio = timing.speed_ratio(r, other)
+    return f"{ratio:.0%} of" if ratio else f"{timing.NO_DIFFERENCE} from"
 
 
 def exact_speed_findings(rows):
@@ -122,10 +131,9 @@ def exact_speed(at, rows):
     wide = [r for r in some if r["data"] == "60 binades" and (r["method"], r["n"]) == (longest["method"], longest["n"])]
 
     def best(kind):
-        return max((r for r in same if phrases.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"],
-                   default=None)
+        return fastest([r for r in same if phrases.accumulator(r["method"]) == kind])
 
-    ratios = [f"{speed / r['gb_per_s']:.0%} of {what} ({r['method']})"
+    ratios = [f"{share_of(longest, r)} {what} ({r['method']})"
               for r, what in [(best("plain"), "the fastest plain sum"), (best("peer"), "the fastest other library")]
               if r and r["gb_per_s"]]
     reading = best("read")
@@ -140,6 +148,16 @@ def exact_speed(at, rows):
 
 # --- figure and tables ------------------------------------------------------------------------------------------
 
+def without_slow_reading(rows):
+    """The rows without those of reading alone that a sum beats: there reading is no ceiling, since a start costs more."""
+    best = {}
+    for at, r in rows:
+        key = (at, r["input_format"], r["n"], r["data"], r["caches"])
+        best[key] = max(best.get(key, 0), r["gb_per_s"])
+    return [(at, r) for at, r in rows if phrases.accumulator(r["method"]) != "read"
+            or r["gb_per_s"] == best[at, r["input_format"], r["n"], r["data"], r["caches"]]]
+
+
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
@@ -150,7 +168,7 @@ def figure(rows):
              ("Methods", style.all_groups(methods)),
              ("Quantity", ["speed", "time"])]
     lines = {}
-    for at, r in rows:
+    for at, r in without_slow_reading(rows):
         lines.setdefault((at, r["input_format"], r["data"], r["caches"], r["method"]), []).append(r)
     series = []
     for (at, input, data, caches, method), points in lines.items():
@@ -167,7 +185,7 @@ def figure(rows):
     found = Figure("speed-figure", "Speed of each method by length", menus, series, "n, number of elements",
                    {None: "GB/s of input", "time": "time, µs"},
                    description="Each line is a method; its colour shows the accumulator. The line read is reading "
-                               "alone. Horizontal axis: number of elements. Vertical "
+                               "alone, at the lengths at which no sum is faster. Horizontal axis: number of elements. Vertical "
                                "axis: GB/s of input, or time.")
     found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}",
                                             lambda speed: f"{phrases.number(speed)} GB/s")

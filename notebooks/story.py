@@ -8,9 +8,10 @@ import frontier
 import glossary
 import phrases
 import style
+import timing
 from figure import Drawing
 from price_of_promise import fastest
-from section import PROMISES, SAME_EVERYWHERE, distinct, rows_with_place
+from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, rows_with_place
 
 WIDTH, HEIGHT = 320, 84
 SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
@@ -35,7 +36,7 @@ def about(found):
     names = {r["method"] for r in rows}
     libraries = {glossary.library(m).split("/")[0] for m in names if phrases.is_peer(m)}
     ours = {m.split("@")[0] for m in names if "@" in m and not phrases.is_peer(m)}
-    places = distinct([s.machine for s in sources])
+    places = sorted(distinct(s.machine for s in sources), key=lambda machine: not is_here(machine))
     return ("samesum is a C++20, CUDA and Python library of sums and other reductions that return the same bits on "
             "every machine and know a bound on their error. This report compares "
             f"{phrases.plural(len(ours), 'method')} of samesum"
@@ -50,25 +51,48 @@ def cards(found):
     return [card for card in (one_call(found), ones(found), iterations(found)) if card]
 
 
+def here_and_there(rows, best):
+    """The best row of all places, and then the best one of the other machines or of this one: this machine's result stands
+    beside the others'. best(rows) returns a pair (place, row), or None."""
+    first = best(rows)
+    if not first:
+        return []
+    second = best([(at, r) for at, r in rows if is_here(at) != is_here(first[0])])
+    return [first, second] if second else [first]
+
+
 def one_call(found):
-    """The call with most results: of another library if one varied, else of any method."""
+    """The call with most results: of another library if one varied, else of any method, and on ordinary data if possible."""
     rows = [(at, r) for at, r in rows_with_place(found.get("spread_over_runs", []), "spread") if r["axis"] == "runs"]
-    loose = [(at, r) for at, r in rows if r["promise"] not in SAME_EVERYWHERE]
-    peers = [(at, r) for at, r in loose if phrases.is_peer(r["method"]) and r["distinct_bits"] > 1]
-    most = max(peers or loose, key=lambda pair: pair[1]["distinct_bits"], default=None)
-    if not most:
+
+    def best(some):
+        loose = [(at, r) for at, r in some if r["promise"] not in SAME_EVERYWHERE]
+        return max(loose, default=None, key=lambda pair: (phrases.is_peer(pair[1]["method"]) and pair[1]["distinct_bits"] > 1,
+                                                          pair[1]["data"] in frontier.ORDINARY, pair[1]["distinct_bits"]))
+    chosen = here_and_there(rows, best)
+    if not chosen:
         return None
-    at, r = most
-    name = phrases.parts(r["method"])[0]
-    name = glossary.in_words(name) if phrases.is_peer(r["method"]) else f"samesum {name}"
+    at, r = chosen[0]
     same = [s for _, s in rows if (s["n"], s["input_format"], s["data"]) == (r["n"], r["input_format"], r["data"])
             and s["promise"] in SAME_EVERYWHERE and s["distinct_bits"] == 1]
-    text = (f"It summed the same {phrases.count(r['n'])} {r['input_format']} numbers in "
-            f"{phrases.plural(r['runs'], 'call')} and returned {phrases.plural(r['distinct_bits'], 'different sum')}"
-            + (f", up to {phrases.ulps(r['spread_ulps'], r['input_format'])} apart" if r["spread_ulps"] else "")
-            + (f"; {phrases.plural(len(same), 'method')} of samesum returned one." if same else ".") + f" ({at})")
-    return Card("spread", f"{r['distinct_bits']:,}", f"answer{'s' * (r['distinct_bits'] != 1)} from one call of {name}",
+    text = (f"{calls(r)}" + (f", up to {phrases.ulps(r['spread_ulps'], r['input_format'])} apart" if r["spread_ulps"] else "")
+            + (f"; {phrases.plural(len(same), 'method')} of samesum returned one" if same else "") + f" ({at})."
+            + "".join(f" {phrases.capitalised(at)}: {caller(r)}, {calls(r)}." for at, r in chosen[1:]))
+    return Card("spread", f"{r['distinct_bits']:,}", f"answer{'s' * (r['distinct_bits'] != 1)} from one call of {caller(r)}",
                 calls_picture(r), text)
+
+
+def caller(r):
+    name = phrases.parts(r["method"])[0]
+    return glossary.in_words(name) if phrases.is_peer(r["method"]) else f"samesum {name}"
+
+
+def calls(r):
+    """'56 calls on the same 2²² normal fp64 numbers returned 34 different sums'."""
+    data = f"{r['data']} {r['input_format']} numbers" if r["data"] in frontier.ORDINARY else (
+        f"{r['input_format']} numbers ({r['data']})")
+    return (f"{phrases.plural(r['runs'], 'call')} on the same {phrases.count(r['n'])} {data} returned "
+            f"{phrases.plural(r['distinct_bits'], 'different sum')}")
 
 
 def calls_picture(r):
@@ -89,7 +113,8 @@ def calls_picture(r):
 
 def ones(found):
     """What a loop returns for ones in 16 bits."""
-    pair = accumulator_formats.stagnated(rows_with_place(found.get("accumulator_formats", []), "story"))
+    rows = rows_with_place(found.get("accumulator_formats", []), "story")
+    pair = accumulator_formats.stagnated(rows)
     if not pair or pair[0]["value"] is None:
         return None
     loop, wide = pair
@@ -97,7 +122,10 @@ def ones(found):
     text = (f"A loop over {phrases.plural(loop['n'], 'one')} in {loop['input_format']} stops at {value(loop)}: "
             f"{value(loop)} + 1 rounds back to {value(loop)}" if loop["value"] < loop["n"] else
             f"A loop over {phrases.plural(loop['n'], 'one')} in {loop['input_format']} returns {value(loop)}")
-    text += f"; with an fp32 accumulator it returns {value(wide)}." if wide else "."
+    text += f"; with an fp32 accumulator it returns {value(wide)}" if wide else ""
+    places = distinct(at for at, r in rows if all(r[field] == loop[field] for field in ("case", "input_format", "value", "n"))
+                      and phrases.parts(r["method"])[:2] == phrases.parts(loop["method"])[:2])
+    text += f" ({', '.join(places)})."
     bars = [(f"{loop['input_format']} loop", loop["value"], value(loop), style.COLOURS["plain"])]
     bars += [("fp32 accumulator", wide["value"], value(wide), style.COLOURS["exact"])] if wide and wide["value"] else []
     return Card("formats", value(loop), f"is the sum of {phrases.plural(loop['n'], 'one')} in {loop['input_format']}",
@@ -117,17 +145,21 @@ def bars_picture(bars, most):
 def iterations(found):
     """How the number of iterations of conjugate gradients depends on the run."""
     rows = rows_with_place(found.get("consequences", []), "solver")
-    at, r = consequences.widest(rows) or (None, None)
-    if not r or r["most_iterations"] == r["least_iterations"]:
+    chosen = [(at, r) for at, r in here_and_there(rows, consequences.widest) if r["most_iterations"] > r["least_iterations"]]
+    if not chosen:
         return None
+    at, r = chosen[0]
     others = [s for a, s in rows if a == at and (s["data"], s["input_format"]) == (r["data"], r["input_format"])
               and s["promise"] in SAME_EVERYWHERE and s["converged"] == s["runs"]]
+    steady = [s for a, s in rows if a == at and s["data"] != r["data"] and s["input_format"] == r["input_format"]]
+    counts = {s[f"{end}_iterations"] for s in steady for end in ("least", "most")}
     name = phrases.parts(r["method"])[0]
-    text = (f"Conjugate gradients with the sum {name} needed {consequences.span(r, 'iterations')} iterations in "
-            f"{phrases.plural(r['runs'], 'run')} of the same program, and returned "
-            f"{phrases.plural(r['distinct_bits'], 'different solution')}"
-            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "")
-            + f". ({at})")
+    text = (f"Conjugate gradients on a matrix with {consequences.SYSTEMS[r['data']]} (condition number "
+            f"{phrases.number(r['condition'], 2)}), with the sum {name}, in {phrases.plural(r['runs'], 'run')} of the same "
+            f"program: {phrases.plural(r['distinct_bits'], 'different solution')}"
+            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "") + f" ({at})."
+            + (f" On {consequences.SYSTEMS[steady[0]['data']]} every sum needs {counts.pop()}." if len(counts) == 1 else "")
+            + "".join(f" {phrases.capitalised(at)}: {consequences.span(r, 'iterations')} iterations." for at, r in chosen[1:]))
     return Card("consequences", f"{r['least_iterations']}–{r['most_iterations']}", "iterations, depending on the run",
                 iterations_picture(name, r, others), text)
 
@@ -181,12 +213,14 @@ def recommendation(at, rows):
         return ""
 
     def facts(r):
-        error = "correctly rounded" if r is exact else phrases.ulps(r["error_ulps"], "fp32")
+        error = "correctly rounded" if r is exact else f"relative error {phrases.number(r['error'], 2)}"
         return f"{phrases.parts(r['method'])[0]} ({frontier.time_text(r['seconds'])}, {error})"
 
     if not exact or exact is quick:
         return f"{phrases.capitalised(at)}: {facts(quick)}."
-    times = exact["seconds"] / quick["seconds"] if quick["seconds"] else 1.0
+    times = timing.speed_ratio(quick, exact)
+    if not times:
+        return f"{phrases.capitalised(at)}: {facts(exact)}; no other with the same bits everywhere is measurably faster."
     first, second = (exact, quick) if times <= SLOW else (quick, exact)
     return (f"{phrases.capitalised(at)}: {facts(first)}, or "
             + (f"the fastest with the same bits everywhere, {facts(second)}." if first is exact else

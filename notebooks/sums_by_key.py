@@ -6,17 +6,17 @@ import by_data
 import captions
 import phrases
 import style
+import timing
 from by_data import data_of
 from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
                            short_name, speed_failures)
-from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
+from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side, starting_with
 
 SUM = "scatter_add"
 NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"speed": "GB/s of elements and keys", "error": "largest error, ulps"}
-LEAST_ULPS = 0.1  # smaller errors are plotted here: a logarithmic axis has no place for 0
 # Targets relative to PyTorch are added here, because a separate script measures its rows: (fewest and most keys,
 # elements of a row, method of samesum or "" for the fastest, factor) for each of its modes.
 TORCH = {"torch/index_add": [(2**15, 2**16, 1, "fixed_point", 1 / 0.6), (2**17, 2**23, 1, "fixed_point", 1 / 0.7),
@@ -120,39 +120,43 @@ def judged(some):
                 own = fastest([r for r in together if is_repeatable(r) and name in ("", algorithm(r))])
                 reached = ratio(own, torch)
                 if inner == elements and keys in ("uniform", "skewed") and fewest <= bins <= most and reached:
-                    found.append(({"against": torch["method"], "factor": factor, "reached": reached,
-                                   "holds": reached >= factor}, reached >= factor))
+                    holds = reached >= factor if factor != 1 else not timing.is_faster(torch, own)
+                    found.append(({"against": torch["method"], "factor": factor, "reached": reached, "holds": holds}, holds))
     return found
 
 
-def times_of_others(some):
-    """{name: speeds of samesum's fastest repeatable sum relative to another library or to atomic additions}."""
+def others_of(some):
+    """{name: pairs of samesum's fastest repeatable sum and a sum of another library or of atomic additions}."""
     found = {}
     for together in of_sums(some):
         best = fastest([r for r in together if is_repeatable(r)])
         for other in together:
-            if phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other)):
-                times = ratio(best, other)
-                if times:
-                    found.setdefault(algorithm(other), []).append(times)
+            if best and (phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other))):
+                found.setdefault(algorithm(other), []).append((best, other))
     return found
 
 
 def verdict(rows):
-    """The median speed of repeatable sums relative to others, on a GPU if there is one."""
+    """The median speed of repeatable sums relative to others, on this machine and beside it on another one."""
     places = group_by_place(rows)
-    at = next(iter(preferred(places)), None)
-    texts = [f"{phrases.number(phrases.median(times), 2)} times as fast as {name}"
-             for name, times in times_of_others(places.get(at, [])).items()]
-    return f"A sum by key with the same bits in every run is {phrases.names(texts)} ({at}, medians)." if texts else ""
+    found = {at: [f"{phrases.number(phrases.median(ratios(pairs)), 2)} times as fast as {name}"
+                  if set(ratios(pairs)) != {1} else f"as fast as {name} ({timing.NO_DIFFERENCE})"
+                  for name, pairs in others_of(places[at]).items()] for at in side_by_side(places)}
+    return " ".join(f"A sum by key with the same bits in every run is {', '.join(texts)} ({at}, medians)."
+                    for at, texts in found.items() if texts)
+
+
+def ratios(pairs):
+    """The measurable ratios of speeds of pairs of rows; 1 for the others."""
+    return [timing.speed_ratio(r, other) or 1 for r, other in pairs]
 
 
 def others_finding(rows):
     """Yields a sentence per place and other library, or atomic additions, on samesum's fastest repeatable sums."""
     def describe(some):
-        for name, times in times_of_others(some).items():
-            yield (f"a sum with the same bits in every run has {number_range(times, phrases.number)} times the speed of "
-                   f"{name}, and is at least as fast in {phrases.out_of(sum(t >= 1 for t in times), len(times), 'case')}")
+        for name, pairs in others_of(some).items():
+            yield (f"beside {name}, a sum with the same bits in every run is {timing.in_words(pairs, 'case')}, with "
+                   f"{number_range(ratios(pairs), phrases.number)} times its speed")
     yield from by_place(rows, describe)
 
 
@@ -168,8 +172,7 @@ def figure(errors, speeds):
     most = {at: max(r["n"] * r["inner"] for r in some) for at, some in group_by_place(speeds).items()}
     drawn = [(at, r, elements_in_words(r, data_of(r)), "speed", r["gb_per_s"]) for at, r in speeds
              if r["operation"] == SUM and r["n"] * r["inner"] == most[at]]
-    drawn += [(at, r, elements_in_words(r, r["data"]), "error",
-               None if r["largest_ulps"] is None else max(r["largest_ulps"], LEAST_ULPS))
+    drawn += [(at, r, elements_in_words(r, r["data"]), "error", r["largest_ulps"])
               for at, r in errors if r["operation"] == SUM]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
@@ -233,10 +236,10 @@ def summary(together):
     r = together[0]
     best = fastest([r for r in together if is_repeatable(r)])
     other = fastest([r for r in together if r["method"] not in CEILINGS and not is_repeatable(r)])
-    times = ratio(best, other)
+    times = timing.text(timing.speed_ratio(best, other)) if best and other else "-"
     method = best["method"] + given(best) if best else "-"
     return [r["operation"], what(r), method, phrases.number(best["seconds"] * 1e6) if best else "-",
-            times_reading(best, together), other["method"] if other else "-", phrases.number(times) if times else "-"]
+            times_reading(best, together), other["method"] if other else "-", times]
 
 
 def method_row(r, together):

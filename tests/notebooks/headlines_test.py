@@ -7,7 +7,7 @@ import importlib
 import unittest
 
 import made_up
-from made_up import result, source, speed, spread
+from made_up import at_speed, result, source, speed, spread
 import headlines
 from section import Section
 
@@ -100,9 +100,9 @@ class Headlines(made_up.SentenceTest):
         others = [speed(method, 50.0, **more) for method in ("exact/fp32@cpu", "pairwise/plain/fp32@cpu")
                   for more in ({"caches": "cold"}, {"data": "60 binades"}, {"threads": 2}, {"input_format": "fp16"})]
         check(expected.format(8, "80%"), others + rows)
-        rows[2]["gb_per_s"] = 16.0
+        rows[2].update(at_speed(16.0))
         check(expected.format(8, "50%"), rows)
-        rows[0]["gb_per_s"] = 4.0
+        rows[0].update(at_speed(4.0))
         check(expected.format(4, "25%"), rows)
         gpu = [speed("exact/fp32@cuda", 900.0, threads=0)]
         check(expected.format(4, "25%") + " … 900 GB/s (H200, GPU, n = 2²⁰)", rows, gpu)

@@ -110,11 +110,20 @@ def spread(method, promise, axis="runs", distinct=1, vs=0.0, **more):
             "lowest": 1.0, "highest": 1.0, "vs_max": vs, "broken": False} | more
 
 
+def took(seconds):
+    """The fields of a time that did not vary."""
+    return {"seconds": seconds, "low": seconds, "high": seconds}
+
+
+def at_speed(gb_per_s):
+    """The fields of a speed, with the time that such a row has."""
+    return {"gb_per_s": gb_per_s} | took(1e-2 / gb_per_s if gb_per_s else 0.0)
+
+
 def speed(method, gb_per_s, **more):
     """A row of speed_vs_length."""
     return {"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": 1 << 20,
-            "threads": 1, "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 1e-3,
-            "gb_per_s": gb_per_s, "verified": True, "bars": []} | more
+            "threads": 1, "caches": "hot", "place": "DRAM", "verified": True, "bars": []} | at_speed(gb_per_s) | more
 
 
 # --- the rows of a small study ------------------------------------------------------------------------------------

@@ -89,9 +89,9 @@ class PrefixSums(made_up.SectionTest):
             f"this machine, CPU: {PREFIX} promises everywhere but returned 2 results (repeated calls)"])
 
     def test_speeds(self):
-        self.rows[-1].update(seconds=1.6e-3)
+        self.rows[-1].update(made_up.took(1.6e-3))
         self.check("80% of the speed of a copy")
-        self.rows[-2].update(seconds=1e-3)
+        self.rows[-2].update(made_up.took(1e-3))
         self.check("0.5 times that of std/inclusive_scan")
         self.rows[10].update(bars=[{"against": "copy", "factor": 0.85, "reached": 0.8, "holds": False}])
         self.check("0 of 1 target is met")

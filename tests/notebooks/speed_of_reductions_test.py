@@ -15,7 +15,7 @@ import types
 import unittest
 
 import made_up
-from made_up import PROVENANCE, ROOT, source
+from made_up import PROVENANCE, ROOT, at_speed, source, took
 import results
 import speed_of_reductions
 
@@ -32,8 +32,8 @@ def bar(against, factor, reached):
 def row(method, gb_per_s, bars=(), **more):
     verified = None if method in ("read", "copy") or method.endswith("@peer") else True
     return {"kind": "reduction", "method": method, "operation": "sum", "input_format": "fp32", "outer": 4096, "n": 1000,
-            "inner": 1, "seed": 1, "threads": 0, "seconds": 1e-3, "low": 1e-3, "high": 1e-3, "gb_per_s": gb_per_s,
-            "verified": verified, "bars": list(bars)} | more
+            "inner": 1, "seed": 1, "threads": 0, "verified": verified,
+            "bars": list(bars)} | at_speed(gb_per_s) | more
 
 
 def rows():
@@ -65,15 +65,19 @@ class SpeedOfReductions(made_up.SentenceTest):
             f"0.9); {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: 0.97).",
             f"{AT}: in 2 reductions … between 80% of the ceiling (sum of 4,096 × 1,000 fp32, {TREE}) and 95.0% (norm of "
             f"2²⁸ fp32, {NORM}).",
-            f"{AT}: … at least as fast as cub/segmented in the only reduction, with 2 times … sum of 4,096 × 1,000 fp32.",
+            f"{AT}: beside cub/segmented, samesum is faster in the only reduction: 2 times … sum of 4,096 × 1,000 fp32.",
             "All 3 checked results have the correct bits.")
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
-    def test_the_verdict_counts_where_samesum_is_at_least_as_fast(self):
-        expected = "at least as fast as the fastest other library in {} (this machine, GPU; {} times its speed)."
-        self.assert_sentences([self.section().verdict], expected.format("the only reduction", "2 to 2"))
+    def test_the_verdict_counts_where_samesum_is_faster(self):
+        expected = "Beside the fastest other library, samesum is {} (this machine, GPU)."
+        self.assert_sentences([self.section().verdict], expected.format("faster in the only reduction"))
         self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
-        self.assert_sentences([self.section().verdict], expected.format("1 of 2 reductions", "0.5 to 2"))
+        self.assert_sentences([self.section().verdict], expected.format("faster in 1 of 2 reductions, slower in 1"))
+        self.rows[0]["low"] = self.rows[0]["seconds"] / 2
+        self.rows[2]["low"] = self.rows[2]["seconds"] / 2
+        self.assert_sentences([self.section().verdict], "slower in 1 of 2 reductions, not measurably different in 1")
+        self.rows[0]["low"], self.rows[2]["low"] = self.rows[0]["seconds"], self.rows[2]["seconds"]
         self.rows = self.rows[:2]
         self.assertEqual(self.section().verdict, "")
 
@@ -99,9 +103,9 @@ class SpeedOfReductions(made_up.SentenceTest):
                                                        "times the speed of read (target: 0.9); and 4 more.")
 
     def test_ceilings(self):
-        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
+        self.after(4, at_speed(4.0), f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
                                          f"4,096 × 1,000 fp32, {TREE}).")
-        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 90% (sum of "
+        self.after(1, at_speed(9.0), f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 90% (sum of "
                                          f"4,096 × 1,000 fp32, {EXACT}).")
         del self.rows[3]
         self.assert_sentences(self.section().findings, f"{AT}: … reaches 20% of the ceiling for norm of 2²⁸ fp32 "
@@ -115,9 +119,9 @@ class SpeedOfReductions(made_up.SentenceTest):
         before = self.section()
         self.assertFalse(any("on other data" in t.caption for t in before.tables))
         fixed = "sum/fixed_point/fp32@cuda"
-        self.rows += [row(fixed, 5.0), row(EXACT, 2.0, data="one outlier", seconds=2e-3, times_normal=2.0),
-                      row(EXACT, 1.0, [bar(f"{EXACT}, normal", 0.25, 0.2)], data="arbitrary bits", seconds=5e-3),
-                      row(fixed, 99.0, data="arbitrary bits", seconds=1.5e-3), row("read", 10.0, data="arbitrary bits")]
+        self.rows += [row(fixed, 5.0), row(EXACT, 2.0, data="one outlier", times_normal=2.0, **took(4e-3)),
+                      row(EXACT, 1.0, [bar(f"{EXACT}, normal", 0.25, 0.2)], data="arbitrary bits", **took(1e-2)),
+                      row(fixed, 99.0, data="arbitrary bits", **took(3e-3)), row("read", 10.0, data="arbitrary bits")]
         section = self.section()
         self.assert_sentences(
             section.findings,
@@ -135,12 +139,12 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assertEqual(len(summaries.rows), 2, "normal data alone")
 
     def test_compares_the_fastest_method_with_other_libraries(self):
-        self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, with 0.5 times … sum of 4,096 × "
-                                          "1,000 fp32")
-        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in the only reduction, with 1.5 times … sum of 4,096 × "
-                                          "1,000 fp32")
+        self.after(2, at_speed(16.0), f"{AT}: beside cub/segmented, … slower in the only reduction: 0.5 times … "
+                                     "sum of 4,096 × 1,000 fp32")
+        self.after(1, at_speed(24.0), f"{AT}: beside cub/segmented, … faster in the only reduction: 1.5 times … "
+                                     "sum of 4,096 × 1,000 fp32")
         self.rows += [row(TREE, 2.0, n=32, input_format="bf16"), row(CUB, 8.0, n=32, input_format="bf16")]
-        self.assert_sentences(self.section().findings, f"{AT}: … cub/segmented in 1 of 2 … 0.25 times … (sum of 4,096 "
+        self.assert_sentences(self.section().findings, f"{AT}: … cub/segmented, … faster in 1 of 2 … 0.25 times … (sum of 4,096 "
                                                        "× 32 bf16) to 1.5 times (sum of 4,096 × 1,000 fp32)")
 
     def test_methods_with_a_target_get_one_relative_to_torch(self):
@@ -149,10 +153,10 @@ class SpeedOfReductions(made_up.SentenceTest):
                               f"{AT}: 1 of 4 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.5 times the "
                               "speed of torch/sum (target: 1); … 0.8 times the speed of read (target: 0.9); … 0.95 "
                               "times … (target: 0.97).",
-                              f"{AT}: … torch/sum in 0 of 1 reduction, with 0.5 times … 4,096 × 1,000 fp32")
-        self.torch[0]["gb_per_s"] = 2.0
+                              f"{AT}: … torch/sum, … slower in the only reduction: 0.5 times … 4,096 × 1,000 fp32")
+        self.torch[0].update(at_speed(2.0))
         self.assert_sentences(self.section().findings, f"{AT}: 2 of 4 targets are met",
-                              "torch/sum in the only reduction, with 4 times")
+                              "torch/sum, samesum is faster in the only reduction: 4 times")
         self.torch[0]["n"] = 7  # no other row has this length
         self.assert_no_sentences(self.section().findings, "torch")
 

@@ -6,7 +6,7 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/speed_vs_length_test.py
 import unittest
 
 import made_up
-from made_up import speed
+from made_up import at_speed, speed
 
 READ = ("This machine, CPU, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} of the fastest plain sum ({}), "
         "{} of the fastest other library ({}), {} of reading alone.")
@@ -30,9 +30,9 @@ class Speeds(made_up.SectionTest):
     def test_exact_is_compared_with_the_fastest_of_each_kind(self):
         self.check(READ.format(8, "80%", "tree/plain/fp32@cpu", "200%", "loop/fp32@peer", "50%"))
         for i, gb_per_s in ((1, 20.0), (3, 16.0), (5, 8.2)):
-            self.rows[i]["gb_per_s"] = gb_per_s
+            self.rows[i].update(at_speed(gb_per_s))
         self.check(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "97.6%"))
-        self.rows[0]["gb_per_s"] = 4.0
+        self.rows[0].update(at_speed(4.0))
         self.check(READ.format(4, "20%", "serial/plain/fp32@cpu", "25%", "std_reduce/fp32@peer", "49%"))
 
     def test_60_binades_at_the_same_length(self):
@@ -76,8 +76,8 @@ class Speeds(made_up.SectionTest):
         expected = ("This machine, CPU, 1 thread, fp32, normal, hot, order tree, … at n = 2²⁰ … {} GB/s ({}) to {} GB/s "
                     "(read)")
         self.assert_sentences([self.check().figures[0].finding], expected.format(8, "exact", 16))
-        self.rows[2]["gb_per_s"] = 7.0
-        self.rows[5]["gb_per_s"] = 20.0
+        self.rows[2].update(at_speed(7.0))
+        self.rows[5].update(at_speed(20.0))
         self.assert_sentences([self.check().figures[0].finding], expected.format(7, "tree/plain", 20))
 
 

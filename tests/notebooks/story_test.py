@@ -30,6 +30,7 @@ class TheFirstScreen(made_up.SentenceTest):
         self.spreads = [spread("tbb/fp32@peer", "none", distinct=7, runs=10), spread("exact/fp32@cpu", "order_free"),
                         spread("tree/plain/fp32@cpu", "everywhere"), spread("cub/run_to_run/fp32@peer", "run_to_run"),
                         spread("atomic/plain/fp32@cpu", "none", distinct=9)]
+        self.there = []  # spreads of another machine
         story_row = accumulator_formats_test.row
         self.stories = [story_row("ones", "serial/plain/bf16@cpu", 256.0, 1e5),
                         story_row("ones", "serial/plain/fp32@cpu", 1e5, 1e5)]
@@ -42,7 +43,9 @@ class TheFirstScreen(made_up.SentenceTest):
     def found(self):
         rows = {"spread_over_runs": self.spreads, "accumulator_formats": self.stories, "consequences": self.solvers,
                 "price_of_promise": self.prices}
-        return {question: [source(question, some)] for question, some in rows.items()}
+        found = {question: [source(question, some)] for question, some in rows.items()}
+        found["spread_over_runs"].append(source("spread_over_runs", self.there, "H200"))
+        return found
 
     def cards(self):
         return {c.section: c for c in story.cards(self.found())}
@@ -53,12 +56,20 @@ class TheFirstScreen(made_up.SentenceTest):
     def test_the_call_with_most_answers(self):
         card = self.cards()["spread"]
         self.assertEqual((card.number, card.what), ("7", "answers from one call of oneTBB"))
-        self.assert_sentences([card.text], "10 calls and returned 7 different sums, up to 6 ulps apart; 2 methods of "
-                                           f"samesum returned one. ({HOST})")
+        self.assert_sentences([card.text], "10 calls on the same 2¹² normal fp32 numbers returned 7 different sums, up to 6 "
+                                           f"ulps apart; 2 methods of samesum returned one ({HOST}).")
         self.assertEqual(card.picture.count(' fill="#b84300"'), 7)
         self.assertEqual(card.picture.count("<rect"), 10)
         self.spreads[0]["distinct_bits"] = 3
         self.assertEqual(self.cards()["spread"].number, "3")
+        self.spreads.append(spread("tbb/fp32@peer", "none", distinct=8, data="60 binades"))
+        self.assertEqual(self.cards()["spread"].number, "3", "ordinary data first")
+        self.there = [spread("cub/not_guaranteed/fp32@peer", "none", distinct=5)]
+        self.assertEqual(self.cards()["spread"].what, "answers from one call of CUB not_guaranteed")
+        self.assert_sentences([self.cards()["spread"].text], "returned 5 different sums … (H200, GPU). This machine, CPU: "
+                                                             "oneTBB, 10 calls … returned 3 different sums.")
+        self.spreads.pop()
+        self.there = []
         self.spreads[0]["distinct_bits"] = 1  # no other library varied
         self.assertEqual(self.cards()["spread"].what, "answers from one call of samesum atomic/plain")
         self.spreads = self.spreads[1:3]
@@ -67,7 +78,7 @@ class TheFirstScreen(made_up.SentenceTest):
     def test_the_sum_of_ones(self):
         card = self.cards()["formats"]
         self.assertEqual((card.number, card.what), ("256", "is the sum of 100,000 ones in bf16"))
-        self.assert_sentences([card.text], "stops at 256: 256 + 1 rounds back to 256; … returns 100,000.")
+        self.assert_sentences([card.text], "stops at 256: 256 + 1 rounds back to 256; … returns 100,000 (this machine, CPU).")
         self.stories[0]["value"] = 512.0
         self.assert_sentences([self.cards()["formats"].text], "stops at 512: 512 + 1")
         self.stories[0]["value"] = 1e5
@@ -79,8 +90,8 @@ class TheFirstScreen(made_up.SentenceTest):
         card = self.cards()["consequences"]
         self.assertEqual(card.number, "38–45")
         self.assert_sentences([card.text],
-                              "atomic/plain needed 38 to 45 iterations in 10 runs … 6 different solutions; 2 "
-                              "methods with a promise returned one each.")
+                              "on a matrix with 20 graded eigenvalues (condition number 1,000), with the sum atomic/plain, "
+                              "in 10 runs … 6 different solutions; 2 methods with a promise returned one each (this")
         self.assertIn("tree/plain, exact: 40</text>", card.picture)
         self.solvers[0].update(most_iterations=47)
         self.assertEqual(self.cards()["consequences"].number, "38–47")
@@ -91,15 +102,18 @@ class TheFirstScreen(made_up.SentenceTest):
         ask = "Which method for a million fp32 numbers?"
         self.assert_sentences([self.answer(ask)],
                               "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or the "
-                              "fastest … tree/plain (1 ms, 4 ulps).")
-        self.prices[0]["seconds"] = 4e-3  # then exact is too slow to be the first choice
+                              "fastest … tree/plain (1 ms, relative error 4e-07).")
+        self.prices[1].update(low=0.5e-3, high=1.3e-3)
+        self.assert_sentences([self.answer(ask)], "exact (1.4 ms, correctly rounded); no other … is measurably faster.")
+        self.prices[1].update(made_up.took(1e-3))
+        self.prices[0].update(made_up.took(4e-3))  # then exact is too slow to be the first choice
         self.assert_sentences([self.answer(ask)],
-                              "1 thread: tree/plain (1 ms, 4 ulps), or if every bit counts exact (4 ms")
-        self.prices[1]["error_ulps"] = 9.0
-        self.assert_sentences([self.answer(ask)], "tree/plain (1 ms, 9 ulps)")
-        self.prices += [r | {"method": r["method"].replace("@cpu", "@cuda"), "threads": 0, "seconds": r["seconds"] / 100}
+                              "1 thread: tree/plain (1 ms, relative error 4e-07), or if every bit counts exact (4 ms")
+        self.prices[1]["relative_error"] = 9e-7
+        self.assert_sentences([self.answer(ask)], "tree/plain (1 ms, relative error 9e-07)")
+        self.prices += [r | {"method": r["method"].replace("@cpu", "@cuda"), "threads": 0} | made_up.took(r["seconds"] / 100)
                         for r in self.prices[:2]]
-        self.assert_sentences([self.answer(ask)], "This machine, GPU: tree/plain (10 µs, 9 ulps)", "This machine, CPU")
+        self.assert_sentences([self.answer(ask)], "This machine, GPU: tree/plain (10 µs, relative error 9e-07)", "This machine, CPU")
         self.prices = self.prices[3:4]
         self.assertIsNone(self.answer(ask))
 
@@ -134,16 +148,21 @@ class TheFrontier(made_up.SentenceTest):
                     + [("serial", a, "everywhere") for a in ("plain", "kahan", "neumaier", "double_word")]
                     + [("atomic", "plain", "none"), ("atomic_element", "plain", "none")])][:count]
 
+    def measured(self, rows, errors=()):
+        found = {"price_of_promise": [source("price_of_promise", rows)],
+                 "error_vs_length": [source("error_vs_length", errors)]}
+        return next(iter(frontier.measured(found).values()))
+
     def drawn(self, rows):
-        picture = frontier.picture(HOST, rows)
+        picture = frontier.picture(HOST, self.measured(rows))
         document = xml.dom.minidom.parseString(picture)
         return [t.firstChild.data for t in document.getElementsByTagName("title")[2:]], picture
 
     def test_has_at_most_ten_methods_of_about_a_million_numbers(self):
-        rows = self.rows() + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1, n=4096)]
-        measured = frontier.measured({"price_of_promise": [source("price_of_promise", rows)]})
-        self.assertEqual([len(some) for some in measured.values()], [14], "another length is left out")
-        self.assertEqual(len(self.drawn(rows[:14])[0]), 10)
+        rows = self.rows() + [price(f"{name}/fp32@peer", "none", 2e-3, 9) for name in ("tbb", "eigen", "loop", "openmp", "cub/x")]
+        self.assertEqual(len(self.measured(rows + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1, n=4096)])), 19,
+                         "another length is left out")
+        self.assertEqual(len(self.drawn(rows)[0]), 10)
         self.assertEqual(len(self.drawn(rows[:3])[0]), 3)
 
     def test_every_method_is_labelled_and_shapes_show_orders_and_fills_promises(self):
@@ -151,11 +170,37 @@ class TheFrontier(made_up.SentenceTest):
         titles, picture = self.drawn(rows)
         for name in ("tree/plain", "tree/kahan", "exact", "oneTBB", "any order", "other libraries", "promise: none"):
             self.assertEqual(picture.count(f">{name}</text>"), 1, name)
-        self.assertTrue(any(t.startswith("tbb/fp32@peer: 2.1 GB/s, 2 ms, 9 ulps, promise none") for t in titles), titles)
+        self.assertTrue(any(t.startswith("tbb/fp32@peer: 2.1 GB/s, 2 ms, relative error 9e-07, one array, promise none") for t in titles), titles)
         self.assertIn('fill-opacity="0"', picture)
         self.assertIn('fill-opacity="1"', picture)
-        rows[-1]["error_ulps"] = 11.0
-        self.assertTrue(any("11 ulps" in t for t in self.drawn(rows)[0]))
+        rows[-1]["relative_error"] = 1.1e-6
+        self.assertTrue(any("1.1e-06" in t for t in self.drawn(rows)[0]))
+
+    def test_errors_are_medians_over_the_ordinary_arrays_that_all_methods_have(self):
+        def error(method, promise, data, n, ulps):
+            return {"kind": "error", "data": data, "seed": 1} | made_up.result(method, n, ulps, promise)
+        rows = [price("tree/plain/fp32@cpu", "everywhere", 1e-3, 4), price("tbb/fp32@peer", "none", 2e-3, 9)]
+        some = [error("tree/plain/fp32@cuda", "everywhere", data, n, ulps)
+                for data, n, ulps in (("uniform", 1 << 16, 1), ("normal", 1 << 14, 64), ("ones", 1 << 16, 999),
+                                      ("uniform", 16, 999))]
+        self.assertEqual([r["errors"].arrays for r in self.measured(rows, some)], [1, 1])
+        both = some + [r | {"method": "tbb/fp32@peer", "promise": "none", "relative_error": 0.0} for r in some]
+        tree, tbb = self.measured(rows, both)
+        self.assertEqual([(e.low, e.median, e.high, e.arrays) for e in (tree["errors"], tbb["errors"])],
+                         [(2.0**-23, 4e-7, 2.0**-17, 3), (0.0, 0.0, 9e-7, 3)])
+        picture = frontier.picture(HOST, [tree, tbb])
+        self.assertIn(">0</text>", picture)
+        self.assertIn("median of 3 arrays", picture)
+        self.assert_sentences([frontier.finding(HOST, [tree, tbb])], "errors medians over 3 arrays of ordinary data")
+        # A library on fewer arrays than another one is left out.
+        rows.append(price("eigen/fp32@peer", "none", 2e-3, 9))
+        self.assertEqual([r["method"] for r in self.measured(rows, both)], ["tree/plain/fp32@cpu", "tbb/fp32@peer"])
+
+    def test_axes_of_any_range_have_labels(self):
+        for scale in (1e-9, 1.0, 3.0, 1e4):
+            rows = [r | {"relative_error": 2e-7 * scale * (1 + i / 100)} for i, r in enumerate(self.rows()[:3])]
+            labels = re.findall(r'text-anchor="end" font-size="13"[^>]*>([^<]*)<', self.drawn(rows)[1])
+            self.assertGreaterEqual(len([label for label in labels if "10" in label and "GB" not in label]), 2, labels)
 
     def test_labels_do_not_cover_each_other(self):
         places = frontier.Labels([(100, 100)] * 10, 0, 400, 0, 300)
@@ -175,11 +220,11 @@ class TheFrontier(made_up.SentenceTest):
 
     def test_the_finding_names_the_frontier(self):
         rows = self.rows()[:3]
-        self.assert_sentences([frontier.finding(HOST, rows)],
+        self.assert_sentences([frontier.finding(HOST, self.measured(rows))],
                               "Of 3 methods, tree/plain, tree/kahan, tree/neumaier are on the "
                               "frontier")
         rows[2]["relative_error"] = 1.0
-        self.assert_sentences([frontier.finding(HOST, rows)], "Of 3 methods, tree/plain, tree/kahan are on")
+        self.assert_sentences([frontier.finding(HOST, self.measured(rows))], "Of 3 methods, tree/plain, tree/kahan are on")
 
 
 class Sentences(unittest.TestCase):
