@@ -13,16 +13,18 @@ import nbformat
 
 import paper
 import same_bits_figure
+import tool
 
 FOLDER = pathlib.Path(__file__).parent
 
 
 def executed(path):
     """The notebook with the outputs of all its cells, from the committed results alone. A cell whose output depends on
-    the machine keeps the one that it has."""
+    the machine keeps the one that it has; so does one that runs the tool, if that is not built."""
     book = nbformat.read(path, as_version=nbformat.NO_CONVERT)
-    kept = {cell.id: cell.outputs for cell in book.cells if "varies" in cell.metadata.get("tags", []) and cell.outputs}
-    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", record_timing=False,
+    keep = {"varies"} if tool.PROGRAM.exists() else {"varies", "tool"}
+    kept = {cell.id: cell.outputs for cell in book.cells if keep & set(cell.metadata.get("tags", [])) and cell.outputs}
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", record_timing=False, coalesce_streams=True,
                             resources={"metadata": {"path": str(FOLDER)}}).execute()
     for cell in book.cells:
         if cell.id in kept:
