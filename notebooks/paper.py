@@ -18,40 +18,91 @@ import report
 import results
 import section
 import story
+import timing
 from figure import on_paper, svg
 from markdown import cell, inline
 
 FOLDER = pathlib.Path(__file__).parent
-TITLE = "Sums that return the same bits everywhere: what they prevent and what they cost"
+TITLE = "The order of a sum belongs to its definition: the same bits everywhere, at the price of a fixed tree"
 CSS = """
+:root { color-scheme: light }
 body { font: 10.5pt/1.42 "DejaVu Serif", Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
        color: #1c1c1c; background: #fff }
 h1 { font-size: 1.5em; line-height: 1.2 } h2 { font-size: 1.15em; margin: 1.2em 0 .3em } p { margin: .4em 0 }
 figure { margin: .8em 0; break-inside: avoid }
-figure svg { max-width: 100%; height: auto; max-height: 8.2cm; display: block }
+figure svg { max-width: 100%; height: auto; max-height: 7cm; display: block }
 figcaption, table { font-size: .85em } table { border-collapse: collapse; break-inside: avoid; margin: .6em 0 }
 th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
-ol { padding-left: 1.4em; font-size: .85em }
+p, li { overflow-wrap: anywhere }
+@media screen and (max-width: 46rem) { table { display: block; overflow-x: auto } }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em } }
+h2 { break-after: avoid } ol { padding-left: 2em; font-size: .85em }
 """
-REFERENCES = [
-    "Ahrens, P., Demmel, J., Nguyen, H. D. Algorithms for efficient reproducible floating point summation. ACM TOMS "
-    "46(3), 2020.",
-    "Harris, M. Optimizing parallel reduction in CUDA. NVIDIA, 2007.",
-    "Hestenes, M. R., Stiefel, E. Methods of conjugate gradients for solving linear systems. J. Res. NBS 49(6), 1952.",
-    "Higham, N. J. Accuracy and Stability of Numerical Algorithms. 2nd edition, SIAM, 2002.",
-    "Higham, N. J., Mary, T. A new approach to probabilistic rounding error analysis. SIAM J. Sci. Comput. 41(5), "
-    "2019.",
-    "Kahan, W. Further remarks on reducing truncation errors. Comm. ACM 8(1), 1965.",
-    "Kulisch, U., Miranker, W. L. The arithmetic of the digital computer: a new approach. SIAM Review 28(1), 1986.",
-    "Milakov, M., Gimelshein, N. Online normalizer calculation for softmax. arXiv:1805.02867, 2018.",
-    "Neumaier, A. Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen. ZAMM 54, 1974.",
-    "Ogita, T., Rump, S. M., Oishi, S. Accurate sum and dot product. SIAM J. Sci. Comput. 26(6), 2005.",
-    "Shanmugavelu, S. et al. Impacts of floating-point non-associativity on reproducibility for HPC and deep "
-    "learning applications. arXiv:2408.05148, 2024.",
-    "Strakoš, Z. On the real convergence rate of the conjugate gradient method. Linear Algebra Appl. 154–156, 1991.",
-    "Xie, P., Gao, Y., Wang, Y., Xue, J. Revealing floating-point accumulation orders in software/hardware "
-    "implementations (FPRev). USENIX ATC, 2025. arXiv:2411.00442.",
-]
+# Cited as [key; key]; the year of the reference is added.
+REFERENCES = {
+    "Ahrens et al.": "Ahrens, P., Demmel, J., Nguyen, H. D. Algorithms for efficient reproducible floating point "
+                     "summation. ACM Trans. Math. Softw. 46(3), article 22, 2020.",
+    "bitrep": "Clouthier, K. bitrep: order-invariant, bit-identical floating-point reductions. "
+              "https://github.com/kyleclouthier/bitrep, 2026.",
+    "CCCL": "NVIDIA. CUB determinism. Documentation of the CUDA Core Compute Libraries, "
+            "https://nvidia.github.io/cccl/unstable/cub/determinism.html, 2026.",
+    "Collange et al.": "Collange, C., Defour, D., Graillat, S., Iakymchuk, R. Numerical reproducibility for the parallel "
+                       "reduction on multi- and many-core architectures. Parallel Computing 49, 83–97, 2015.",
+    "Demmel and Nguyen": "Demmel, J., Nguyen, H. D. Parallel reproducible summation. IEEE Trans. Computers 64(7), "
+                         "2060–2070, 2015.",
+    "Drakeford": "Drakeford, A. Canonical parallel reduction: a fixed expression structure for run-to-run consistency. "
+                 "ISO/IEC JTC1/SC22/WG21 paper P4016R0, 2026.",
+    "Harris": "Harris, M. Optimizing parallel reduction in CUDA. NVIDIA, 2007.",
+    "He et al.": "He, H., Thinking Machines Lab. Defeating nondeterminism in LLM inference. Connectionism, 2025.",
+    "Hestenes and Stiefel": "Hestenes, M. R., Stiefel, E. Methods of conjugate gradients for solving linear systems. "
+                            "J. Res. Natl. Bur. Stand. 49(6), 409–436, 1952.",
+    "Higham": "Higham, N. J. Accuracy and Stability of Numerical Algorithms. 2nd edition, SIAM, 2002.",
+    "Higham and Mary": "Higham, N. J., Mary, T. A new approach to probabilistic rounding error analysis. SIAM J. Sci. "
+                       "Comput. 41(5), A2815–A2835, 2019.",
+    "Intel": "Intel. Conditional numerical reproducibility control. Developer Reference for oneAPI Math Kernel Library, "
+             "2026.",
+    "JuliaMath": "JuliaMath. AccurateArithmetic.jl. https://github.com/JuliaMath/AccurateArithmetic.jl, 2026.",
+    "Kahan": "Kahan, W. Further remarks on reducing truncation errors. Comm. ACM 8(1), 40, 1965.",
+    "Kulisch and Miranker": "Kulisch, U., Miranker, W. L. The arithmetic of the digital computer: a new approach. SIAM "
+                            "Review 28(1), 1–40, 1986.",
+    "Milakov and Gimelshein": "Milakov, M., Gimelshein, N. Online normalizer calculation for softmax. arXiv:1805.02867, "
+                              "2018.",
+    "Neal": "Neal, R. M. Fast exact summation using small and large superaccumulators. arXiv:1505.05571, 2015.",
+    "Neumaier": "Neumaier, A. Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen. ZAMM 54(1), 39–51, "
+                "1974.",
+    "Ogita et al.": "Ogita, T., Rump, S. M., Oishi, S. Accurate sum and dot product. SIAM J. Sci. Comput. 26(6), "
+                    "1955–1988, 2005.",
+    "PyTorch": "PyTorch. torch.use_deterministic_algorithms. Documentation, "
+               "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html, 2026.",
+    "Shanmugavelu et al.": "Shanmugavelu, S., Taillefumier, M., Culver, C., Hernandez, O., Coletti, M., Sedova, A. Impacts "
+                           "of floating-point non-associativity on reproducibility for HPC and deep learning applications. "
+                           "Workshops of SC24, arXiv:2408.05148, 2024.",
+    "Strakoš": "Strakoš, Z. On the real convergence rate of the conjugate gradient method. Linear Algebra Appl. 154–156, "
+               "535–549, 1991.",
+    "Xie et al.": "Xie, P., Gao, Y., Wang, Y., Xue, J. Revealing floating-point accumulation orders in software/hardware "
+                  "implementations. USENIX ATC, arXiv:2411.00442, 2025.",
+}
+
+
+def year(key):
+    return re.findall(r"\b(?:19|20)\d\d\b(?!\.\d)", REFERENCES[key])[-1]
+
+
+def cited(text):
+    """The text with the year of each reference, as in [Kahan 1965; Neumaier 1974]."""
+    def with_years(found):
+        keys = found[1].split("; ")
+        return f"[{'; '.join(f'{key} {year(key)}' for key in keys)}]" if set(keys) <= set(REFERENCES) else found[0]
+    return re.sub(r"\[([^\[\]]+)\]", with_years, text)
+
+
+def front_matter():
+    """The authors, and the version and date of the software, from CITATION.cff."""
+    text = (results.ROOT / "CITATION.cff").read_text()
+
+    def field(name):
+        return [value.strip('"') for value in re.findall(rf"^[ -]*{name}: (.+)$", text, re.M)]
+    return f"{', '.join(field('name'))}. Version {field('version')[0]}, {field('date-released')[0]}."
 
 
 @dataclasses.dataclass
@@ -73,10 +124,6 @@ class Numbers:
     def verdict(self, id):
         return self.sections[id].verdict if id in self.sections else ""
 
-    def badges(self, *ids):
-        """'12 errors within their bounds, 4 results …' of the checks of some sections."""
-        return ", ".join(c.badge for id in ids if id in self.sections for c in self.sections[id].checks)
-
     def figure(self, id, choices=None):
         """The first figure of a section with other choices, as far as it has them."""
         figures = self.sections[id].figures if id in self.sections else []
@@ -97,14 +144,9 @@ def numbers_of(found):
 
 def blocks(n):
     """Yields the blocks of the paper."""
-    yield from opening(n)
-    yield from method(n)
-    yield from answers(n)
-    yield from errors(n)
-    yield from orders(n)
-    yield from prices(n)
-    yield from effects(n)
-    yield from threats(n)
+    yield front_matter()
+    for part in (opening, related, definitions, method, answers, prices, errors, effects, threats):
+        yield from part(n)
 
 
 def totals(n):
@@ -117,61 +159,115 @@ def machines(n):
 
 
 def opening(n):
-    passed, total = totals(n)
     yield "## Abstract"
     cards = {c.section: c for c in story.cards(n.found)}
     facts = []
     if "spread" in cards:
         facts.append(f"we found {cards['spread'].number} {cards['spread'].what}")
-    if "formats" in cards:
-        facts.append(f"in a loop {cards['formats'].number} {cards['formats'].what}")
     if "consequences" in cards:
         facts.append(f"conjugate gradients need {cards['consequences'].number} iterations, depending on the run")
-    yield ("Floating-point addition is not associative, so a parallel sum may depend on the order in which threads "
-           f"finish{': ' if facts else ''}{'; '.join(facts)}. samesum is a library of sums and other reductions whose "
-           "methods, except those that promise nothing, return bits that depend on the data alone: on no thread "
-           "count, vector width, launch shape or machine, and for its exact methods not even on the order of the "
-           "elements. Each result has a rigorous bound on its error. We measure what these promises prevent and what "
-           f"they cost, on {', '.join(machines(n))} and against other libraries. "
-           f"{phrases.capitalised(phrases.out_of(passed, total, 'check'))} of errors, bits and orders passed. "
-           f"{n.verdict('price')}")
+    if "formats" in cards:
+        facts.append(f"in a loop {cards['formats'].number} {cards['formats'].what}")
+    yield ("Floating-point addition is not associative, so the result of a parallel sum depends on a schedule that nobody "
+           f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
+           "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
+           "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
+           f"samesum, a library of such reductions, on {' and '.join(machines(n))}, beside other libraries. "
+           f"{n.verdict('price')} What the promise buys is not accuracy but a definition: an error that can be bounded, a "
+           "result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
-    yield ("A sum of n numbers has many correct evaluations, one per binary tree over its elements, and in "
-           "floating-point arithmetic they round differently. A sequential loop fixes the tree and is slow; a "
-           "parallel reduction leaves the tree to the scheduler, so that a second run may return other bits "
-           "[Shanmugavelu et al.; Ahrens et al.]. Tests then need tolerances, bisection of a regression becomes "
-           "guesswork, and a checkpoint cannot be replayed. Two remedies are known: to make the tree a function of n "
-           "alone, or to accumulate without rounding, so that no tree matters [Kulisch and Miranker]. This paper "
-           "asks how far each of them carries for a whole catalogue of methods, and at what price on current "
-           "hardware.")
-    yield ("A method is an operation, an order, an accumulator and a format. The order *tree* cuts the input into "
-           "leaves of fixed size, adds the rows of a leaf lane by lane, halves the lanes and merges the leaves by "
-           "stride doubling; *pairwise* has the least height; *serial* is the loop; *atomic* adds in the order of "
-           "arrival and promises nothing. Accumulators are *plain*, *kahan* [Kahan], *neumaier* [Neumaier], "
-           "*double_word* and *exact*, an integer that holds every partial sum. A promise is what a caller may rely "
-           "on: *none*, *run_to_run* (the same machine and settings), *everywhere* (any machine, thread count and "
-           "launch shape) and *order_free* (any permutation, too).")
+    yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
+           "arithmetic they round differently. A loop fixes the tree and is slow. A parallel reduction leaves the tree to "
+           "the scheduler, so that another run, another thread count or another graphics card returns other bits "
+           "[Shanmugavelu et al.; He et al.]. Then tests need tolerances, the search for a regression becomes guesswork, "
+           "and a checkpoint cannot be replayed. It is common to regard this as the price of speed.")
+    yield ("It is not. A reduction is limited by memory, and memory does not care in which tree the numbers meet. The "
+           "tree can be chosen once, by the definition of the sum, so that it has the parallelism of the hardware and "
+           "is still a function of n alone. The claim of this paper is that such a sum costs next to nothing, and that "
+           "only the stronger promise, the same bits for any order of the elements, has a price, which is small where "
+           "integer operations hide behind loads. The following sections say what is promised, how the claim is tested, "
+           "how large the problem is that it removes, what it costs, and what it does not give.")
+
+
+def related(n):
+    yield "## Related work"
+    yield ("*Sums for any order.* Kulisch and Miranker accumulate products in a fixed-point register that never rounds "
+           "[Kulisch and Miranker]. Neal makes this fast on processors with a small and a large superaccumulator [Neal]; "
+           "ExBLAS puts vectorised expansions before a superaccumulator, on processors and GPUs [Collange et al.]; bitrep "
+           "publishes the format of its integer state, so that states can be exchanged [bitrep]. ReproBLAS splits the "
+           "elements into bins of fixed exponents and keeps the highest few, which needs less memory than a superaccumulator "
+           "[Demmel and Nguyen; Ahrens et al.]. These works give up the freedom of the tree by making the tree "
+           "irrelevant.")
+    yield ("*A fixed tree.* A proposal to the C++ committee specifies one tree per number of lanes [Drakeford]. Libraries "
+           "promise less: oneMKL the same bits for one number of threads and one instruction set [Intel], CUB a choice "
+           "among none, one GPU and several GPUs [CCCL], PyTorch a mode in which operations are deterministic on the same "
+           "software and hardware, or refuse to run [PyTorch]. For language models, kernels whose tree does not depend on "
+           "the size of the batch have been written [He et al.]. Which tree a library uses can be revealed by its results "
+           "[Xie et al.].")
+    yield ("*Accuracy.* Compensated sums carry the rounding error along [Kahan; Neumaier; Ogita et al.]; "
+           "AccurateArithmetic.jl offers them in Julia [JuliaMath]. They reduce the spread of results and do not remove "
+           "it. Rounding errors in sums are analysed by Higham, with bounds that hold always or with a given probability "
+           "[Higham; Higham and Mary]. New here is that both remedies, a fixed tree and an integer, stand behind the same "
+           "interface on processors and GPUs, for sums and for other reductions, and are measured side by side with what "
+           "they replace.")
+
+
+def definitions(n):
+    yield "## What is promised"
+    yield ("A method is an operation, an order, an accumulator and a format. An *order* is a tree that depends on n only: "
+           "*tree* cuts the input into leaves of fixed size, adds the elements of a leaf lane by lane, halves the lanes "
+           "and merges the leaves by stride doubling; *pairwise* has the least height; *serial* is the loop. The order "
+           "*atomic*, by arrival, is the exception that promises nothing. An *accumulator* is *plain*, compensated "
+           "(*kahan*, *neumaier*, *double_word*) or *exact*, an integer that holds every partial sum. A *promise* is what "
+           "a caller may rely on: *none*, *run_to_run* (the same machine and settings), *everywhere* (any machine, thread "
+           "count, vector width and launch shape) and *order_free* (any permutation, too).")
+    yield ("The promise *everywhere* follows from two premises: all backends evaluate the same expression, and each "
+           "addition in it is rounded as the IEEE standard demands, without contraction. The first is checked against an "
+           "executable definition, the second is a compiler flag. The promise *order_free* follows from the "
+           "associativity of integer addition and from one rounding at the end. Both hold for all inputs; measurements "
+           "can only refute them.")
 
 
 def method(n):
     yield "## Method"
-    facts = [s.header["provenance"] for some in n.found.values() for s in some]
-    gpus = section.distinct(p["gpu"] for p in facts if p["gpu"])
-    dates = sorted(p["date"][:10] for p in facts)
-    rows = sum(len(s.rows) for some in n.found.values() for s in some)
-    yield (f"Every number in this paper is computed from {phrases.plural(rows, 'row')} of results files, measured "
-           f"from {dates[0]} to {dates[-1]} on {'; '.join(section.distinct(p['cpu'] for p in facts))}"
-           + (f" with {'; '.join(gpus)}" if gpus else "")
-           + f", compiled by {'; '.join(section.distinct(p['compiler'] for p in facts))} "
-           "without contraction of additions and multiplications. The truth of a sum comes from integers, one bucket "
-           "per exponent, of other operations from wide floating-point numbers. An error is the distance of a result "
-           "from the exact result of the elements as given; an ulp is the distance from one number of the format to "
-           "the next. Data of a prescribed condition number κ = Σ|x| / |Σx| follow Ogita, Rump and Oishi.")
-    yield ("Times are medians. The methods of a comparison take turns, so that a disturbance affects all alike, and "
-           "their bits are checked before they are timed. The bits of a method are compared over repeated calls, "
-           "numbers of threads, launch shapes, addresses and permutations of the elements. Orders are revealed by "
-           "sums of ones between a large number and its negative [Xie et al.]. The consequences are measured where "
-           "only the sum can vary: everything else runs in one thread, without fused or reordered operations.")
+    sources = [s for some in n.found.values() for s in some]
+    facts = [s.header["provenance"] for s in sources]
+    yield (f"*Machines.* {'; '.join(section.distinct(p['cpu'] for p in facts))}"
+           + (f", with {'; '.join(section.distinct(p['gpu'] for p in facts if p['gpu']))}" if any(p["gpu"] for p in facts) else "")
+           + f". *Software.* {'; '.join(section.distinct(p['os'] for p in facts))}; "
+           f"{'; '.join(section.distinct(p['compiler'] for p in facts))} with "
+           f"{max((p['flags'] for p in facts), key=len).replace(', peers:', ', other libraries with')}. The clocks and the "
+           "other tenants of the machines were not controlled.")
+    yield ("*Data.* Unless a sentence names others, elements are normal or uniform numbers from a counter-based generator "
+           "with the seed in the results. Data of a prescribed condition number κ = Σ|x| / |Σx| follow Ogita, Rump and Oishi "
+           "[Ogita et al.]. The exact sum is computed with integers, one bucket per exponent, other results with wide "
+           "floating-point numbers. An error is the distance of a result from the exact result of the elements as given; an "
+           "ulp is the distance from one number of the format to the next.")
+    yield ("*Times.* Every method is checked for its bits and runs once before it is timed. The methods of a comparison "
+           "then take turns, so that a disturbance affects all alike. A time is the median over these turns, for a GPU "
+           "between two events of its stream. Two times count as different only if their ranges, from the tenth to the "
+           "ninetieth percentile, do not overlap and are at least as far apart, as a ratio, as the wider range is wide; "
+           f"otherwise we report {timing.NO_DIFFERENCE}. Like is compared with like: the same elements, result format and "
+           "number of threads, and plain additions with plain additions.")
+    passed, total = totals(n)
+    yield ("*Bits and orders.* A method is called repeatedly, and with other numbers of threads, launch shapes, addresses and "
+           "permutations; different bit patterns are counted. Orders are revealed by sums of ones between a large number "
+           "and its negative [Xie et al.]. Each error is compared with its bound, each result of a method with a promise "
+           "with the others, each revealed order with the declared one: "
+           f"{phrases.out_of(passed, total, 'check')} passed.")
+    yield ("*To repeat it.* `experiments/run --full` builds the library, runs every experiment and writes results files and a "
+           "report; each experiment is also a program of its own. The table lists the results behind this paper. This text "
+           "is generated from them by `notebooks/paper.py`; no number in it is typed.")
+    yield section.Table("The results files in experiments/results", ["file", "rows", "command", "date", "commit"],
+                        [[s.path.name, f"{len(s.rows):,}", command(s), p["date"][:10], p["commit"][:8]]
+                         for s, p in zip(sources, facts)], text_columns=1)
+
+
+def command(s):
+    name = s.header.get("experiment", "samesum compare")
+    chosen = s.header.get("filter", "")
+    return " ".join(filter(None, [name, f"--{s.header['mode']}" if "mode" in s.header else "",
+                                  f"--filter {chosen}" if 0 < len(chosen) < 40 else "--filter …" if chosen else ""]))
 
 
 def answers(n):
@@ -179,31 +275,69 @@ def answers(n):
         return
     yield "## How many answers one call has"
     rows = section.rows_with_place(n.found.get("spread_over_runs", []), "spread")
-    loose = [(at, r) for at, r in rows if r["axis"] == "runs" and r["promise"] not in section.SAME_EVERYWHERE]
+    loose = [(at, r) for at, r in rows if r["axis"] == "runs" and r["promise"] not in section.SAME_EVERYWHERE
+             and r["data"] in frontier.ORDINARY and r["distinct_bits"] > 1]
     most = {(at, r["method"]): (at, r) for at, r in sorted(loose, key=lambda pair: pair[1]["distinct_bits"])}
-    top = sorted(most.values(), key=lambda pair: -pair[1]["distinct_bits"])[:8]
+    top = sorted(most.values(), key=lambda pair: (not phrases.is_peer(pair[1]["method"]), -pair[1]["distinct_bits"]))[:6]
     kept = phrases.capitalised(re.sub("^(Yes|No): ", "", story.other_promises(n.found)))
-    yield (f"{n.verdict('spread')} The methods with most answers are in the table below; the number of calls is "
-           f"limited by time, so more answers may exist. {kept}")
-    yield section.Table("Repeated calls on the same elements: the methods with the most different results",
+    yield (f"{n.verdict('spread')} The number of calls is limited by time, so more "
+           f"answers may exist. {kept}")
+    yield section.Table("Repeated calls on the same ordinary elements: the methods with the most different results",
                         ["method", "promise", "machine", "elements", "results", "calls", "apart, ulps"],
                         [[r["method"], r["promise"], at, f"{phrases.count(r['n'])} {r['data']}",
                           f"{r['distinct_bits']:,}", f"{r['runs']:,}", phrases.number(r["spread_ulps"], 2)]
                          for at, r in top], text_columns=4)
+    if "order" in n.sections:
+        yield (f"The reason is visible in the trees. {n.verdict('order')} A library that documents no order may change it "
+               "with any release, and with it the bits of every program that uses it; what a promise adds is not another "
+               "tree, but its name.")
+        gallery = n.figure("order")
+        if gallery:
+            peers = [t for t in gallery.tiles if not t.title.startswith("samesum")]
+            shown = (peers or gallery.tiles)[:6]
+            yield Picture("orders.svg", svg(dataclasses.replace(gallery, tiles=shown)),
+                          f"{gallery.title}, as revealed by their results; the first {phrases.plural(len(shown), 'tree')}.")
+
+
+def prices(n):
+    places = frontier.measured(n.found)
+    if places:
+        yield "## What the promises cost"
+        at, rows = next(iter(places.items()))
+        yield (f"{n.verdict('price')} A fixed tree needs no more additions than any other, and a last block that merges the "
+               "leaves in their order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more "
+               f"integer operations per element, which a GPU or several threads can hide behind their loads. "
+               f"{n.verdict('speed')}")
+        yield Picture("frontier.svg", frontier.picture(at, rows),
+                      f"Error against speed ({at}, {phrases.count(rows[0]['n'])} fp32 numbers). Points are medians, vertical "
+                      f"lines ranges, over {phrases.plural(rows[0]['errors'].arrays, 'array')}. Shapes are orders, fill is the "
+                      "promise.")
+        yield frontier.finding(at, rows)
+        ours = [(place, r) for place, some in list(places.items())[:2] for r in some
+                if phrases.parts(r["method"])[0] in frontier.OURS[:4] or phrases.is_peer(r["method"])]
+        shown = sorted(ours, key=lambda pair: (list(places).index(pair[0]), pair[1]["seconds"]))
+        yield section.Table("Median and range (tenth to ninetieth percentile) of the times of sums, and median relative error",
+                            ["machine", "method", "promise", "time", "range", "error"],
+                            [[place, r["method"], r["promise"], frontier.time_text(r["seconds"]),
+                              f"{frontier.time_text(r['low'])} to {frontier.time_text(r['high'])}",
+                              phrases.number(r["error"], 2)] for place, r in shown[:14]], text_columns=3)
+    others = [n.verdict(id) for id in ("reductions", "by-key", "prefix") if n.verdict(id)]
+    if others:
+        yield ("The argument does not depend on the operation. The same promises hold for dot products, norms, moments, "
+               f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {' '.join(others)}")
 
 
 def errors(n):
     if "error" in n.sections:
-        yield "## How large the errors are"
-        yield (f"{n.verdict('error')} In theory, the loop's error grows with n at most, that of a tree with the "
-               "logarithm of n, and the exact sum stays within half an ulp for every n [Higham]. The checks: "
-               f"{n.badges('error', 'condition')}. Bounds are rigorous: they hold for every input, and they are "
-               f"pessimistic for random data [Higham and Mary]. {ratio_sentence(n)}")
+        yield "## What the promises do not give"
+        yield ("The same bits may be the same wrong bits. A promise makes the error a property of the method, which can be "
+               f"bounded and measured once. {n.verdict('error')} In theory the error of the loop grows with n at most, that "
+               "of a tree with the logarithm of n, and the exact sum stays within half an ulp for every n [Higham]. Bounds "
+               f"that hold for every input are pessimistic for random data [Higham and Mary]. {ratio_sentence(n)}")
         yield picture(n.figure("error", {"Methods": "plain sums, all orders"}), "error.svg")
     if "condition" in n.sections:
         yield (f"Cancellation decides more than length. {n.verdict('condition')} Compensation moves the limit from u "
                "times κ to u squared times κ, for the roundoff u of the format; only exact accumulation removes it.")
-        yield picture(n.figure("condition"), "condition.svg")
     if "formats" in n.sections:
         yield ("In sixteen bits, sums stagnate long before they overflow: an element below half an ulp of the "
                f"partial sum is lost. {n.verdict('formats')}")
@@ -221,52 +355,6 @@ def picture(figure, name):
     return Picture(name, svg(figure), f"{figure.title}{f' ({chosen})' if chosen else ''}.")
 
 
-def orders(n):
-    if "order" not in n.sections:
-        return
-    yield "## In which order libraries add"
-    yield (f"{n.verdict('order')} {' '.join(n.sections['order'].details[-1:])} The declared orders of samesum's "
-           f"methods were compared with revealed ones: {n.badges('order')}. A library that documents no order may "
-           "change it with any release, and with it the bits of every program that uses it.")
-    gallery = n.figure("order")
-    if gallery:
-        peers = [t for t in gallery.tiles if not t.title.startswith("samesum")]
-        yield Picture("orders.svg", svg(dataclasses.replace(gallery, tiles=(peers or gallery.tiles)[:9])),
-                      f"{gallery.title}, as revealed by their results; the first "
-                      f"{phrases.plural(len((peers or gallery.tiles)[:9]), 'tree')}.")
-
-
-def prices(n):
-    places = frontier.measured(n.found)
-    if places:
-        yield "## What the promises cost"
-        yield (f"{n.verdict('price')} {' '.join(frontier.finding(at, rows) for at, rows in list(places.items())[:2])} "
-               "A fixed tree needs no more additions than any other. The exact sum performs more integer operations "
-               f"per element, which a GPU or several threads can hide behind their loads. {n.verdict('speed')}")
-        at, rows = next(iter(places.items()))
-        yield Picture("frontier.svg", frontier.picture(at, rows),
-                      f"Error against speed ({at}, {phrases.count(rows[0]['n'])} fp32 numbers). Shapes are orders, "
-                      "fill is the promise.")
-        ours = [(place, r) for place, some in list(places.items())[:2] for r in some
-                if phrases.parts(r["method"])[0] in frontier.OURS[:4] or phrases.is_peer(r["method"])]
-        shown = sorted(ours, key=lambda pair: (list(places).index(pair[0]), pair[1]["seconds"]))
-        yield section.Table("Time and error of sums of the same fp32 numbers",
-                            ["machine", "method", "promise", "time", "error, ulps"],
-                            [[place, r["method"], r["promise"], frontier.time_text(r["seconds"]),
-                              phrases.number(r["error_ulps"], 2)] for place, r in shown[:14]], text_columns=3)
-    others = [n.verdict(id) for id in ("reductions", "prefix", "by-key", "operations") if n.verdict(id)]
-    if others:
-        yield "## Other reductions"
-        yield ("The same promises hold for dot products, norms, moments, softmax [Milakov and Gimelshein], prefix "
-               f"sums and sums by key. {' '.join(others)} The checks of these sections: "
-               f"{n.badges('prefix', 'by-key', 'operations')}.")
-    if n.verdict("ladder"):
-        yield ("What makes such kernels fast is measured one step at a time, after the textbooks [Harris]. "
-               f"{n.verdict('ladder')} Only one of the steps, the atomic addition of block sums, gives up the same "
-               "bits in every run, and it can be replaced by a merge in a fixed order by the last block that "
-               "finishes.")
-
-
 def effects(n):
     if "consequences" not in n.sections:
         return
@@ -274,16 +362,14 @@ def effects(n):
     s = n.sections["consequences"]
     solver = consequences.widest([(section.place(source, r), r) for source in n.found.get("consequences", [])
                                   for r in source.of("solver")])
-    yield ("Conjugate gradients [Hestenes and Stiefel] on a matrix with graded eigenvalues [Strakoš] turn the last "
-           f"bit of a dot product into another number of iterations. {n.verdict('consequences')} "
+    yield ("It depends on the computation. Here only the sum can vary: everything else runs in one thread, without fused or "
+           "reordered operations. Conjugate gradients [Hestenes and Stiefel] on a matrix with graded eigenvalues [Strakoš] "
+           f"turn the last bit of a dot product into another number of iterations. {n.verdict('consequences')} "
            + (f"The matrix has condition number {phrases.number(solver[1]['condition'], 2)}. " if solver else "")
-           + f"The checks: {n.badges('consequences')}. {well_behaved(s, solver)}")
+           + well_behaved(s, solver))
     figure = next((f for f in s.figures if f.id == "consequences-iterations"), None)
     if figure:
         yield picture(figure, "iterations.svg")
-    if "data-sets" in n.sections:
-        yield (f"The study also has files of real and synthetic data. {n.verdict('data-sets')} "
-               f"{' '.join(n.sections['data-sets'].details[:2])}")
 
 
 def well_behaved(s, solver):
@@ -295,19 +381,24 @@ def well_behaved(s, solver):
 
 def threats(n):
     yield "## Threats to validity"
-    yield (f"*Machines.* The results are of {phrases.plural(len(machines(n)), 'machine')}; ratios of speeds differ "
-           "elsewhere, the bits of methods with a promise do not. *Versions.* Other libraries were measured in one "
-           "version each; their orders and their determinism may change. *Settings.* Other libraries have settings "
-           "that were not tried, and were compiled for the machine at hand. *Number of runs.* A method that returned "
-           "one result in all runs may return another in the next; only a proof or a fixed order excludes that, and "
-           "for samesum's methods the tests compare bits with an executable definition. *Data.* Errors on generated "
-           "data are luck for one array; the sentences above use medians over data sets where several exist. *Time.* "
-           "A GPU that is idle before a call answers later; all times are of warm machines, and a number of targets, "
-           "listed in the report, are missed. *Authors.* The library and its measurements have the same authors; the "
-           "raw results, the programs and the generator of this paper are in the repository, so that any number here "
-           "can be measured again.")
+    yield (f"*One card of each kind.* The results are of {phrases.plural(len(machines(n)), 'machine')}, one of each kind. "
+           "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. *Shared "
+           "machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. Turns and the "
+           "rule for differences make false differences rarer; they also hide true ones that are smaller than the noise. "
+           "*Synthetic data.* Most elements are generated, most of them independent. Real data are correlated and cancel "
+           "less or more; the medians here are over a few lengths and distributions, not over applications. *One "
+           "consequence.* The matrix was built to be sensitive; on an ordinary one nothing but the last bits changes. "
+           "*Other libraries* were measured in one version each, with settings that we chose; their orders may change. *Number "
+           "of runs.* A method that returned one result in all runs may return another in the next; only a proof or a fixed "
+           "order excludes that. *Authors.* The library, its measurements and this text have the same authors; programs, raw "
+           "results and the generator of the text are in the repository, so that any number here can be measured again.")
+    yield "## Conclusion"
+    yield ("The tree of a sum can belong to its definition instead of to its schedule. Then the bits are a property of the "
+           "data, and the cost is at the limit of what we can measure. The stronger promise, independence of the order of the "
+           "elements, costs what integer operations cost where they cannot hide. Neither makes a sum accurate by itself; both "
+           "make its error something to state.")
     yield "## References"
-    yield REFERENCES
+    yield [REFERENCES[key] for key in sorted(REFERENCES, key=lambda key: REFERENCES[key].casefold())]
 
 
 # --- output -------------------------------------------------------------------------------------------------------
@@ -326,7 +417,7 @@ def as_markdown(some):
         elif isinstance(block, list):
             lines += [f"{i}. {item}" for i, item in enumerate(block, 1)] + [""]
         else:
-            lines += [block, ""]
+            lines += [cited(block), ""]
     return "\n".join(lines)
 
 
@@ -347,9 +438,12 @@ def as_html(some):
         elif block.startswith("## "):
             parts.append(f"<h2>{html.escape(block[3:])}</h2>")
         else:
-            parts.append("<p>" + re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(block)) + "</p>")
+            text = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(cited(block)))
+            parts.append("<p>" + re.sub(r"`([^`]+)`", r"<code>\1</code>", text) + "</p>")
     body = "\n".join(parts)
-    return (f"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>{html.escape(TITLE)}</title>\n"
+    return (f"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
+            "<meta name=viewport content='width=device-width, initial-scale=1'>"
+            f"<title>{html.escape(TITLE)}</title>\n"
             f"<style>{CSS}</style></head><body>\n{body}\n</body></html>\n")
 
 
