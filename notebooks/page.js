@@ -28,16 +28,17 @@ function scale(kind, values, most) {
   const positive = values.filter(v => v > 0), low = Math.min(...positive), high = Math.max(...positive);
   const first = Math.floor(power(low)), count = positive.length ? Math.ceil(power(high)) - first + 1 : 0;
   const all = Array.from({length: 91}, (_, i) => 1 + i / 10);
+  const text = (d, k, whole) => !whole && k > -3 && k < 6 ? (d * base ** k).toLocaleString("en")
+    : `${d === 1 ? "" : `${d}·`}${base}<sup>${k}</sup>`;
   let ticks = [];
-  for (const digits of base === 2 ? [[1]] : [[1], [1, 2, 5], all.filter(Number.isInteger), all]) {
-    const factors = digits.filter(d => d < base);
-    ticks = Array.from({length: count}, (_, i) => factors.map(d => [d, first + i])).flat()
-      .filter(([d, k]) => d * base ** k >= low / 1.05 && d * base ** k <= high * 1.05);
-    if (ticks.length > 2) break;
+  for (const [least, digits] of base === 2 ? [[0, [1]]] : [[3, [1]], [3, [1, 2, 5]], [2, all.filter(Number.isInteger)], [0, all]]) {
+    ticks = Array.from({length: count}, (_, i) => digits.filter(d => d < base).map(d => [d, first + i])).flat()
+      .filter(([d, k]) => d * base ** k >= low / 1.002 && d * base ** k <= high * 1.002)
+      .map(([d, k]) => [d * base ** k, text(d, k, digits.length === 1)]);
+    if (ticks.length >= least) break;
   }
   const step = Math.max(1, Math.ceil((ticks.length - 1) / most));
-  ticks = ticks.filter((_, i) => i % step === 0).map(([d, k]) => [d * base ** k, d === 1
-    ? `${base}<sup>${k}</sup>` : k > -3 && k < 6 ? (d * base ** k).toLocaleString("en") : `${d}·${base}<sup>${k}</sup>`]);
+  ticks = ticks.filter((_, i) => i % step === 0);
   if (ticks.length < 2) ticks = [...new Set(positive.length ? [low, high] : [])].map(v => [v, v.toLocaleString("en")]);
   const zero = !values.includes(0) ? undefined : positive.length ? low / Math.max(2, (high / low) ** 0.12) : 1;
   if (zero) ticks.unshift([zero, "0"]);
@@ -48,7 +49,7 @@ function layout(spec, chosen, traces) {
   const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
   const shown = traces.filter(t => t.showlegend !== false), size = narrow.matches ? 11 : 13;
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
-                automargin: true, title: {font: {size}, standoff: 8}};
+                automargin: true, tickangle: 0, title: {font: {size}, standoff: 8}};
   const bars = spec.shape === "bars", under = narrow.matches && !bars;
   const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
   const result = {
@@ -62,11 +63,12 @@ function layout(spec, chosen, traces) {
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
     legend: {tracegroupgap: 0, ...under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"}
       : {x: 1.02, y: 1, yanchor: "top"}},
-    height: bars ? 90 + (narrow.matches ? 28 : 22) * shown.length : under ? 380 + 22 * shown.length : Math.max(430, 90 + 20 * shown.length)};
+    height: bars ? 90 + 22 * shown.length : under ? 380 + 22 * shown.length : Math.max(430, 90 + 20 * shown.length)};
   if (bars) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
     result.yaxis.showgrid = false;
+    if (narrow.matches && traces.some(t => t.y.some(name => name.length > 24))) result.yaxis.tickfont = {size: 9};
     result.bargap = 0.3;
     return result;
   }
@@ -132,8 +134,6 @@ async function interactive(figure) {
       {...t, ...labels(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
-    if (spec.shape === "bars" && narrow.matches)
-      for (const t of traces) t.y = t.y.map(name => name.replace(" columns of ", " columns<br>of "));
     const about = layout(spec, chosen, traces), {zero} = about.yaxis;
     delete about.yaxis.zero;
     Plotly.react(plot, zero ? traces.map(t => ({...t, y: t.y.map(y => y === 0 ? zero : y)})) : traces, about,

@@ -269,10 +269,55 @@ class OnEveryScreen(unittest.TestCase):
         self.assertLess((PICTURES / "print.pdf").read_bytes().count(b"/Type /Page\n"), 30)
         self.assertEqual(list(page.complaints()), [])
 
+    def test_no_legend_axis_label_or_column_is_clipped(self):
+        if page.run("location.href.split('#')[0]") != whole_report():
+            page.load(whole_report())
+        for width in WIDTHS:
+            with self.subTest(width):
+                size(width)
+                page.run(FOLDED.format("true"))
+                self.assertEqual(page.run(f"{CLIPPED}({9 if LONG else int(width > 1000)})"), [])
+        page.run(FOLDED.format("false"))
+
     def picture(self, name):
         page.picture(PICTURES / f"{name}.png")
         if LONG:
             page.picture(PICTURES / f"{name}_whole.png", min(page.run("document.documentElement.scrollHeight"), 16000))
+
+
+# Problems of the tables and of the figures, with everything unfolded: for the choices of the first menus.
+CLIPPED = """(async menus => {
+  const found = [], near = e => e.getBoundingClientRect();
+  for (const table of document.querySelectorAll(".wide"))
+    if (table.scrollWidth > table.clientWidth && innerWidth > 1000) found.push(`${table.ariaLabel}: columns`);
+  for (const figure of document.querySelectorAll("figure:has(.live)")) {
+    await drawOnce(figure);
+    const values = axis => new Set(figure.querySelector(".js-plotly-plot").data.flatMap(t => t[axis]));
+    const check = choice => {
+      const page = near(figure.querySelector(".main-svg")), bar = figure.querySelector(".legend .scrollbar");
+      const add = what => found.push(`${figure.id}, ${choice}: ${what}`);
+      if (bar && near(bar).height) add("the legend scrolls");
+      for (const axis of "xy")
+        if (figure.querySelectorAll(`.${axis}tick`).length < Math.min(2, values(axis).size)) add(`the axis ${axis} has no ticks`);
+      for (const text of figure.querySelectorAll(".main-svg text")) {
+        const box = near(text);
+        if (box.width && (box.right > page.right + 1 || box.left < page.left - 1 || box.bottom > page.bottom + 1))
+          add(`${text.textContent} is clipped`);
+      }
+    };
+    check("at first");
+    for (const select of [...figure.querySelectorAll(".menus select")].slice(0, menus)) {
+      const first = select.value;
+      for (const value of [...[...select.options].map(o => o.value), first]) {
+        select.value = value;
+        select.dispatchEvent(new Event("change"));
+        await new Promise(requestAnimationFrame);
+        check(value);
+      }
+    }
+  }
+  return found.slice(0, 9);
+})"""
 
 
 class ThePaper(unittest.TestCase):
