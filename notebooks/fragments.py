@@ -49,7 +49,7 @@ def table(t):
 
 def cell(text, narrow):
     """Allows line breaks in method names in narrow cells."""
-    return re.sub("([/_])", r"\1<wbr>", escape(text)) if narrow else escape(text)
+    return re.sub(r"([/_])(?=\w\w)", r"\1<wbr>", escape(text)) if narrow else escape(text)
 
 
 def state(cell):

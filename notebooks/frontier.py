@@ -99,11 +99,6 @@ def power_text(x):
     return f"{digit}·" * (digit > 1) + phrases.power_of_ten(10.0**exponent)
 
 
-def time_text(seconds):
-    return next(f"{phrases.number(seconds * scale, 2)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
-                if seconds * scale >= 1 or unit == "µs")
-
-
 class Labels:
     """Finds places for labels beside points, where they cover neither a point nor another label."""
 
@@ -153,7 +148,7 @@ def picture(at, rows, width=WIDE):
     for speed in ticks(low_x, high_x):
         drawing.line(across(speed), TOP, across(speed), bottom)
         drawing.text(across(speed), bottom + 17, f"{speed:g}", "middle", size)
-        drawing.text(across(speed), bottom + 33, time_text(4 * n / speed / 1e9), "middle", size - 2, drawing.faint)
+        drawing.text(across(speed), bottom + 33, phrases.duration(4 * n / speed / 1e9, 2), "middle", size - 2, drawing.faint)
     for error in ([zero] if zero else []) + [e for e in ticks(low_y, high_y) if not zero or e > 1.5 * zero]:
         drawing.line(LEFT, up(error), width - RIGHT, up(error))
         drawing.text(LEFT - 6, up(error) + 4, "0" if error == zero else power_text(error), "end", size)
@@ -181,7 +176,7 @@ def picture(at, rows, width=WIDE):
             drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
         drawing.line(x, up(r["errors"].low), x, up(r["errors"].high), style.colour(r["method"]))
         drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
-                       f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {time_text(r['seconds'])}, "
+                       f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {phrases.duration(r['seconds'], 2)}, "
                        f"relative error {r['errors']}, promise {r['promise']}", FILLS[r["promise"]])
         drawing.text(at_x, at_y, label(r), size=size, more=' font-weight="bold"' if on else "")
     y = bottom + BOTTOM + 6

@@ -76,19 +76,9 @@ def time_ratio(slow, fast):
     return phrases.number(ratio, 2) if ratio else ""
 
 
-def percent(share):
-    return "-" if share is None else f"{share:.1%}" if 0.9 < share < 1 else f"{share:.0%}"
-
-
 def share(r, of=""):
     """The speed of a sum relative to reading the same elements from where they are, a cache or memory."""
     return "-" if r["read_share"] is None else phrases.share(r["read_share"], of)
-
-
-def duration(seconds):
-    """A time with a unit, such as '4.2 µs'."""
-    return next((f"{phrases.number(seconds * scale)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
-                 if seconds * scale >= 1), f"{phrases.number(seconds * 1e9)} ns")
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -137,7 +127,7 @@ def speed_findings(at, n, rows):
             if phrases.parts(r["method"])[0] in ("tree/plain", "exact")]
     more = "" if first is fastest or not time_ratio(first, fastest) else f", {time_ratio(first, fastest)} times as long"
     yield (f"{at}, sum of {phrases.count(n)}: the first kernel of the ladder, {name(first)}, takes "
-           f"{duration(first['seconds'])}{more}"
+           f"{phrases.duration(first['seconds'])}{more}"
            + (" and is the fastest" if first is fastest else f"{' as' if more else ';'} the fastest, {name(fastest)}, "
               f"which reaches {share(fastest, ' of the speed of reading alone')}")
            + (f"; samesum's {' and '.join(ours)}." if ours else "."))
@@ -153,8 +143,8 @@ def branch_findings(at, n, rows):
     """Yields the divergence of the first two addressing schemes, if they were profiled."""
     known = {phrases.parts(r["method"])[0]: r["branch_efficiency"] for r in rows if r["branch_efficiency"] is not None}
     if {"interleaved", "sequential"} <= set(known):
-        yield (f"{at}, sum of {phrases.count(n)}: the threads of a warp agree in {percent(known['interleaved'])} of "
-               f"the branches with interleaved addressing and in {percent(known['sequential'])} with sequential "
+        yield (f"{at}, sum of {phrases.count(n)}: the threads of a warp agree in {phrases.percent(known['interleaved'])} of "
+               f"the branches with interleaved addressing and in {phrases.percent(known['sequential'])} with sequential "
                "addressing (GPU MODE lecture 9, 2024: 74% and 99%).")
 
 
@@ -174,14 +164,14 @@ def bit_findings(at, n, rows):
 
 def demonstration_findings(at, technique, rows):
     fastest, slowest = min(rows, key=lambda r: r["seconds"]), max(rows, key=lambda r: r["seconds"])
-    text = f"{name(fastest)} is the fastest with {duration(fastest['seconds'])}"
+    text = f"{name(fastest)} is the fastest with {phrases.duration(fastest['seconds'])}"
     if slowest is not fastest and time_ratio(slowest, fastest):
         text += f"; {name(slowest)} takes {time_ratio(slowest, fastest)} times as long"
     suggested = [r for r in rows if r["suggested"]]
     if suggested:
         text += (f"; CUDA suggests {phrases.plural(suggested[0]['setting'], 'thread')} per block, "
                  + ("which is the fastest" if suggested[0] is fastest else
-                    f"which takes {duration(suggested[0]['seconds'])}"))
+                    f"which takes {phrases.duration(suggested[0]['seconds'])}"))
     yield f"{at}, {technique}: {text}."
 
 
@@ -313,7 +303,7 @@ def step(sources, kernel, before=None):
         return found
 
     mine, other = fastest(kernel), fastest(before)
-    rows = [(phrases.count(n), duration(r["seconds"]),
+    rows = [(phrases.count(n), phrases.duration(r["seconds"]),
              timing.text(timing.speed_ratio(r, other[n]), 2) if n in other else "-") for n, r in sorted(mine.items())]
     return Step(lines_of(kernel), next((phrases.capitalised(r["lesson"]) + "." for r in mine.values()), ""), rows)
 
@@ -326,8 +316,8 @@ def tables(sums, shown):
         yield Table(f"{at}: the ladder, sums of {phrases.count(n)} fp32",
                     ["kernel", "lesson", "time", "GB/s", "of reading", "uniform branches", "L1 hits", "results",
                      "error, ulps"],
-                    [[name(r), r["lesson"], duration(r["seconds"]), phrases.number(r["gb_per_s"]),
-                      percent(r["read_share"]), percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
+                    [[name(r), r["lesson"], phrases.duration(r["seconds"]), phrases.number(r["gb_per_s"]),
+                      phrases.percent(r["read_share"]), phrases.percent(r["branch_efficiency"]), phrases.percent(r["l1_hit_rate"]),
                       f"{r['distinct_bits']} in {r['runs']} runs",
                       phrases.error_in_ulps(r["error_ulps"], "fp32")] for r in rows],
                     text_columns=2, folded=not (n == longest[at] and "GPU" in at))
@@ -338,9 +328,9 @@ def tables(sums, shown):
                     ["technique", "kernel", "lesson", "n", "time", "GB/s", "GFLOP/s", "occupancy", "uniform branches",
                      "L1 hits"],
                     [[r["demonstration"], name(r) + (" (suggested)" if r["suggested"] else ""), r["lesson"],
-                      phrases.count(r["n"]), duration(r["seconds"]), phrases.number(r["gb_per_s"]),
-                      phrases.number(r["gflop_per_s"]), percent(r["occupancy"]), percent(r["branch_efficiency"]),
-                      percent(r["l1_hit_rate"])] for r in rows], text_columns=3, folded=True)
+                      phrases.count(r["n"]), phrases.duration(r["seconds"]), phrases.number(r["gb_per_s"]),
+                      phrases.number(r["gflop_per_s"]), phrases.percent(r["occupancy"]), phrases.percent(r["branch_efficiency"]),
+                      phrases.percent(r["l1_hit_rate"])] for r in rows], text_columns=3, folded=True)
 
 
 def topics(at, sums, shown):

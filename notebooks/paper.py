@@ -318,8 +318,8 @@ def prices(n):
         shown = sorted(ours, key=lambda pair: (list(places).index(pair[0]), pair[1]["seconds"]))
         yield section.Table("Median and range (tenth to ninetieth percentile) of the times of sums, and median relative error",
                             ["machine", "method", "promise", "time", "range", "error"],
-                            [[place, r["method"], r["promise"], frontier.time_text(r["seconds"]),
-                              f"{frontier.time_text(r['low'])} to {frontier.time_text(r['high'])}",
+                            [[place, r["method"], r["promise"], phrases.duration(r["seconds"], 2),
+                              f"{phrases.duration(r['low'], 2)} to {phrases.duration(r['high'], 2)}",
                               phrases.number(r["error"], 2)] for place, r in shown[:14]], text_columns=3)
     others = [n.verdict(id) for id in ("reductions", "by-key", "prefix") if n.verdict(id)]
     if others:

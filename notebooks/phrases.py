@@ -127,9 +127,19 @@ def ulps(x, format=None):
 def share(part, of=""):
     """Share of the speed of memory, such as '98.4%'. Up to 10% more is said to be noise; only a cache is faster still.
     `of` follows the number."""
-    text = f"{part:.1%}" if part < 0.1 or 0.9 < part < 1 else f"{part:.0%}"
-    return f"{text}{of}" + ("" if part < 1.005 else " (more than 100% is noise)" if part <= 1.1 else
+    return f"{percent(part)}{of}" + ("" if part < 1.005 else " (more than 100% is noise)" if part <= 1.1 else
                             " (the data came from a cache)")
+
+
+def percent(part):
+    """A percentage; '-' for None."""
+    return "-" if part is None else f"{part:.1%}" if part < 0.1 or 0.9 < part < 1 else f"{part:.0%}"
+
+
+def duration(seconds, digits=3):
+    """A time with a unit, such as '4.2 µs'."""
+    return next((f"{number(seconds * scale, digits)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
+                 if seconds * scale >= 1), f"{number(seconds * 1e9, digits)} ns")
 
 
 def number_pair(x, y, least=6):

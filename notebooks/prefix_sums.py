@@ -6,10 +6,11 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
+from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures,
                            is_ours, is_repeatable, largest_errors, of_format, ratio, repeat_failures,
                            repeats_finding, short_name, speed_failures, targets)
 from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
+from timing import fastest
 
 NAMED = ["serial/plain", "prefix/plain", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"error": "largest error, ulps", "speed": "GB/s read and written"}

@@ -7,6 +7,7 @@ import style
 import timing
 from figure import Figure, Series
 from section import PROMISES, Section, Table, distinct, frontier, preferred, rows_with_place, side_by_side, starting_with
+from timing import fastest
 
 DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative"}
 MEANINGS = {"everywhere": "the same bits everywhere", "order_free": "the same bits for any order of the elements"}
@@ -36,10 +37,6 @@ def section(sources):
 
 
 # --- prices -------------------------------------------------------------------------------------------------------
-
-def fastest(rows):
-    return min(rows, key=lambda r: r["seconds"], default=None)
-
 
 def in_their_format(rows):
     """The rows whose results have the format of their elements."""

@@ -1,7 +1,8 @@
 """What the sections on prefix sums and on sums by key share: sentences, failures and speeds of calls with many results."""
 
 import phrases
-from section import SAME_EVERYWHERE, Check, distinct, group_by_place
+from by_data import data_of
+from section import SAME_EVERYWHERE, Check, distinct, group_by_place, promises_one_result
 
 CEILINGS = ("read", "copy")
 AXES = {"runs": "repeated calls", "permutation": "other orders of the elements", "threads": "other thread counts",
@@ -83,14 +84,9 @@ def largest_errors(rows, methods):
 
 # --- repeats ------------------------------------------------------------------------------------------------------
 
-def may_not_vary(r):
-    """Whether the promise forbids a second result."""
-    return r["promise"] == "order_free" if r["axis"] == "permutation" else r["promise"] in SAME_EVERYWHERE
-
-
 def repeats_finding(rows):
     """Yields a check of methods whose bits may not vary, and a sentence on those that varied in repeated calls."""
-    kept = [(at, r) for at, r in rows if may_not_vary(r)]
+    kept = [(at, r) for at, r in rows if promises_one_result(r)]
     if kept:
         several = [(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1]
         methods = {r["method"] for _, r in kept}
@@ -127,7 +123,7 @@ def cells(rows):
     """The rows of a place, grouped by cell: rows with the same key were measured together."""
     found = {}
     for r in rows:
-        key = tuple(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins", "data"))
+        key = (*(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins")), data_of(r))
         found.setdefault(key, []).append(r)
     return list(found.values())
 
@@ -145,10 +141,6 @@ def ratio(r, other):
 def is_repeatable(r):
     """Whether a row is of a method of samesum whose bits do not vary."""
     return is_ours(r) and not algorithm(r).startswith("atomic")
-
-
-def fastest(rows):
-    return min(rows, key=lambda r: r["seconds"], default=None)
 
 
 def speed_failures(rows, what):

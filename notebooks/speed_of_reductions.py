@@ -1,17 +1,15 @@
 """Section on the speed of reductions of vectors, rows and columns, relative to other libraries and to the ceiling."""
 
-import math
-
 import by_data
 import captions
 import phrases
 import style
 import timing
 from figure import Figure, Series
+from result_arrays import CEILINGS, cells, is_ours
 from section import Section, Table, check_findings, group_by_place, preferred, rows_with_place, starting_with
+from timing import MOST_MISSES, fastest, share_of_target
 
-MOST_MISSES = 5  # missed targets that one sentence names
-CEILINGS = ("read", "copy")
 # The target relative to PyTorch is added here, because a separate script measures its rows.
 TORCH, TORCH_FACTOR = "torch/", 1.0
 
@@ -34,11 +32,6 @@ def section(sources):
     return s
 
 
-def cell(r):
-    """Key of a cell: rows with the same key were measured together."""
-    return r["operation"], r["input_format"], r["outer"], r["n"], r["inner"], by_data.data_of(r)
-
-
 def shape(r):
     """'2²⁸', '49,152 × 32' for rows, or '131,072 columns of 4,096' if the middle axis is reduced."""
     if r["inner"] == 1:
@@ -53,22 +46,6 @@ def what(r):
 
 def elements(r):
     return r["input_format"] + by_data.other_data(r)
-
-
-def cells(some):
-    """The rows of a place, grouped by cell."""
-    found = {}
-    for r in some:
-        found.setdefault(cell(r), []).append(r)
-    return list(found.values())
-
-
-def is_ours(r):
-    return not phrases.is_peer(r["method"]) and r["method"] not in CEILINGS
-
-
-def fastest(rows):
-    return max(rows, key=lambda r: r["gb_per_s"], default=None)
 
 
 def ceiling(together):
@@ -90,11 +67,6 @@ def bars_of(r, together):
 def bars(together):
     """Pairs (row, target) of a cell."""
     return [(r, bar) for r in together for bar in bars_of(r, together)]
-
-
-def share_of_target(bar):
-    """Speed reached over target speed; at least 1 if the target is met."""
-    return bar["reached"] / bar["factor"] if bar["factor"] else math.inf
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -144,10 +116,6 @@ def ceiling_findings(at, groups):
         yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
                                   f"{phrases.share(low, ' of the ceiling')} ({what(last)}, {last['method']}) and "
                                   + phrases.share(high, f" ({what(first)}, {first['method']})") + ".")
-
-
-def percent(part):
-    return f"{part:.1%}" if 0.9 < part < 1 else f"{part:.0%}" if part >= 0.1 else f"{part:.1%}"
 
 
 def library_of(r):
@@ -238,7 +206,7 @@ def summary(together):
 
 
 def ratio(r, speed):
-    return percent(r["gb_per_s"] / speed) if r and speed else "-"
+    return phrases.percent(r["gb_per_s"] / speed) if r and speed else "-"
 
 
 def method_row(r, together):

@@ -1,15 +1,12 @@
 """Section on the speed of each sum against length, compared with other libraries and with memory bandwidth."""
 
-import math
-
 import captions
 import phrases
 import style
 import timing
 from figure import Figure, Series
 from section import Section, Table, check_findings, distinct, group_by_place, preferred, rows_with_place, starting_with
-
-MOST_MISSES = 5  # missed targets that one sentence names
+from timing import MOST_MISSES, fastest, share_of_target
 
 
 def section(sources):
@@ -25,14 +22,6 @@ def section(sources):
     s.failures = [f"{at}: {r['method']} returned wrong bits for n = {r['n']:,} of {r['input_format']}, {r['data']}"
                   for at, r in rows if r["verified"] is False and not phrases.is_peer(r["method"])]
     return s
-
-
-def share_of_target(bar):
-    """Speed reached over target speed; at least 1 if the target is met."""
-    reached, target = bar["reached"], bar["factor"]
-    if bar["against"] == "us":
-        reached, target = target, reached
-    return reached / target if target else math.inf
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -52,10 +41,6 @@ def exact_share(at, rows):
         plain = fastest([r for r in rows if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"])
         yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s ({at}, n = {phrases.count(longest['n'])})"
                + (f", {share_of(longest, plain)} the speed of the fastest plain sum" if plain else ""))
-
-
-def fastest(rows):
-    return max(rows, key=lambda r: r["gb_per_s"], default=None)
 
 
 def share_of(r, other):

@@ -10,8 +10,8 @@ import phrases
 import style
 import timing
 from figure import Drawing
-from price_of_promise import fastest
 from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, rows_with_place
+from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
 SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
@@ -214,7 +214,7 @@ def recommendation(at, rows):
 
     def facts(r):
         error = "correctly rounded" if r is exact else f"relative error {phrases.number(r['error'], 2)}"
-        return f"{phrases.parts(r['method'])[0]} ({frontier.time_text(r['seconds'])}, {error})"
+        return f"{phrases.parts(r['method'])[0]} ({phrases.duration(r['seconds'], 2)}, {error})"
 
     if not exact or exact is quick:
         return f"{phrases.capitalised(at)}: {facts(quick)}."

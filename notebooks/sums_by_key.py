@@ -9,10 +9,11 @@ import style
 import timing
 from by_data import data_of
 from figure import Figure, Series
-from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
+from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
                            short_name, speed_failures)
 from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side, starting_with
+from timing import fastest
 
 SUM = "scatter_add"
 NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares

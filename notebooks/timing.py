@@ -1,7 +1,10 @@
 """The rule by which the report compares times, so that noise is not reported as a difference."""
 
+import math
+
 import phrases
 
+MOST_MISSES = 5  # missed targets that one sentence names
 NO_DIFFERENCE = "no measurable difference"
 
 
@@ -19,6 +22,10 @@ def speed_ratio(r, other):
     return other["seconds"] / r["seconds"] if measurable else None
 
 
+def fastest(rows):
+    return min(rows, key=lambda r: r["seconds"], default=None)
+
+
 def is_faster(r, other):
     return (speed_ratio(r, other) or 1) > 1
 
@@ -30,6 +37,14 @@ def in_words(pairs, noun):
         "not measurably different", len(pairs) - faster - slower)) if number]
     (what, number), *others = counts
     return ", ".join([f"{what} in {phrases.out_of(number, len(pairs), noun)}", *(f"{w} in {n}" for w, n in others)])
+
+
+def share_of_target(bar):
+    """Speed reached over target speed; at least 1 if the target is met. A target in µs is a time."""
+    reached, target = bar["reached"], bar["factor"]
+    if bar["against"] == "us":
+        reached, target = target, reached
+    return reached / target if target else math.inf
 
 
 def text(ratio, digits=3):
