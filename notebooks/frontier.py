@@ -7,7 +7,7 @@ import phrases
 import style
 from figure import LETTER, Drawing
 from price_of_promise import errors_of, finite_frontier
-from section import PROMISES, SAME_EVERYWHERE, distinct, group_by_place, preferred, rows_with_place
+from section import PROMISES, SAME_EVERYWHERE, distinct, group_by_place, place, preferred
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
@@ -22,9 +22,8 @@ WIDE, NARROW = 860, 380
 def measured(found):
     """{place: rows of price_of_promise}: methods of fp32 numbers, about a million, this machine and GPUs first. "errors"
     has the errors of a row on several arrays, and "error" their median."""
-    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
-            if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
-    by_array, places = errors_by_array(found, rows), {}
+    rows = [(place(source, r), r) for source, r in rows_in_fp32(found, "price_of_promise", "price")]
+    by_array, places = errors_by_array(found), {}
     for at, some in group_by_place(rows).items():
         n = min({r["n"] for r in some}, key=lambda n: abs(math.log(n / ABOUT)) if n else math.inf)
         some = on_the_same_arrays([r for r in some if r["n"] == n and r["relative_error"] is not None and r["gb_per_s"]],
@@ -34,16 +33,21 @@ def measured(found):
     return {at: places[at] for at in preferred(places)}
 
 
+def rows_in_fp32(found, question, kind):
+    """Pairs (source, row with the name of its machine) of sums of fp32 numbers in fp32."""
+    return [(source, r | {"machine": source.machine}) for source in found.get(question, []) for r in source.of(kind)
+            if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
+
+
 def same_bits(r):
     """What the error of a row depends on: a method with the same bits everywhere has the same errors everywhere."""
-    return r["method"].split("@")[0] if r["promise"] in SAME_EVERYWHERE else r["method"]
+    return r["method"].split("@")[0] if r["promise"] in SAME_EVERYWHERE else (r["machine"], r["method"])
 
 
-def errors_by_array(found, prices):
+def errors_by_array(found):
     """{same_bits: {(data, seed, n): relative error}} of sums of ordinary fp32 numbers."""
-    rows = [r | {"data": "normal"} for _, r in prices]
-    rows += [r for source in found.get("error_vs_length", []) for r in source.of("error")
-             if r["data"] in ORDINARY and r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
+    rows = [r | {"data": "normal"} for _, r in rows_in_fp32(found, "price_of_promise", "price")]
+    rows += [r for _, r in rows_in_fp32(found, "error_vs_length", "error") if r["data"] in ORDINARY]
     by_array = {}
     for r in rows:
         if r["relative_error"] is not None:

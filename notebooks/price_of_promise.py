@@ -174,8 +174,7 @@ def figure(cells):
                                "(cross: none, triangle: run_to_run, circle: everywhere, star: order_free). Horizontal "
                                "axis: speed of n numbers, faster to the right. Vertical axis: error relative to the exact "
                                "sum, median over the arrays of all lengths with such data, more accurate further down. "
-                               "Dotted: the frontier; times without a measurable difference count as equal. Infinite "
-                               "errors (overflow) are not shown.")
+                               "Dotted: the frontier. Infinite errors (overflow) are not shown.")
     chosen = found.chosen()
     found.finding = phrases.capitalised(f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {findings_of[chosen]}.")
     return found
