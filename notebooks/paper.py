@@ -32,7 +32,7 @@ h1 { font-size: 1.5em; line-height: 1.2 } h2 { font-size: 1.15em; margin: 1.2em 
 figure { margin: .8em 0; break-inside: avoid }
 figure svg { max-width: 100%; height: auto; max-height: 7cm; display: block }
 figcaption, table { font-size: .85em } table { border-collapse: collapse; break-inside: avoid; margin: .6em 0 }
-th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
+caption { text-align: left; margin: .2em 0 } th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
 p, li { overflow-wrap: anywhere }
 @media screen and (max-width: 46rem) { table { display: block; overflow-x: auto } }
 @media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em } }
@@ -432,7 +432,7 @@ def as_html(some):
         elif isinstance(block, section.Table):
             rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in block.rows)
             heads = "".join(f"<th>{html.escape(c)}</th>" for c in block.columns)
-            parts.append(f"<figcaption>{html.escape(block.caption)}:</figcaption><table><tr>{heads}</tr>{rows}</table>")
+            parts.append(f"<table><caption>{html.escape(block.caption)}:</caption><tr>{heads}</tr>{rows}</table>")
         elif isinstance(block, list):
             parts.append("<ol>" + "".join(f"<li>{html.escape(item)}</li>" for item in block) + "</ol>")
         elif block.startswith("## "):
