@@ -36,7 +36,8 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
                 "samesum: State must be trivially copyable, and its size a multiple of 4 bytes");
   const Layout& l = work.call.layout;
-  const Destination out{work.call.out.data, work.as_state};
+  constexpr bool any_order = requires { Reducer::merges_in_any_order; };
+  const Destination out{work.call.out.data, work.as_state && !any_order};  // else finish() writes the states
   const std::size_t results = l.results();
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
   using OfReducer = Launches<Shape, Reducer, Reader>;
@@ -45,7 +46,6 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
   const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;
-  constexpr bool any_order = requires { Reducer::merges_in_any_order; };
   std::size_t all_states = first_states;
   for (std::size_t c = count; c > 1 && !any_order; c = groups_of_states(c))
     all_states += groups_of_states(c) > 1 ? results * groups_of_states(c) : 0;
