@@ -1,15 +1,16 @@
-/// Exact reductions on a GPU in a window, beside the borders of tiles, leaves and windows.
+/// Reductions on a GPU in a window, exact and on a grid, beside the borders of tiles, leaves and windows.
 #include "cuda_support.hpp"
 #include "operation/reduction_support.hpp"
 
 namespace samesum {
 namespace {
 
-/// Exact reductions of a short format.
+/// Exact reductions of a short format, and reductions on a grid.
 std::vector<const Method*> windowed() {
   std::vector<const Method*> all;
   for (const Method* m : reductions_of("cuda"))
-    if (m->accumulator == "exact" && m->format->bytes <= 4) all.push_back(m);
+    if (m->accumulator == "fixed_point" || (m->accumulator == "exact" && m->format->bytes <= 4))
+      all.push_back(m);
   return all;
 }
 
@@ -25,7 +26,8 @@ void expect_bits_of_the_cpu(const std::vector<double>& x, const Layout& layout, 
   for (const Method* m : windowed()) {
     const Method& cpu = find_on("cpu", *m);
     for (const FormatInfo& input : formats) {
-      if (input.bytes > 4 || (reduced && input.index != m->format->index)) continue;
+      if ((input.bytes > 4 && m->accumulator == "exact") || (reduced && input.index != m->format->index))
+        continue;
       const Array a{input, x}, b{input, reversed};
       EXPECT_EQ(reduce_all(*m, a.values(), b.values(), layout),
                 reduce_all(cpu, a.values(), b.values(), layout))
@@ -37,8 +39,8 @@ void expect_bits_of_the_cpu(const std::vector<double>& x, const Layout& layout, 
 TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForRowsOfEveryLengthAndSpread) {
   SAMESUM_NEEDS_GPU();
   std::uint64_t seed = 0;
-  for (const std::size_t n :
-       {1, 4, 7, 8, 9, 31, 32, 33, 100, 128, 129, 256, 500, 512, 513, 1000, 1024, 1025, 4097, 8193})
+  for (const std::size_t n : {1,   4,   7,   8,   9,    31,   32,   33,   100,  128,   129,
+                              256, 500, 512, 513, 1000, 1024, 1025, 4097, 8193, 16384, 16385})
     for (const int binades : {2, 40, 70, 250}) {
       if (reduced && (n > 1025 || binades == 40)) continue;
       const std::size_t rows = n < 600 ? 37 : 5;
@@ -64,6 +66,19 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForColumnsAndSegments) {
     expect_bits_of_the_cpu(spread(18010, binades, ++seed),
                            Layout::segments(offsets.data(), offsets.size() - 1),
                            "segments, binades: " + std::to_string(binades));
+}
+
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForThousandsOfParts) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
+  constexpr std::size_t n = (std::size_t{1} << 24) + (std::size_t{1} << 19) + 5;
+  const Array x{format_info<fp32>(), wide(n, 12, 5)}, y{format_info<fp32>(), uniform(n, 6)};
+  for (const char* name : {"sum/fixed_point/fp32", "dot/fixed_point/fp64", "dot/exact/fp32"}) {
+    const Method& m = gpu::find(name);
+    EXPECT_EQ(reduce_all(m, x.values(), y.values(), Layout::vector(n)),
+              reduce_all(find_on("cpu", m), x.values(), y.values(), Layout::vector(n)))
+        << name;
+  }
 }
 
 // Elements that are all zeros, that grow beyond the window of the first tile, or that are not numbers.

@@ -42,7 +42,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
   using OfReducer = Launches<Shape, Reducer, Reader>;
   const typename OfReducer::Columns launch_columns{l};
-  const typename OfReducer::Rows launch_rows{l, reader, work.call.x.size};
+  const typename OfReducer::Rows launch_rows{reducer, l, reader, work.call.x.size};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
   const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;

@@ -8,8 +8,8 @@ namespace samesum::gpu {
 namespace {
 
 template <class T, ExactlySummed what> cudaError_t reduce_in_window(ExactKind kind, Launch& work) {
-  const WindowReducer<T, what> reducer{kind, work.call.method->format->index, whole(work.call.options.ddof),
-                                       work.as_state};
+  const WindowReducer<T, what> reducer{
+      {}, kind, work.call.method->format->index, whole(work.call.options.ddof), work.as_state};
   return reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, work);
 }
 

@@ -6,15 +6,6 @@
 
 namespace samesum::gpu {
 
-/// The reducer for the elements of result `at`: at(result, n) of a reducer whose items depend on the result.
-template <class Reducer>
-__device__ __forceinline__ Reducer of_result(const Reducer& reducer, std::size_t at, std::uint64_t n,
-                                             bool exists) {
-  if constexpr (requires { reducer.at(at, n); })
-    if (exists) return reducer.at(at, n);
-  return reducer;
-}
-
 /// Combines the rows of `mine` neighbouring lanes of a leaf in one thread, four rows at a time.
 template <class Shape, class Reducer, int mine> struct Lanes {
   using State = typename Reducer::State;

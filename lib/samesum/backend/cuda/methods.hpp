@@ -20,11 +20,12 @@ cudaError_t reduce_exactly(ExactKind kind, Launch& launch);
 template <std::size_t index> cudaError_t reduce_exactly_of(ExactKind kind, Launch& launch);
 cudaError_t reduce_wide(ExactKind kind, Launch& launch);
 
-// In fixed_point.cu:
-cudaError_t reduce_on_grid(ExactKind kind, Launch& launch);
+// In fixed_point.cu, for the format of the elements:
+template <std::size_t index> cudaError_t reduce_on_grid_of(ExactKind kind, Launch& launch);
 /// Finds the largest exponent of the elements of each result. Without a workspace, only sets `bytes`.
-cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,
-                                   std::size_t& bytes);
+template <std::size_t index>
+cudaError_t find_largest_exponents_of(const Launch& work, std::int32_t* exponents, void* workspace,
+                                      std::size_t& bytes);
 
 // In exact_scan.cu, for a call with elements:
 struct ExactScan;

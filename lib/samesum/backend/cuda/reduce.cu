@@ -87,7 +87,13 @@ template <class Operation, class Order, template <class> class A, class T> cudaE
 }
 
 template <class Operation, class Accumulator> cudaError_t run_order_free(Launch& work) {
-  return (Accumulator::takes_grid ? reduce_on_grid : reduce_exactly)(exact_kind<Operation>, work);
+  constexpr ExactKind kind = exact_kind<Operation>;
+  if constexpr (Accumulator::takes_grid)
+    return with_kernel_format(*work.call.x.format, [&]<class T>() {
+      return reduce_on_grid_of<Formats::index_of<T>()>(kind, work);
+    });
+  else
+    return reduce_exactly(kind, work);
 }
 
 }  // namespace

@@ -144,7 +144,6 @@ __global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
                     at = (blockIdx.x - k * across) * plan.width + column;
   const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
   const std::size_t place = column_place(l, at) + base * l.stride;
-  const Reducer own = of_result(reducer, at, l.n, at < results);
   const int lanes = is_one_row
                         ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
                         : Shape::lanes,
@@ -157,9 +156,9 @@ __global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
   for (int visit = 0; visit < visits; ++visit) {
     if (const int lane = first_lane(visit); lane < n) {
       if constexpr (is_one_row)
-        state = column_lanes(own, reader, place, l.stride, base, lane, plan.parts * visits, n);
+        state = column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n);
       else
-        state = column_lane<Shape>(own, reader, place, l.stride, base, lane, n);
+        state = column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
     }
     int level = 0;
     for (; visit >> level & 1; ++level) {
@@ -203,10 +202,8 @@ __global__ void __launch_bounds__(short_column_threads)
       reader.column(column_place(l, at), l.stride, n, 0, 0, 1, e[c]);
 #pragma unroll
   for (int c = 0; c < mine; ++c)
-    if (const std::size_t at = first + c * short_column_threads; at < results) {
-      const Reducer own = of_result(reducer, at, l.n, true);
-      out.write(reducer, halved(own, e[c], n), l.n, at);
-    }
+    if (const std::size_t at = first + c * short_column_threads; at < results)
+      out.write(reducer, halved(reducer, e[c], n), l.n, at);
 }
 
 /// Launches the kernel for columns that suits their number and length.

@@ -108,10 +108,9 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
     }
   const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
   const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
-  const Reducer own = of_result(reducer, mine.row, n, mine.exist);
   const auto leaf = [&](std::size_t k) {
     const std::size_t begin = min(k * Shape::leaf, n);
-    return LeafOf<Shape, Reducer, Reader>::leaf(own, reader, mine.exist ? l.first(mine.row) + begin : 0,
+    return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
                                                 begin, static_cast<int>(min(n - begin, Shape::leaf)));
   };
   State state, even, half;
@@ -184,9 +183,8 @@ __global__ void __launch_bounds__(short_row_threads)
   const std::size_t row = (std::size_t{blockIdx.x} * short_row_threads + threadIdx.x) >> (__ffs(threads) - 1);
   const bool exists = row < l.outer;
   const int n = exists ? static_cast<int>(l.n) : 0;
-  const Reducer own = of_result(reducer, row, l.n, exists);
   typename Reducer::State state =
-      LeafOf<Shape, Reducer, Reader>::short_row(own, reader, exists ? l.first(row) : 0, n, threads);
+      LeafOf<Shape, Reducer, Reader>::short_row(reducer, reader, exists ? l.first(row) : 0, n, threads);
   if (!exists || (thread() & (threads - 1)) != 0) return;
   if (n == 0) state = typename Reducer::State{};
   out.write(reducer, state, l.n, row);
@@ -197,7 +195,7 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
   int block = reduce_warps;  ///< warps per block
   RowPlan plan{false, 1, 1, 1, 0};
 
-  RowLaunch(const Layout& l, const Reader& reader, std::size_t elements) {
+  RowLaunch(const Reducer&, const Layout& l, const Reader& reader, std::size_t elements) {
     if (l.offsets)
       plan.total_warps = elements / Shape::leaf + l.outer;
     else

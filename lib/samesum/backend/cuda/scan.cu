@@ -183,6 +183,13 @@ cudaError_t scan_exactly(Launch& work) {
   return work.call.x.format->bytes == 8 ? scan_held<fp64>(work) : scan_held<fp32>(work);
 }
 
+cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,
+                                   std::size_t& bytes) {
+  return with_kernel_format(*work.call.x.format, [&]<class T>() {
+    return find_largest_exponents_of<Formats::index_of<T>()>(work, exponents, workspace, bytes);
+  });
+}
+
 cudaError_t scan_on_grid(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   GridScanReducer<F> reducer{};

@@ -9,6 +9,15 @@
 
 namespace samesum::gpu {
 
+/// The reducer for the elements of result `at`: at(result, n) of a reducer whose items depend on the result.
+template <class Reducer>
+__device__ __forceinline__ Reducer of_result(const Reducer& reducer, std::size_t at, std::uint64_t n,
+                                             bool exists) {
+  if constexpr (requires { reducer.at(at, n); })
+    if (exists) return reducer.at(at, n);
+  return reducer;
+}
+
 /// Distribution of tiles over warps and blocks. Warps and tiles of a block are powers of two.
 struct ScanPlan {
   int log2_warps;                 ///< log2 of the warps that share a tile

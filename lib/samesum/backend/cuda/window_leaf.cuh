@@ -11,16 +11,18 @@ namespace {
 template <class T, ExactlySummed what, int count> struct RunTile {
   static constexpr int size = count;
   static constexpr bool products = what == ExactlySummed::products, pairs = sizeof(T) == 2 && !products;
+  using Carrier = CarrierOf<T>;
   using Keyed = std::conditional_t<products, double, T>;
   using Raw = typename Reader<T, T>::Raw;
   Raw x[count / 4], y[products ? count / 4 : 1];
 
+  __device__ Carrier element(int i) const { return x[i / 4].rounded(i % 4).v; }
+  __device__ Carrier factor(int i) const { return y[i / 4].rounded(i % 4).v; }
   __device__ auto term(int i) const {
-    const float own = x[i / 4].rounded(i % 4).v;
     if constexpr (products)
-      return static_cast<double>(own) * y[i / 4].rounded(i % 4).v;
+      return static_cast<double>(element(i)) * factor(i);
     else
-      return own;
+      return element(i);
   }
   __device__ KeyRange keys() const {
     KeyRange range;
@@ -49,7 +51,8 @@ template <class T> struct RowSource {
   bool aligned;
   Word mask;  ///< the bits of elements that their terms keep
 
-  __device__ RowSource(const Reader<T, T>& all, std::size_t place, int count, WarpGroup group, Term term)
+  template <class Group>
+  __device__ RowSource(const Reader<T, T>& all, std::size_t place, int count, Group group, Term term)
       : reader{all.moved(place)},
         n{count},
         threads{group.threads},
@@ -91,12 +94,15 @@ template <class T> struct RowSource {
 };
 
 /// Elements one by one, each in its own register: loads need not wait for each other.
-template <ExactlySummed what, int count> struct ElementTile {
+template <class C, ExactlySummed what, int count> struct ElementTile {
   static constexpr int size = count;
-  static constexpr bool products = what == ExactlySummed::products;
-  using Keyed = std::conditional_t<products, double, float>;
-  float x[count], y[products ? count : 1];
+  static constexpr bool products = what == ExactlySummed::products, pairs = false;
+  using Carrier = C;
+  using Keyed = std::conditional_t<products, double, C>;
+  C x[count], y[products ? count : 1];
 
+  __device__ C element(int i) const { return x[i]; }
+  __device__ C factor(int i) const { return y[i]; }
   __device__ auto term(int i) const {
     if constexpr (products)
       return static_cast<double>(x[i]) * y[i];
@@ -118,13 +124,13 @@ template <class T> struct ColumnSource {
   Term term;
 
   template <ExactlySummed what, int size>
-  __device__ __forceinline__ ElementTile<what, size> tile(int first) const {
+  __device__ __forceinline__ ElementTile<CarrierOf<T>, what, size> tile(int first) const {
     typename Reader<T, T>::Element e[size];
     reader.column(static_cast<std::size_t>(first) * stride, stride, n - first, 0, 0, 1, e);
-    ElementTile<what, size> tile;
+    ElementTile<CarrierOf<T>, what, size> tile;
 #pragma unroll
     for (int i = 0; i < size; ++i) {
-      const float x = e[i].x.v;
+      const CarrierOf<T> x = e[i].x.v;
       tile.x[i] = element_term(term, x);
       if constexpr (what == ExactlySummed::products) tile.y[i] = reader.inputs() == 2 ? e[i].y.v : x;
     }
@@ -137,54 +143,56 @@ template <class T> struct ColumnSource {
 // registers.
 
 /// Adds the terms of n elements of any values; thread 0 of the group writes the state.
-template <class T, ExactlySummed what, class Group, class Source>
-__device__ __noinline__ void add_slowly(Source source, Group group, int n, CompactExact<T, what>* to) {
-  WindowLeaf<T, what, Group>::add_slowly(source, group, n, to);
+template <class Reducer, class Group, class Source>
+__device__ __noinline__ void add_slowly(Reducer reducer, std::size_t at, std::uint64_t of_result,
+                                        Source source, Group group, int n, typename Reducer::State* to) {
+  Reducer::template Leaf<Group>::add_slowly(reducer, at, of_result, source, group, n, to);
 }
 /// Reduces n elements of any values to result `at`, which thread 0 of the group writes if `writes`.
-template <class T, ExactlySummed what, class Group, class Source>
-__device__ __noinline__ void reduce_slowly(WindowReducer<T, what> reducer, Source source, Group group, int n,
-                                           bool writes, std::size_t at, void* out) {
-  CompactExact<T, what> state;
-  add_slowly<T, what>(source, group, n, &state);
-  if (writes && group.index() == 0) reducer.finish(state, static_cast<std::uint64_t>(n), at, out);
+template <class Reducer, class Group, class Source>
+__device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group group, int n, bool writes,
+                                           std::size_t at, void* out) {
+  typename Reducer::State state;
+  const auto count = static_cast<std::uint64_t>(n);
+  add_slowly(reducer, at, count, source, group, n, &state);
+  if (writes && group.index() == 0) reducer.finish(state, count, at, out);
 }
 /// Writes result `at` from words that do not suffice.
-template <class T, ExactlySummed what>
-__device__ __noinline__ void finish_slowly(WindowReducer<T, what> reducer, ExactWords words, std::uint64_t n,
+template <class Reducer>
+__device__ __noinline__ void finish_slowly(Reducer reducer, typename Reducer::Words words, std::uint64_t n,
                                            std::size_t at, void* out) {
-  reducer.finish(CompactExact<T, what>{words}, n, at, out);
+  reducer.finish(typename Reducer::State{words}, n, at, out);
 }
 
-/// The n elements of a group in words, if `held`; what is computed from them is right in any case.
-template <class T, ExactlySummed what, class Group, class Source> struct WindowPart {
+/// The n elements of a group in words, if `held`; what is computed from them is right in any case. They are
+/// all elements of result `at`, or some of `of_result`.
+template <class Reducer, class Group, class Source> struct WindowPart {
+  const Reducer& reducer;
   const Source& source;
   Group group;
+  std::size_t at;
+  std::uint64_t of_result;
   int n;
-  ExactWords words = {};
+  typename Reducer::Words words = {};
   bool held = false;
 
   /// Tries a window with tiles of `size` elements per thread.
   template <int size> __device__ __forceinline__ void add() {
-    using Leaf = WindowLeaf<T, what, Group>;
-    held = Leaf::template add<size, true>(source, group, n, words);
-    if constexpr (what != ExactlySummed::elements_and_squares)
-      if (!held) held = Leaf::template add<size, false>(source, group, n, words);
+    held = Reducer::template Leaf<Group>::template add<size>(reducer, at, of_result, source, group, n, words);
   }
-  /// Writes result `at`, which has no other elements; thread 0 of the group does so if `writes`.
-  __device__ __forceinline__ void finish(const WindowReducer<T, what>& reducer, bool writes, std::size_t at,
-                                         void* out) const {
-    if (!held) return reduce_slowly<T, what>(reducer, source, group, n, writes, at, out);
+  /// Writes the result, which has no other elements; thread 0 of the group does so if `writes`.
+  __device__ __forceinline__ void finish(bool writes, void* out) const {
+    if (!held) return reduce_slowly(reducer, source, group, n, writes, at, out);
     const auto count = static_cast<std::uint64_t>(n);
     if (writes && group.index() == 0 && !reducer.finish_words(words, count, at, out))
       finish_slowly(reducer, words, count, at, out);
   }
   /// Thread 0 of the group writes the state.
-  __device__ __forceinline__ void write(CompactExact<T, what>* to) const {
+  __device__ __forceinline__ void write(typename Reducer::State* to) const {
     if (!held)
-      add_slowly<T, what>(source, group, n, to);
+      add_slowly(reducer, at, of_result, source, group, n, to);
     else if (group.index() == 0)
-      *to = CompactExact<T, what>{words};
+      *to = typename Reducer::State{words};
   }
 };
 

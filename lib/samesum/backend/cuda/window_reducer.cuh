@@ -11,16 +11,36 @@ namespace samesum::gpu {
 // convention to them.
 namespace {
 
-template <class Shape, class Reducer, class Reader> struct WindowRows;
-template <class Shape, class Reducer, class Reader> struct WindowColumns;
+template <class Shape, class Reducer> struct WindowRowLaunch;
+template <class Shape, class Reducer> struct WindowColumnLaunch;
+template <class T, ExactlySummed what, class Group> struct WindowLeaf;
+
+/// Base of the reducers whose launches are those of window_batches.cuh. They add elements of T, or terms made
+/// of these.
+template <class T, ExactlySummed added> struct AnyWindowReducer {
+  using Element = T;
+  static constexpr ExactlySummed what = added;
+  static constexpr bool merges_in_any_order = true;
+  /// Most elements of a thread at a time, as registers allow.
+  static constexpr int of_tile = added == ExactlySummed::products || sizeof(T) > 4 ? 16 : 32;
+
+  // What some reducers know from their call.
+  /// Whether windows hold no terms, so that one row at a time is added slowly.
+  SAMESUM_HD static constexpr bool is_wide() { return false; }
+  /// Whether a row determines its window before its first element is added: then all of it must be on chip.
+  SAMESUM_HD static constexpr bool is_held() { return false; }
+  /// Whether blocks begin with the last elements.
+  SAMESUM_HD static constexpr bool is_backwards() { return false; }
+};
 
 /// What an exact reduction of elements of T adds, and how its results are rounded.
-template <class T, ExactlySummed what> struct WindowReducer {
+template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T, what> {
   using State = CompactExact<T, what>;
-  static constexpr bool merges_in_any_order = true;
+  using Words = ExactWords;
+  template <class Group> using Leaf = WindowLeaf<T, what, Group>;
   template <class Shape, class Reader> struct Launches {
-    using Rows = WindowRows<Shape, WindowReducer, Reader>;
-    using Columns = WindowColumns<Shape, WindowReducer, Reader>;
+    using Rows = WindowRowLaunch<Shape, WindowReducer>;
+    using Columns = WindowColumnLaunch<Shape, WindowReducer>;
   };
 
   ExactKind kind;

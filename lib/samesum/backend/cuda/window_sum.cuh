@@ -2,67 +2,11 @@
 /// a leaf that does not fit one.
 #pragma once
 
+#include "samesum/backend/cuda/window_group.cuh"
 #include "samesum/backend/cuda/window_reducer.cuh"
 
 namespace samesum::gpu {
 namespace {
-
-/// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
-struct WarpGroup {
-  /// Binades by which later terms may exceed those of the first tile.
-  static constexpr int headroom = 6;
-  int threads;  ///< a power of two
-
-  __device__ int index() const { return thread() & (threads - 1); }
-  __device__ std::uint32_t largest(std::uint32_t x) const {
-    if (threads == warp) return __reduce_max_sync(whole_warp, x);
-    for (int delta = threads / 2; delta > 0; delta /= 2) x = max(x, __shfl_xor_sync(whole_warp, x, delta));
-    return x;
-  }
-  __device__ std::uint32_t together(std::uint32_t flags) const {
-    for (int delta = threads / 2; delta > 0; delta /= 2) flags |= __shfl_xor_sync(whole_warp, flags, delta);
-    return flags;
-  }
-  __device__ double sum(double x) const {
-    for (int delta = threads / 2; delta > 0; delta /= 2) x += __shfl_xor_sync(whole_warp, x, delta);
-    return x;
-  }
-  /// Combines one value per row and thread, of at most `threads` rows; a thread gets that of row
-  /// row_of_thread().
-  template <int rows, class X, class Combine>
-  __device__ __forceinline__ X spread(X (&x)[rows], Combine combine) const {
-    int delta = threads / 2;
-#pragma unroll
-    for (int half = rows / 2; half > 0; half /= 2, delta /= 2) {
-      const bool upper = thread() & delta;
-#pragma unroll
-      for (int i = 0; i < half; ++i) {
-        const X sent = upper ? x[i] : x[i + half], kept = upper ? x[i + half] : x[i];
-        x[i] = combine(kept, __shfl_xor_sync(whole_warp, sent, delta));
-      }
-    }
-    for (; delta > 0; delta /= 2) x[0] = combine(x[0], __shfl_xor_sync(whole_warp, x[0], delta));
-    return x[0];
-  }
-  template <int rows> __device__ int row_of_thread() const { return index() / (threads / rows); }
-  /// The value that the threads of a row have after `spread`.
-  template <int rows, class X> __device__ X of_row(X x, int row) const {
-    return __shfl_sync(whole_warp, x, (thread() & ~(threads - 1)) + row * (threads / rows));
-  }
-  /// Whether the condition holds in all groups of the warp.
-  __device__ static bool everywhere(bool condition) { return __all_sync(whole_warp, condition); }
-};
-
-/// One thread alone.
-struct OneThread {
-  static constexpr int headroom = 8;
-  static constexpr int threads = 1;
-  __device__ static int index() { return 0; }
-  __device__ static std::uint32_t largest(std::uint32_t x) { return x; }
-  __device__ static std::uint32_t together(std::uint32_t flags) { return flags; }
-  __device__ static double sum(double x) { return x; }
-  __device__ static bool everywhere(bool condition) { return condition; }
-};
 
 /// The windows of the terms of a leaf, and of their squares for moments. Those that are tried first hold most
 /// data at the lowest cost.
@@ -145,10 +89,61 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   static constexpr bool moments = State::moments;
   static constexpr std::uint32_t plain_flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
 
-  /// Adds the terms of n elements in one window. Returns false if that fails in any group, or if all terms
-  /// are zeros, whose signs matter then.
+  static constexpr bool has_second = !moments;  ///< whether a second window is tried
+
+  /// Adds the terms of n elements in one window, with tiles of `size` elements per thread. Returns false if
+  /// that fails in any group, or if all terms are zeros, whose signs matter then.
+  template <int size, class Reducer, class Source>
+  __device__ __forceinline__ static bool add(const Reducer&, std::size_t, std::uint64_t, const Source& source,
+                                             Group group, int n, ExactWords& words) {
+    bool held = add_in<size, true>(source, group, n, words);
+    if constexpr (has_second)
+      if (!held) held = add_in<size, false>(source, group, n, words);
+    return held;
+  }
+  /// Adds the terms of several rows of n <= size·threads elements, each in a window of its own; a thread gets
+  /// the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
+  template <int rows, int size, class Reducer, class SourceOf>
+  __device__ __forceinline__ static bool add_rows(const Reducer&, SourceOf source_of, Group group, int n,
+                                                  ExactWords& words) {
+    bool held = add_rows_in<rows, size, true>(source_of, group, n, words);
+    if constexpr (has_second)
+      if (!held) held = add_rows_in<rows, size, false>(source_of, group, n, words);
+    return held;
+  }
+  /// Adds the terms of n elements of any values; thread 0 of the group writes the state.
+  template <class Reducer, class Source>
+  __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
+                                    Group group, int n, State* to) {
+    constexpr int size = 16;
+    State state;
+    std::uint32_t flags = 0;
+#pragma unroll 1
+    for (int first = 0; first == 0 || first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
+      Carrier rest[size];
+#pragma unroll
+      for (int i = 0; i < size; ++i) {
+        rest[i] = tile.term(i);
+        if (source.exists(first, i)) flags |= seen_flags(rest[i]);
+        if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
+      }
+      if constexpr (moments) {
+        double square[size];
+#pragma unroll
+        for (int i = 0; i < size; ++i) square[i] = static_cast<double>(rest[i]) * rest[i];
+        add_in_ranges(square, group, state.squares);
+      }
+      add_in_ranges(rest, group, state.terms);
+    }
+    state.flags = group.together(flags);
+    if (group.index() == 0) *to = state;
+  }
+
+ private:
+  /// Adds the terms in the first window, or in the second one.
   template <int size, bool is_first, class Source>
-  __device__ __forceinline__ static bool add(const Source& source, Group group, int n, ExactWords& words) {
+  __device__ __forceinline__ static bool add_in(const Source& source, Group group, int n, ExactWords& words) {
     using Tile = decltype(source.template tile<what, size>(0));
     using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
     const int tile_size = size * group.threads;
@@ -178,11 +173,9 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     words.flags = n > 0 ? plain_flags : 0;
     return Group::everywhere(held);
   }
-
-  /// Adds the terms of several rows of n <= size·threads elements, each in a window of its own; a thread gets
-  /// the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
   template <int rows, int size, bool is_first, class SourceOf>
-  __device__ __forceinline__ static bool add_rows(SourceOf source_of, Group group, int n, ExactWords& words) {
+  __device__ __forceinline__ static bool add_rows_in(SourceOf source_of, Group group, int n,
+                                                     ExactWords& words) {
     using Tile = decltype(source_of(0).template tile<what, size>(0));
     using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
     Tile tile[rows];
@@ -228,36 +221,6 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     if (!Group::everywhere(of_thread != 0)) words.flags = flags_of_rows<rows, size>(source_of, group, tile);
     return Group::everywhere(held);
   }
-
-  /// Adds the terms of n elements of any values; thread 0 of the group writes the state.
-  template <class Source>
-  __device__ static void add_slowly(const Source& source, Group group, int n, State* to) {
-    constexpr int size = 16;
-    State state;
-    std::uint32_t flags = 0;
-#pragma unroll 1
-    for (int first = 0; first == 0 || first < n; first += size * group.threads) {
-      const auto tile = source.template tile<what, size>(first);
-      Carrier rest[size];
-#pragma unroll
-      for (int i = 0; i < size; ++i) {
-        rest[i] = tile.term(i);
-        if (source.exists(first, i)) flags |= seen_flags(rest[i]);
-        if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
-      }
-      if constexpr (moments) {
-        double square[size];
-#pragma unroll
-        for (int i = 0; i < size; ++i) square[i] = static_cast<double>(rest[i]) * rest[i];
-        add_in_ranges(square, group, state.squares);
-      }
-      add_in_ranges(rest, group, state.terms);
-    }
-    state.flags = group.together(flags);
-    if (group.index() == 0) *to = state;
-  }
-
- private:
   /// The flags of the row of a thread, for rows of zeros, whose signs matter.
   template <int rows, int size, class SourceOf, class Tile>
   __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group, const Tile (&tile)[rows]) {
