@@ -1,4 +1,4 @@
-"""Makes the report of a study: report.html, and report.md for a pull request.
+"""Makes the report of a study: report.html, for which it needs plotly, and report.md for a pull request.
 
 It uses the results files in RESULTS and those of other machines in the --committed folder, MACHINE.QUESTION.jsonl and
 MACHINE.compare.jsonl. Either folder may be left out. A question without results has no section. Results of the reader's
@@ -11,6 +11,7 @@ import argparse
 import collections
 import dataclasses
 import importlib
+import importlib.util
 import os
 import pathlib
 import sys
@@ -194,17 +195,20 @@ def main(arguments):
     title, about = title_of(sections), "" if own else phrases.printable(story.about(with_rows))
     shown, failures = [s for s in sections if not s.empty], [failure for s in sections for failure in s.failures]
     machines, names = list(provenance(sources)), list(glossary.tables(with_rows))
+    made = ["report.md"]
     try:
         write(out / "report.md", markdown.text(title, about, with_rows, shown, machines, names, end))
-        write(out / "report.html", page.page(title, about, {} if own else with_rows, shown, machines,
-                                             [s for s in sources if s.rows], names, end))
+        if importlib.util.find_spec("plotly"):
+            made.insert(0, "report.html")
+            write(out / "report.html", page.page(title, about, {} if own else with_rows, shown, machines,
+                                                 [s for s in sources if s.rows], names, end))
     except OSError as error:
         return complain(options.program, error)
     for line in told(shown, failures):
         print(line)
     for line in failed(options.program, failures):
         print(line, file=sys.stderr)
-    print(f"report: {out / 'report.html'} and {out / 'report.md'}".replace(str(results.ROOT) + "/", ""))
+    print(f"report: {' and '.join(str(out / name) for name in made)}".replace(str(results.ROOT) + "/", ""))
     return 1 if failures else 0
 
 

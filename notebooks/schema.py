@@ -2,7 +2,7 @@
 
 Validation with jsonschema takes 0.6 ms a row and 0.2 s for the import, which was most of the time of a report.
 Functions compiled from the schema therefore check first: they accept only valid objects, and everything that they
-reject goes to jsonschema, which decides.
+reject goes to jsonschema, which decides. Where it is not installed, everything that they reject is invalid.
 """
 
 import functools
@@ -66,8 +66,9 @@ def object_acceptor(about):
     closed = "additionalProperties" in about or "unevaluatedProperties" in about
 
     def accepts(value):
-        return (type(value) is dict and required <= value.keys() and (not closed or value.keys() <= names)
-                and all(test(value[name]) for name, test in each.items() if name in value))
+        # What is no object is for "type" to reject.
+        return type(value) is not dict or (required <= value.keys() and (not closed or value.keys() <= names)
+                                           and all(test(value[name]) for name, test in each.items() if name in value))
     return accepts
 
 
@@ -81,5 +82,8 @@ def problem(o, kind):
     """Why `o` is not an object of this kind; None if it is."""
     if acceptor_of(kind)(o):
         return None
-    first = next(validator(kind).iter_errors(o), None)
+    try:
+        first = next(validator(kind).iter_errors(o), None)
+    except ImportError:
+        return f"not valid as {kind} (the package jsonschema, which says why, is not installed)"
     return first and f"{first.json_path}: {first.message[:200]}"

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as xml
 
 RESULT = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (.*) \(\d+ ms\)$", re.M)
 NOISE = re.compile(r"^\[ *(RUN|OK|SKIPPED|-+|=+|PASSED) *\]|^$|^Note: |^Running main")
-REMARK = re.compile(r"^(?:CUDA|MPI|notebooks|browser): .*$", re.M)
+REMARK = re.compile(r"^(?:CUDA|MPI|Python|network|notebooks|browser): .*$", re.M)
 
 
 def count_pytest(tests):

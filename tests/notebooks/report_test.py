@@ -549,6 +549,18 @@ class Files(WithFiles):
         self.assertGreater((self.folder / "report.md").stat().st_size, 0)
         self.assertEqual([p.name for p in self.folder.glob("*.html*")], ["report.html"])
 
+    def test_without_plotly_and_jsonschema_there_is_the_text_alone(self):
+        with unittest.mock.patch.dict("sys.modules", {"plotly": None, "jsonschema": None}):
+            self.run_report()
+            self.assertEqual((self.code, self.err), (0, ""))
+            self.assertTrue(self.printed.endswith("report.md\n") and "report.html" not in self.printed, self.printed)
+            self.assertIn("## How wrong", self.text())
+            self.assertFalse((self.folder / "report.html").exists())
+            with open(self.folder / f"{ERROR}.jsonl", "a") as out:
+                out.write('{"kind": "error"}\n')
+            self.run_on_files()
+            self.assertIn("jsonschema, which says why, is not installed", self.err)
+
     def test_names_committed_files_that_are_ignored(self):
         for name in ("h200.speed.jsonl", "h200.error_vs_length.json", "h200.compare.jsonl"):
             (self.committed / name).write_text("")
