@@ -61,12 +61,13 @@ struct Layout {
 
 /// Returns the layout with a fixed value in each field that it does not use, so that backends need no special
 /// cases. Segments are contiguous. A layout without results has `outer` = 0, so that no loop counts vectors
-/// that do not exist. A layout without elements has no stride between its results, since an address computed
-/// from it could lie outside the array.
+/// that do not exist. A layout without elements has no stride between its results, and one of single elements
+/// none between elements, since an address computed from it could lie outside the array.
 constexpr Layout normalised(Layout layout) {
   if (layout.offsets != nullptr) return Layout::segments(layout.offsets, layout.outer);
   if (layout.inner == 0) layout.outer = 0;
   if (layout.n == 0) layout.outer_stride = 0;
+  if (layout.n <= 1) layout.stride = layout.inner;
   return layout;
 }
 
