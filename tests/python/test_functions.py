@@ -397,12 +397,31 @@ def test_an_estimate_has_the_value_of_the_method_and_a_bound_that_holds():
     (lambda: samesum.bound("tree/plain/fp32", -1), ValueError, "n is -1"),
     (lambda: samesum.bound("tree/plain/fp32", 2.5), TypeError, "n is 2.5; it must be a whole number"),
     (lambda: samesum.choose(2**64, ulps=1), ValueError, "below 2"),
-    (lambda: samesum.choose(10, ulps=1, promise=3), ValueError, "promise is '3'; use none, run_to_run"),
+    (lambda: samesum.choose(10, ulps=1, promise=3), TypeError, "promise is 3; it must be a text"),
+    (lambda: samesum.choose(10, ulps=1, promise="most"), ValueError, "promise is 'most'; use none, run_to_run"),
+    (lambda: samesum.choose(10, ulps="1"), TypeError, "ulps is '1'; it must be a number"),
     (lambda: samesum.compare(np.ones(3), np.ones(4)), ValueError, "x has 3 elements and y has 4"),
 ])
 def test_a_bad_argument_of_the_study_is_named(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("name", ["n", "input", "operation", "promise", "backend", "relative_error", "ulps",
+                                  "probability", "condition", "magnitudes"])  # fmt: skip
+def test_the_message_on_an_argument_of_choose_has_its_type_and_no_address(name):
+    arguments = {"n": 10, "ulps": None if name == "relative_error" else 1, name: object()}
+    with pytest.raises(TypeError, match=f"^samesum: {name} is of type object; ") as caught:
+        samesum.choose(**arguments)
+    assert "0x" not in str(caught.value)
+
+
+@pytest.mark.parametrize("arguments", [{"x": object()}, {"x": [object()]}, {"x": np.array([object()])}, {"y": object()},
+                                       {"operation": object()}, {"pattern": object()}])  # fmt: skip
+def test_messages_of_compare_have_no_address(arguments):
+    with pytest.raises(TypeError, match="^samesum: ") as caught:
+        samesum.compare(**{"x": [1.0], **arguments})
+    assert "0x" not in str(caught.value)
 
 
 def test_the_common_type_of_the_two_16_bit_formats_is_float32():
@@ -426,6 +445,9 @@ def test_the_chosen_method_keeps_its_promise_and_tolerance():
     assert c.bound <= 1e-10 and c.method.promise == "everywhere"
     assert samesum.choose(10**6, ulps=0.5, promise="order_free").method.accumulator == "exact"
     assert any("bound" in other.reason or "promise" in other.reason for other in c.others)
+    name, error, others = repr(c).split("\n")
+    assert name == f"{c.method.name}: {c.reason}" and f"{c.ulps:.3g} ulps" in error
+    assert others == f"others: {len(c.others)} methods"
     with pytest.raises(ValueError, match="exact"):
         samesum.choose(10**6, relative_error=1e-30)
 
@@ -461,6 +483,19 @@ def test_methods_are_listed_by_pattern():
     assert (m.order, m.accumulator, m.format, m.backend, m.promise) == ("tree", "kahan", "fp32", "cpu", "everywhere")
     assert m.height(1 << 20) == 46 and m.accepts("fp64")
     assert samesum.sum(np.float32([1, 2]), method=m) == 3
+
+
+def test_methods_are_listed_by_operation_and_by_part_of_a_name():
+    names = {m.name for m in samesum.methods()}
+    assert {m.name for m in samesum.methods("sum")} == {n for n in names if n.startswith("sum/")}
+    assert {m.name for m in samesum.methods("kahan")} == {n for n in names if "/kahan/" in n}
+    assert [m.name for m in samesum.methods("sum/prefix/kahan/fp32@cpu")] == ["sum/prefix/kahan/fp32@cpu"]
+    assert {m.operation for m in samesum.methods("sum/exact/fp32")} == {"sum"}
+    assert {m.name for m in samesum.methods("tree/kahan")} == {n for n in names if "/tree/kahan/" in n}
+    assert samesum.methods("*@nowhere") == []
+    with pytest.raises(ValueError, match="no method 'khan': .*did you mean 'kahan'"):
+        samesum.methods("khan")
+    assert {row.method for row in samesum.compare([1.0, 2.0], pattern="kahan")} <= names
 
 
 def test_integers_are_rounded_only_by_methods_that_round():

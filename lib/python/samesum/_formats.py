@@ -25,8 +25,13 @@ def dtype_name(dtype: Any) -> str:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(dtype, numpy.dtype):
         return _name_in_numpy(dtype)
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or without_address(dtype, str(dtype))
     return name.rpartition(".")[2]
+
+
+def without_address(value: Any, text: str) -> str:
+    """Returns the text that stands for a value in a message: that of its type if it has an address in memory."""
+    return f"of type {type(value).__name__}" if " at 0x" in text else text
 
 
 @lru_cache(maxsize=256)  # NumPy composes the name anew, in 3 µs

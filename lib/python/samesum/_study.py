@@ -11,15 +11,33 @@ from typing import Any, Iterator, NamedTuple, Sequence
 from . import _core
 from ._arrays import array_of, format_of, library_of
 from ._calls import Method, same_type, default_method, find_method, reduce
+from ._formats import without_address
 
 
 def methods(pattern: str = "*") -> list[Method]:
-    """Returns the methods of this machine whose full name matches a pattern with * and ?.
+    """Returns the methods of this machine that a text selects.
+
+    A pattern with * and ? selects those whose full name matches it, perhaps none. Another text selects those whose
+    full name begins with it as with whole fields, such as "dot" or "sum/tree", or else those that contain it.
 
     >>> [m.name for m in methods("dot/*/fp64@cpu")][:2]
     ['dot/tree/plain/fp64@cpu', 'dot/tree/kahan/fp64@cpu']
+    >>> {m.accumulator for m in methods("kahan")}
+    {'kahan'}
+
+    Raises ValueError if a text without * and ? selects nothing; the message says why.
     """
-    return [m for m in _core.methods() if fnmatch.fnmatchcase(m.name, pattern)]
+    every = _core.methods()
+    found = [m for m in every if fnmatch.fnmatchcase(m.name, _text(pattern, "pattern"))]
+    if found or any(c in pattern for c in "*?["):
+        return found
+    found = [m for m in every if m.name.startswith((f"{pattern}/", f"{pattern}@"))]
+    return found or [m for m in every if pattern in m.name] or [_core.find(pattern, "sum", "fp64", "cpu")]
+
+
+def _shown(value: Any) -> str:
+    """Returns an argument as a message shows it."""
+    return without_address(value, repr(value))
 
 
 class Estimate(NamedTuple):
@@ -128,10 +146,23 @@ def _count(n: Any, name: str) -> int:
     try:
         count = operator.index(n)
     except TypeError:
-        raise TypeError(f"samesum: {name} is {n!r}; it must be a whole number") from None
+        raise TypeError(f"samesum: {name} is {_shown(n)}; it must be a whole number") from None
     if not 0 <= count < 2**64:
         raise ValueError(f"samesum: {name} is {count}; it must be at least 0 and below 2**64")
     return count
+
+
+def _number(x: Any, name: str) -> float:
+    try:
+        return math.ldexp(x, 0)  # unlike float(), refuses texts
+    except TypeError:
+        raise TypeError(f"samesum: {name} is {_shown(x)}; it must be a number") from None
+
+
+def _text(x: Any, name: str) -> str:
+    if not isinstance(x, str):
+        raise TypeError(f"samesum: {name} is {_shown(x)}; it must be a text")
+    return x
 
 
 class Candidate(NamedTuple):
@@ -156,6 +187,14 @@ class Choice(NamedTuple):
     seconds: float | None
     reason: str
     others: list[Candidate]
+
+    def __repr__(self) -> str:
+        time = "" if self.seconds is None else f", {self.seconds:.3g} s"
+        return (
+            f"{self.method.name}: {self.reason}\n"
+            f"error of at most {self.bound:.3g} relative to |result|, {self.ulps:.3g} ulps{time}\n"
+            f"others: {len(self.others)} methods"
+        )
 
 
 def choose(
@@ -187,9 +226,13 @@ def choose(
 
     Raises ValueError if no method fulfils the requirements; the message names the one with the smallest bound.
     """
+    error, units, size = (
+        None if x is None else _number(x, name)
+        for x, name in ((relative_error, "relative_error"), (ulps, "ulps"), (magnitudes, "magnitudes"))
+    )
     best, others = _core.choose(
-        operation, _count(n, "n"), format_of(input, "input"), str(promise), relative_error, ulps, probability, backend,
-        condition, magnitudes
+        _text(operation, "operation"), _count(n, "n"), format_of(input, "input"), _text(promise, "promise"), error,
+        units, _number(probability, "probability"), _text(backend, "backend"), _number(condition, "condition"), size
     )
     return Choice(*best, [Candidate(*c) for c in others])
 
@@ -266,9 +309,9 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
     operation
         one with a single number as its result; default: "sum", for two inputs "dot".
     pattern
-        pattern with * and ? for full names; default: the methods in the format of x.
+        text that selects methods as in `methods`; default: the methods in the format of x.
     """
-    operation = operation or ("sum" if y is None else "dot")
+    operation = _text(operation or ("sum" if y is None else "dot"), "operation")
     a, b = _pair_on_host("compare", x, y)
     format = format_of(a.dtype)
     pattern = pattern or f"*/{format}@cpu"
