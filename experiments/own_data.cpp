@@ -35,7 +35,7 @@ void measure(Study& study, const std::vector<std::string>& files, const Settings
         compare(names, inputs, truth, settings.methods, settings.measure, "--filter", settings.operation));
   });
   for (const Json& failure : row["failures"]) study.fail(listed(names) + ": " + failure.get<std::string>());
-  study.print(as_text(comparison_of(row, inputs, truth)));
+  study.print(as_text(comparison_of(row, inputs, truth), true));
   for (const std::string& note : notes_on(arrays)) study.print(note);
 }
 

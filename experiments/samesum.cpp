@@ -78,13 +78,18 @@ void add_operation(CLI::App* command, std::string& operation, const std::string&
 void add_list(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("list", "List the methods and their promises");
   auto options = std::make_shared<ListOptions>();
-  command->add_option("glob", options->glob, "Pattern with * and ? (default: all methods)")
-      ->type_name("GLOB");
+  command
+      ->add_option(
+          "methods", options->which,
+          "An operation, a part of a name, or a pattern\nwith * and ?; lists the methods (default: a row\n"
+          "for each operation)")
+      ->type_name("METHODS");
+  command->add_flag("--all", options->all, "List all methods");
   CLI::Option* unsupported = command->add_flag("--unsupported", options->unsupported,
                                                "List the combinations that are not methods,\nand why");
   command->add_flag("--json", options->json, "Print one JSON object")->excludes(unsupported);
   command->footer(
-      "Examples:\n  samesum list\n  samesum list 'dot/*@cpu'\n"
+      "Examples:\n  samesum list\n  samesum list sum\n  samesum list kahan\n  samesum list 'dot/*@cpu'\n"
       "  samesum list 'sum/atomic/*' --unsupported\n  samesum list --json");
   command->callback([=, &report] { report = list_command(*options); });
 }
@@ -313,6 +318,7 @@ void add_compare(CLI::App& app, Report& report) {
                                          "Timed runs per method (default 5; fewer if slow)")
                             ->type_name("R");
   add_threads(command, options->measure.threads);
+  command->add_flag("--all", options->all, "Print a row for every method (default: ten rows)");
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   command->add_flag("--json", options->json, "Print one JSON object on one line")->excludes(csv);
   command
@@ -320,9 +326,13 @@ void add_compare(CLI::App& app, Report& report) {
                    "Write to PATH instead; an existing file is\nreplaced only if the command succeeds")
       ->type_name("PATH");
   command->footer(
-      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n"
+      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n\n"
+      "The ten rows: the recommended method; those that broke a bound or a promise; the\n"
+      "plain loop (serial/plain) in the format of the elements; among the methods whose\n"
+      "format holds the elements, the fastest of each promise and the fastest of each\n"
+      "accumulator; then the smallest errors. --csv and --json have every method.\n\n"
       "bound: an upper limit on the error that is proven for the given elements\n"
-      "promise: what leaves the bits the same; `samesum list` shows that of each method\n\nExamples:\n"
+      "promise: what leaves the bits the same; `samesum list sum` shows it\n\nExamples:\n"
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
       "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare x.npy y.npy --operation dot\n"

@@ -89,6 +89,16 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
     }
 }
 
+TEST(TheToolsChoice, SaysThatItAssumesElementsOfOneSignUnlessItKnowsTheConditionNumber) {
+  const std::string assumed = "assumed: all elements have one sign (condition number 1); otherwise give";
+  EXPECT_THAT(shell().run(tool_choose).out, HasSubstr(assumed));
+  EXPECT_THAT(shell().run(tool_choose + "--operation dot").out,
+              HasSubstr("assumed: all products have one sign"));
+  for (const char* command : {"--condition 1", "--condition 100", "--operation norm"})
+    EXPECT_THAT(shell().run(tool_choose + command).out, Not(HasSubstr("assumed")));
+  EXPECT_THAT(shell().run("$T choose uniform.f32 --relative-error 1e-3").out, Not(HasSubstr("assumed")));
+}
+
 TEST(TheToolsChoice, ExplainsABoundThatIsNotFinite) {
   const std::string note = "inf, no finite bound: an overflow cannot be excluded";
   EXPECT_THAT(shell().run(tool_choose + "--magnitudes 70000 --backend cpu").out, HasSubstr(note));

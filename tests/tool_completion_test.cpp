@@ -82,6 +82,8 @@ TEST_P(Completion, OffersTheValuesOfTheCatalogue) {
   EXPECT_THAT((*this)("compare --operation ''"), AllOf(Contains("moments"), Not(Contains("argmax"))));
   EXPECT_THAT((*this)("sum --format b"), ElementsAre("bf16"));
   EXPECT_THAT((*this)("completion z"), ElementsAre("zsh"));
+  EXPECT_THAT((*this)("list sca"), AllOf(Contains("scatter_add"), Contains("scatter_count")));
+  EXPECT_THAT((*this)("list --a"), ElementsAre("--all"));
 }
 
 TEST_P(Completion, OffersFilesOtherwise) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cases.hpp"
+#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/input_archives.hpp"
 #include "harness/schema.hpp"
@@ -507,11 +508,63 @@ TEST(TheToolsList, NamesEveryMethodAndWhatIsNotSupported) {
   for (const json& u : list["unsupported"]) EXPECT_FALSE(u["reason"].get<std::string>().empty()) << u["name"];
 }
 
-TEST(TheToolsList, IsReadableAt80Columns) {
-  const Outcome o = shell().run("$T list");
+TEST(TheToolsList, OfAllMethodsIsReadableAt80Columns) {
+  const Outcome o = shell().run("$T list --all");
   EXPECT_EQ(o.code, 0);
   for (const Method& v : methods()) EXPECT_THAT(o.out, HasSubstr(v.name + ' '));
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+/// The words that a text in short stands for: "tree/(plain kahan) exact" is tree/plain, tree/kahan and exact.
+std::vector<std::string> spelled_out(const std::string& in_short) {
+  std::vector<std::string> all;
+  std::istringstream words{in_short};
+  for (std::string word, next; words >> word; all.insert(all.end(), 1, word))
+    while (std::count(word.begin(), word.end(), '(') > std::count(word.begin(), word.end(), ')') &&
+           words >> next)
+      word += ' ' + next;
+  for (std::size_t i = 0; i < all.size();) {
+    const std::size_t begin = all[i].find('('), end = all[i].find(')');
+    if (begin == std::string::npos) {
+      ++i;
+      continue;
+    }
+    const std::string before = all[i].substr(0, begin), after = all[i].substr(end + 1);
+    std::istringstream choices{all[i].substr(begin + 1, end - begin - 1)};
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    for (std::string choice; choices >> choice;) all.push_back(before + choice + after);
+  }
+  return all;
+}
+
+TEST(TheToolsList, IsShortAndHasTheNamesOfAllMethods) {
+  const Outcome o = shell().run("$T list");
+  EXPECT_EQ(o.code, 0);
+  const std::vector<std::string> all = lines(o.out);
+  EXPECT_LE(all.size(), 60u);
+  std::set<std::string> expected, got;
+  for (const Method& m : methods()) expected.insert(m.name.substr(0, m.name.find('@')));
+  std::string operation, its_formats, names;
+  const auto take_entry = [&] {
+    if (its_formats.starts_with("all")) its_formats = harness::format_names(" ");
+    for (const std::string& name : spelled_out(names))
+      for (const std::string& format : spelled_out(its_formats))
+        got.insert(operation + (name == "-" ? "" : '/' + name) + '/' + format);
+    names.clear();
+  };
+  for (const std::string& line : all) {
+    EXPECT_LE(line.size(), 80u);
+    if (line.starts_with("(a b)")) break;
+    if (line.size() < 30 || line.starts_with("operation ")) continue;  // a heading
+    if (line[19] != ' ') {
+      take_entry();
+      if (line[0] != ' ') operation = line.substr(0, line.find(' '));
+      its_formats = line.substr(19, 9);
+    }
+    names += line.substr(28);
+  }
+  take_entry();
+  EXPECT_EQ(got, expected);
 }
 
 TEST(TheToolsList, AsJsonFitsTheSchema) {
@@ -527,7 +580,7 @@ TEST(TheToolsList, NamesTheFormatsThatAMethodTakes) {
 
 TEST(TheToolsList, HasWhatIsNotSupportedOnRequest) {
   const std::string one = "sum/atomic/kahan/fp32@cpu", reason = "an atomic cell holds one number";
-  const Outcome all = shell().run("$T list"), refused = shell().run("$T list --unsupported"),
+  const Outcome all = shell().run("$T list --all"), refused = shell().run("$T list --unsupported"),
                 some = shell().run("$T list 'sum/atomic/kahan/*@cpu' --unsupported");
   EXPECT_THAT(all.out, AllOf(Not(HasSubstr(one)), HasSubstr("`samesum list --unsupported`: " +
                                                             std::to_string(unsupported().size()))));
@@ -561,6 +614,12 @@ TEST(TheToolsList, HasTheMethodsThatAGlobSelects) {
                                                            "sum/exact/fp32@cpu", "sum/exact/fp64@cpu"))
       << "without an operation, a name selects sums";
   EXPECT_EQ(names("max/*"), names("max/*@*")) << "without a backend, a name selects every backend";
+  EXPECT_EQ(names("softmax"), names("softmax/*")) << "not log_softmax";
+  EXPECT_EQ(names("kahan"), names("*/kahan/*@*"));
+  EXPECT_EQ(names("tree/kahan"), names("*/tree/kahan/*"));
+  EXPECT_EQ(names("exact/fp64@cpu"), std::vector<std::string>{"sum/exact/fp64@cpu"})
+      << "a name of one method";
+  EXPECT_THAT(shell().run("$T list sum/atomic --unsupported").out, HasSubstr("sum/atomic/kahan/fp32@cpu"));
   const Outcome o = shell().run("$T list 'softmax/*@cpu'");
   EXPECT_THAT(o.out, HasSubstr("softmax/online/fp32@cpu "));
   EXPECT_THAT(o.out, Not(HasSubstr("dot/")));
@@ -591,12 +650,56 @@ TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
 }
 
 TEST(TheToolsComparison, IncludesPeersOnRequest) {
-  const Outcome with = shell().run("$T compare uniform.f32 --methods '*,*@peer'");
+  const Outcome with = shell().run("$T compare uniform.f32 --methods '*,*@peer' --all");
   EXPECT_EQ(with.code, 0) << with.err;
   for (const char* name : {"exact/fp32 ", "loop/fp32@peer ", "std_reduce/fp32@peer "})
     EXPECT_THAT(with.out, HasSubstr(name));
   EXPECT_EQ(shell().run("$T compare ones.bf16 --methods 'exact,*@peer'").code, 0);  // no peer accepts bf16
-  EXPECT_THAT(shell().run("$T compare uniform.f32").out, Not(HasSubstr("@peer")));
+  EXPECT_THAT(shell().run("$T compare uniform.f32 --all").out, Not(HasSubstr("@peer")));
+}
+
+/// The names in the table of a comparison.
+std::vector<std::string> names_in(const std::string& text) {
+  std::vector<std::string> names;
+  bool in_table = false;
+  for (const std::string& line : lines(text)) {
+    if (in_table && line.empty()) break;
+    if (in_table && line[0] != ' ') names.push_back(line.substr(0, line.find(' ')));
+    in_table |= line.starts_with("method ");
+  }
+  return names;
+}
+
+TEST(TheToolsComparison, HasTenUsefulRowsAndItsAdviceInSightOnATerminalOf24Lines) {
+  const std::string command = "$T compare uniform.f32 --repeat 1";
+  const std::string text = shell().run(command).out;
+  const std::vector<std::string> names = names_in(text), all = lines(text);
+  ASSERT_EQ(names.size(), 10u);
+  const auto advice =
+      std::ranges::find_if(all, [](const std::string& line) { return line.starts_with("Use "); });
+  EXPECT_LT(all.end() - advice, 24) << text;
+  EXPECT_THAT(names, ::testing::Contains("serial/plain/fp32"));
+  EXPECT_THAT(names, ::testing::Contains(advice->substr(4, advice->find(':') - 4)));
+  std::set<Promise> promises, promises_shown;
+  std::set<std::string> accumulators, accumulators_shown;
+  std::size_t measured = 0;
+  for (const Method& m : methods("sum"))
+    if ((m.backend == "cpu" || m.backend == "cuda") && !m.is_slow) {
+      promises.insert(m.promise), accumulators.insert(m.accumulator), ++measured;
+    }
+  for (const std::string& name : names) {
+    const Method& m = find(name, {.operation = "sum", .format = "fp32"});
+    promises_shown.insert(m.promise), accumulators_shown.insert(m.accumulator);
+  }
+  EXPECT_EQ(promises_shown, promises);
+  EXPECT_EQ(accumulators_shown, accumulators);
+  EXPECT_EQ(all.back(), std::to_string(measured - 10) + " more methods; --all prints a row for every method");
+  const std::string every = shell().run(command + " --all").out;
+  EXPECT_EQ(names_in(every).size(), measured);
+  EXPECT_THAT(every, Not(HasSubstr("--all")));
+  EXPECT_THAT(shell().run(command + " --methods '*/kahan/fp32'").out, Not(HasSubstr("--all")))
+      << "at most ten methods are all shown";
+  EXPECT_EQ(run_json(command + " --json")["methods"].size(), measured);
 }
 
 TEST(TheToolsComparison, AsTextFits80ColumnsAndEndsWithAdvice) {
@@ -705,7 +808,7 @@ TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
     }
   }
   EXPECT_THAT(
-      shell().run("$T compare digits.txt digits.txt --operation dot").out,
+      shell().run("$T compare digits.txt digits.txt --operation dot --all").out,
       AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot product 285, sum of |xy| 285"),
             HasSubstr("tree/plain/fp64")));
 }
@@ -948,7 +1051,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T report numbers.txt", "numbers.txt: not a folder"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
         Bad{"$T list >/dev/full", "standard output"}, Bad{"$T list 'x*'", "'x*' matches no method"},
-        Bad{"$T list softmax", "'softmax' matches no method; try 'softmax/*'"},
+        Bad{"$T list khan",
+            "'khan' matches no method: 'khan' is unknown or out of place; did you mean 'kahan'?"},
+        Bad{"$T list 'y/*'", "matches no method; `samesum list` shows operations, orders and accumulators"},
         Bad{"$T list sum/atomic/kahan/fp32", "matches no method: an atomic cell holds one number"},
         Bad{"$T list moments/pairwise/fp32", "would merge two states per addition"},
         Bad{"$T list 'x*' --unsupported", "'x*' matches no unsupported combination"},

@@ -43,7 +43,7 @@ Requirements requirements_of(const ChooseOptions& o) {
   if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
   if (!o.relative_error && !o.ulps)
     throw UsageError{"--relative-error or --ulps is missing; inf accepts any error"};
-  if (o.condition != 1 && !depends_on_condition(o.operation))
+  if (o.condition.value_or(1) != 1 && !depends_on_condition(o.operation))
     throw UsageError{"--condition: bounds of " + o.operation + " do not depend on it; leave it out"};
   if (o.relative_error && o.ulps) throw UsageError{"--relative-error and --ulps: give only one of them"};
   return {.operation = o.operation,
@@ -54,7 +54,7 @@ Requirements requirements_of(const ChooseOptions& o) {
           .ulps = o.ulps,
           .probability = o.probability,
           .backend = o.backend,
-          .condition = o.condition,
+          .condition = o.condition.value_or(1),
           .magnitudes = o.magnitudes};
 }
 
@@ -166,7 +166,16 @@ std::string origin(const CostTable& table) {
          (table.file.empty() ? "; `samesum calibrate` measures this machine" : "");
 }
 
-std::string as_text(const Requirements& w, const Choice& choice, const CostTable& table) {
+/// The assumption about the condition number that nothing given replaces; empty if there is none.
+std::string assumption(const ChooseOptions& o) {
+  if (o.condition || !o.files.empty() || !depends_on_condition(o.operation)) return "";
+  return wrapped("assumed: all " + std::string{o.operation == "dot" ? "products" : "elements"} +
+                 " have one sign (condition number 1); otherwise give --condition or a file") +
+         '\n';
+}
+
+std::string as_text(const Requirements& w, const Choice& choice, const CostTable& table,
+                    const std::string& assumed) {
   std::string text = wrapped(asked(w)) + '\n' + wrapped(origin(table)) + "\n\n";
   text += row("method", "bound", "time", "");
   const bool ulps = w.ulps.has_value();
@@ -189,7 +198,7 @@ std::string as_text(const Requirements& w, const Choice& choice, const CostTable
                 "inf, no finite bound: an overflow cannot be excluded, or the theory has no bound for so "
                 "many elements") +
             '\n';
-  return text + "time: without transfers to a GPU\n" + missing_costs(w, choice) +
+  return text + "time: without transfers to a GPU\n" + missing_costs(w, choice) + assumed +
          wrapped("Use " + choice.best.method->name + ": " + choice.best.reason) + '\n';
 }
 
@@ -208,7 +217,10 @@ Report choose_command(const ChooseOptions& options) {
     required = about_data(required, inputs_of(arrays), listed(options.files));
   }
   const Choice choice = choice_of(required, table);
-  return {options.json ? as_json(required, choice, table) : as_text(required, choice, table), {}, notes};
+  return {
+      options.json ? as_json(required, choice, table) : as_text(required, choice, table, assumption(options)),
+      {},
+      notes};
 }
 
 }  // namespace samesum::harness

@@ -29,13 +29,14 @@ struct Report {
 };
 
 struct ListOptions {
-  std::string glob;  ///< empty: all
-  bool unsupported = false, json = false;
+  std::string which;  ///< an operation, a part of a name, or a glob; empty: all methods
+  bool all = false, unsupported = false, json = false;
 };
 
-/// Lists the methods that match the glob as a table of 80 columns or as JSON. The table of all methods also
-/// lists peers, and what is absent, with the reasons. With `unsupported`, lists the combinations that are not
-/// methods, grouped by reason. Throws UsageError with the reason if nothing matches.
+/// Lists the selected methods as a table of 80 columns or as JSON. Without a selection, the table has a row
+/// for each operation with the names of its methods in short; with `all` it has a row for each method, and
+/// then lists peers, and what is absent, with the reasons. With `unsupported`, lists the combinations that
+/// are not methods, grouped by reason. Throws UsageError with the reason if nothing is selected.
 Report list_command(const ListOptions& options);
 
 struct SumOptions {
@@ -122,6 +123,7 @@ struct CompareOptions {
   std::string operation = "sum", format, methods = "*", output;
   TableOptions table = {};
   MeasureOptions measure{.repeats = 5, .threads = 0};
+  bool all = false;  ///< whether the text has every row
   bool json = false, csv = false;
 };
 
@@ -139,8 +141,9 @@ Comparison compare(const std::vector<std::string>& files, const Inputs& inputs, 
 /// Restores a comparison from the row that comparison_json wrote for the same data in this build.
 Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth);
 
-/// The comparison as a table of 80 columns with a legend and a recommendation.
-std::string as_text(const Comparison& comparison);
+/// The comparison as a table of 80 columns with a recommendation and a legend. Unless `all` is set, the table
+/// has at most ten rows: `samesum compare --help` says which.
+std::string as_text(const Comparison& comparison, bool all);
 
 struct ReportOptions {
   std::string folder;     ///< empty: only the results of other machines
@@ -161,8 +164,8 @@ struct ChooseOptions {
   std::string format = {};              ///< of the files
   std::optional<std::int64_t> length;
   std::string input = "fp64", promise = "everywhere", backend, costs;
-  std::optional<double> relative_error, ulps, magnitudes;
-  double probability = 1, condition = 1;
+  std::optional<double> relative_error, ulps, condition, magnitudes;
+  double probability = 1;
   bool json = false;
 };
 

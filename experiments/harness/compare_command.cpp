@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "harness/commands.hpp"
@@ -8,6 +10,7 @@
 #include "harness/progress.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
+#include "samesum/bound/bound.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -57,7 +60,40 @@ std::vector<Measurement> measure_all(const std::vector<const Method*>& chosen, O
 
 // --- the table: 80 columns -----------------------------------------------------------------------
 
-constexpr std::size_t name_width = 25;
+constexpr std::size_t name_width = 25, usual_rows = 10;
+
+/// The rows that are shown unless all are asked for, in the order of the table. `samesum compare --help` has
+/// the rule.
+std::vector<Measurement> most_useful(const Comparison& c) {
+  const FormatInfo& input = *c.inputs.x.format;
+  std::vector<const Measurement*> by_time, chosen;
+  for (const Measurement& m : c.measurements)
+    if (holds(*m.method->format, input)) by_time.push_back(&m);
+  std::ranges::stable_sort(by_time, {}, &Measurement::seconds);
+  const auto is_chosen = [&](const Measurement& m) { return std::ranges::find(chosen, &m) != chosen.end(); };
+  const auto choose_if = [&](auto is_useful) {
+    for (const Measurement& m : c.measurements)
+      if (chosen.size() < usual_rows && !is_chosen(m) && is_useful(m)) chosen.push_back(&m);
+  };
+  const auto choose_fastest_of_each = [&](auto field) {
+    for (const Measurement* m : by_time) {
+      const auto first = std::ranges::find_if(
+          by_time, [&](const Measurement* other) { return other->method->*field == m->method->*field; });
+      if (chosen.size() < usual_rows && *first == m && !is_chosen(*m)) chosen.push_back(m);
+    }
+  };
+  choose_if([&](const Measurement& m) { return m.method == c.recommendation.method; });
+  choose_if([](const Measurement& m) { return !is_peer(*m.method) && failure(m); });
+  choose_if([&](const Measurement& m) {
+    return m.method->order == "serial" && m.method->accumulator == "plain" && m.method->format == &input;
+  });
+  choose_fastest_of_each(&Method::promise);
+  choose_fastest_of_each(&Method::accumulator);
+  choose_if([](const Measurement&) { return true; });
+  std::vector<Measurement> rows;
+  std::ranges::copy_if(c.measurements, std::back_inserter(rows), is_chosen);
+  return rows;
+}
 
 /// The shortest decimal if it fits the width, else as many digits as fit.
 std::string value_text(Number value, int width) {
@@ -121,22 +157,21 @@ std::string heading(const Comparison& c) {
          "\n\n";
 }
 
-std::string legend(const Comparison& c, const Scale& scale) {
-  const bool all = std::ranges::all_of(c.measurements,
-                                       [&](const Measurement& m) { return m.repeats == c.options.repeats; });
-  const bool exact = std::ranges::any_of(
-      c.measurements, [](const Measurement& m) { return m.method->accumulator == "exact"; });
-  const bool unbounded =
-      std::ranges::any_of(c.measurements, [](const Measurement& m) { return std::isinf(m.bound); });
+/// Explains the columns of the rows that are shown.
+std::string legend(const Comparison& c, const std::vector<Measurement>& shown, const Scale& scale) {
+  const bool all =
+      std::ranges::all_of(shown, [&](const Measurement& m) { return m.repeats == c.options.repeats; });
+  const bool exact =
+      std::ranges::any_of(shown, [](const Measurement& m) { return m.method->accumulator == "exact"; });
+  const bool unbounded = std::ranges::any_of(shown, [](const Measurement& m) { return std::isinf(m.bound); });
   return std::string{"\nulps: error in units in the last place of the method's format\n"} +
          (exact ? "  (the error of an exact method is that of its only rounding, at the end)\n" : "") +
-         "results: number of different results in " + std::to_string(c.options.repeats) +
-         (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer for slow methods)") +
-         "\ntime: median of the runs\n" +
          (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact " +
                                result_in_words(c.operation) + "\n"
                          : std::string{"error, bound: absolute error and its rigorous bound\n"}) +
          (unbounded ? "  (inf: the result is not finite, or an overflow cannot be excluded)\n" : "") +
+         "results, time: different results and median time of " + std::to_string(c.options.repeats) +
+         (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer if slow)") + '\n' +
          (!scale.relative ? ""
           : c.operation == "sum"
               ? "condition number: sum of magnitudes / |exact sum|\n"
@@ -147,8 +182,7 @@ std::string legend(const Comparison& c, const Scale& scale) {
               : "") +
          (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
-                     : "") +
-         '\n';
+                     : "");
 }
 
 /// Restores a speed that number_or_null converted.
@@ -158,7 +192,7 @@ double number_or_infinity(const Json& x) {
 
 std::string as_asked(const CompareOptions& options, const Comparison& c) {
   if (options.json) return json_line(comparison_json(c));
-  return options.csv ? csv(rows(c)) : as_text(c);
+  return options.csv ? csv(rows(c)) : as_text(c, options.all);
 }
 
 void check(const CompareOptions& options) {
@@ -172,14 +206,20 @@ void check(const CompareOptions& options) {
 
 }  // namespace
 
-std::string as_text(const Comparison& c) {
+std::string as_text(const Comparison& c, bool all) {
   const Scale scale{*c.truth};
+  const std::vector<Measurement> shown = all ? c.measurements : most_useful(c);
   // "results" is wider than its column.
   std::string text = heading(c) + left("method", name_width) + right("value", 11) + right("ulps", 8) +
                      right(scale.relative ? "rel.err" : "error", 8) + "     bound results time GB/s\n";
-  for (const Measurement& m : c.measurements) text += row(m, scale);
+  for (const Measurement& m : shown) text += row(m, scale);
   const auto& [method, reason] = c.recommendation;
-  return text + legend(c, scale) + wrapped("Use " + short_name(*method) + ": " + reason) + '\n';
+  text += '\n' + wrapped("Use " + short_name(*method) + ": " + reason) + '\n' + legend(c, shown, scale);
+  const std::size_t rest = c.measurements.size() - shown.size();
+  if (rest > 0)
+    text += std::to_string(rest) + (rest == 1 ? " more method" : " more methods") +
+            "; --all prints a row for every method\n";
+  return text;
 }
 
 Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth) {

@@ -53,6 +53,7 @@ std::string values_of(const std::string& command, const std::string& option) {
   if (option == "--promise") return promise_names(" ");
   if (option == "--backend") return listed(backends, " ");
   if (option == "--axis") return "rows columns";
+  if (option == "list") return listed(operations(), " ") + ' ' + listed(operations(true), " ");
   if (option == "completion") return shell_names(" ");
   return "";
 }
@@ -83,10 +84,10 @@ std::string completion_script(const std::string& name, const std::vector<Command
   for (const std::string& operation : operations())
     methods += case_of("'--methods " + operation + "'", offer(*shell, listed(method_names(operation), " ")));
   return shell->head + "  case \"$previous $operation\" in\n" + methods + "  esac\n" +
-         "  case \"$command $previous\" in\n" + values + "  esac\n" + "  case \"$command $word\" in\n" +
-         options +
+         "  case \"$command $word\" in\n" + options +
          case_of("' '*", offer(*shell, listed(std::span{commands}.subspan(1), " ", &CommandWords::name))) +
-         "  esac\n  " + shell->files + '\n' + shell->tail;
+         "  esac\n" + "  case \"$command $previous\" in\n" + values + "  esac\n  " + shell->files + '\n' +
+         shell->tail;
 }
 
 }  // namespace samesum::harness
