@@ -165,9 +165,8 @@ def opening(n):
     if "spread" in cards:
         facts.append(f"we found {cards['spread'].number} {cards['spread'].what}")
     if "consequences" in cards:
-        facts.append(f"conjugate gradients need {cards['consequences'].number} iterations, depending on the run")
-    if "formats" in cards:
-        facts.append(f"in a loop {cards['formats'].number} {cards['formats'].what}")
+        facts.append(f"conjugate gradients need {cards['consequences'].number} iterations on "
+                     "a matrix built to be sensitive, depending on the run")
     yield ("Floating-point addition is not associative, so the result of a parallel sum depends on a schedule that nobody "
            f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
@@ -336,7 +335,7 @@ def errors(n):
                f"that hold for every input are pessimistic for random data [Higham and Mary]. {ratio_sentence(n)}")
         yield picture(n.figure("error", {"Methods": "plain sums, all orders"}), "error.svg")
     if "condition" in n.sections:
-        yield (f"Cancellation decides more than length. {n.verdict('condition')} Compensation moves the limit from u "
+        yield (f"Cancellation decides more than length. {n.verdict('condition')} Compensation that keeps all errors moves the limit from u "
                "times κ to u squared times κ, for the roundoff u of the format; only exact accumulation removes it.")
     if "formats" in n.sections:
         yield ("In sixteen bits, sums stagnate long before they overflow: an element below half an ulp of the "

@@ -85,7 +85,7 @@ class ThePaper(made_up.SentenceTest):
         for question, kind, new, fields, expected in (
                 ("spread_over_runs", "spread", {"distinct_bits": 41}, unique, "41 answers from one call"),
                 ("accumulator_formats", "story", {"value": 123.0}, {"case": "ones", "method": "serial/plain/bf16@cpu"},
-                 "in a loop 123 is the sum"),
+                 "add up to 123 in a loop"),
                 ("consequences", "solver", {"most_iterations": 987}, {"method": "atomic/plain/fp32@cpu", "data": "graded"},
                  "–987 iterations"),
                 ("price_of_promise", "price", {"seconds": 5.5e-2}, {"method": "tree/plain/fp32@cuda", "n": 1 << 20}, "| 55 ms |"),
