@@ -107,6 +107,13 @@ template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeave
   };
 }
 
+/// The state of a whole leaf from those of its lanes, which are overwritten: lane l merges lane l + half.
+template <class State, std::size_t lanes> State halved(State (&lane)[lanes]) {
+  for (std::size_t half = lanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
+  return lane[0];
+}
+
 /// Moments: packs of lanes for whole leaves.
 template <class Shape>
 ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std::size_t input) {
@@ -120,9 +127,7 @@ ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std
       of_lanes(from + begin * bytes, means, variances);
       Moments<F> lane[Shape::lanes];
       for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = {{means[l]}, {variances[l]}, Shape::rows};
-      for (std::size_t half = Shape::lanes / 2; half > 0; half /= 2)
-        for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
-      *out++ = lane[0];
+      *out++ = halved(lane);
     }
     if (begin < n) ragged(from + begin * bytes, nullptr, index + begin, n - begin, out);
   };
@@ -144,9 +149,7 @@ ReduceLeaves<Product<F>> leaves_of_products(const ProductReducer<F>& reducer, st
       }
       Product<F> lane[Shape::lanes];
       for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = Product<F>::of({numbers[l]}, exponents[l]);
-      for (std::size_t half = Shape::lanes / 2; half > 0; half /= 2)
-        for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
-      *out = lane[0];
+      *out = halved(lane);
     }
   };
 }
