@@ -51,8 +51,9 @@ module samesum
   !> Options of a call.
   type, bind(c) :: samesum_options
     real(c_double) :: ddof = 0
-    integer(c_int32_t) :: threads = 0, exclusive = 0, combine = 0, has_grid = 0, grid = 0, reserved_32 = 0
-    integer(c_int64_t) :: reserved(4) = 0
+    integer(c_int32_t) :: threads = 0, exclusive = 0, combine = 0, has_grid = 0, grid = 0, skip_nan = 0
+    type(c_ptr) :: where = c_null_ptr
+    integer(c_int64_t) :: reserved(3) = 0
   end type
   !> A reduction to run.
   type, bind(c) :: samesum_call

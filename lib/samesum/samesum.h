@@ -164,8 +164,9 @@ typedef struct samesum_options {
   int32_t combine;       ///< flag, by key: results are combined with what `out` holds
   int32_t has_grid;      ///< flag: `grid` is given
   int32_t grid;          ///< for fixed_point: terms are rounded to multiples of 2^grid
-  int32_t reserved_32;   ///< 0
-  uint64_t reserved[4];  ///< 0
+  int32_t skip_nan;      ///< flag: NaN are as if absent; data in host memory
+  const uint8_t* where;  ///< one flag for each element of x: others are as if absent; or NULL. As skip_nan
+  uint64_t reserved[3];  ///< 0
 } samesum_options;
 
 // --- methods -----------------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import integer_overflow
+from ._nan import (
+    nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
+)  # fmt: skip
 from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
 
@@ -20,7 +23,8 @@ __all__ = [
     "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bincount", "bound", "choose",
     "compare", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot",
     "estimate", "fsum", "groupby_sum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods",
-    "min", "norm", "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
+    "min", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
+    "nansum", "nanvar", "norm", "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
 from ._calls import Method, check_grid, check_threads, delivered, method_of, run_call, whole_number
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 from ._layout import Layout
+from ._selection import mask_of, takes_part
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
@@ -26,15 +27,19 @@ def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any
 
 def run_by_key(
     method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
-    grid: int | None = None, combine: bool = False,
+    grid: int | None = None, combine: bool = False, mask: Any = None, skipna: bool = False,
 ) -> None:  # fmt: skip
     """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory. Waits
-    for the results.
+    for the results. A mask is one of the values.
     """
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
         return
-    out, read = result[0].view(result[1]), keys[0].view(keys[1])
+    out = result[0].view(result[1])
+    if values is not None and (mask is not None or skipna) and out.device >= 0:
+        keys, values = _packed_pairs(keys, values, takes_part(values[0], mask, skipna, values[1]), inner)
+        inner, mask, skipna = 1, None, False
+    read = keys[0].view(keys[1])
     for library, a in (keys, values or keys):
         if library.view(a).stream != out.stream:
             library.wait(a)  # the streams of two libraries
@@ -45,8 +50,17 @@ def run_by_key(
     run_call(
         method, format, address, n * inner, Layout(1, n, inner, n * inner, inner), out.address,
         math.prod(result[1].shape), out.device, out.stream, key_format=dtype_name(keys[1].dtype), keys=read.address,
-        threads=threads, grid=grid, combine=combine,
+        threads=threads, grid=grid, combine=combine, skip_nan=skipna,
+        where=0 if mask is None else values[0].view(mask).address if values else 0,
     )  # fmt: skip
+
+
+def _packed_pairs(keys: tuple[Any, Any], values: tuple[Any, Any], takes: Any, inner: int) -> Any:
+    """Returns the pairs that take part of a key and a single element, which has a key of its own in its row."""
+    xp = keys[0].namespace
+    each = keys[0].astype(keys[1], "int64").reshape((-1, 1)) * inner + xp.arange(inner, device=keys[1].device)
+    flags = takes.reshape((-1, inner))
+    return (keys[0], each[flags]), (values[0], values[1].reshape((-1, inner))[flags])
 
 
 def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
@@ -75,7 +89,8 @@ def _sum_by_key(
 
 
 def scatter_add(
-    out: Any, keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, threads: int = 0
+    out: Any, keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns `out` plus the sums of the values that share a key, by default correctly rounded.
 
@@ -105,6 +120,11 @@ def scatter_add(
         for the accumulator fixed_point: terms are rounded to multiples of 2^grid. Default: found from all values.
     threads
         largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans that are broadcast to values: where they are false, the value is as if absent, and the key of a row
+        without others is not read.
+    skipna
+        whether values that are NaN are as if absent, too.
 
     Returns
     -------
@@ -151,7 +171,9 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
+    mask = mask_of(library, rows, where)
+    mask = None if mask is None else library.contiguous(mask)
+    run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True, mask, bool(skipna))
     return delivered(library, result, out)
 
 

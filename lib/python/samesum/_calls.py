@@ -11,6 +11,9 @@ from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
+from ._selection import (
+    beside, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask,
+)  # fmt: skip
 from ._traced import reduce_traced
 
 Method = _core.Method
@@ -73,12 +76,14 @@ def method_of(name: str | Method | None, operation: str, format: str, device: in
 
 def run(
     method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int,
-    threads: int, ddof: float, grid: int | None = None,
-) -> None:
+    threads: int, ddof: float, grid: int | None = None, where: View | None = None, skipna: bool = False,
+    offsets: View | None = None,
+) -> None:  # fmt: skip
     """Runs one call. If the method reduces single vectors only, they are contiguous."""
     run_call(
-        method, format, x.address, layout.extent, layout, out.address, out_size, x.device, x.stream,
-        y=y.address if y else 0, out_stride=out_stride, threads=threads, ddof=ddof, grid=grid,
+        method, format, x.address, math.prod(x.shape) if offsets else layout.extent, layout, out.address, out_size,
+        x.device, x.stream, y=y.address if y else 0, out_stride=out_stride, threads=threads, ddof=ddof, grid=grid,
+        where=where.address if where else 0, skip_nan=skipna, offsets=offsets.address if offsets else 0,
     )  # fmt: skip
 
 
@@ -122,6 +127,8 @@ class Options(NamedTuple):
     ddof: float = 0
     grid: Any = None
     check: bool = False
+    where: Any = None
+    skipna: bool = False
     finish: Any = None
     """finish(namespace, result) computes further from the results, in the caller's array library."""
 
@@ -129,6 +136,7 @@ class Options(NamedTuple):
 def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
     o = Options(**options)
+    x, where = without_mask(x, o.where)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
@@ -139,6 +147,8 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
             raise TypeError(
                 "samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found"
             )
+        if where is not None or o.skipna:
+            raise TypeError("samesum: where and skipna do not go with tracing or gradients; pass x.detach()")
         return reduce_traced(operation, x, y, o)
     threads, grid = check_threads(o.threads), check_grid(o.grid)
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
@@ -148,8 +158,14 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     b = None if y is None else second_array(library, a, owner.second(y))
     a, b, axes = _paired(library, in_type(library, a, o.dtype), in_type(library, b, o.dtype), o.axis)
     format = "int" if getattr(a.dtype, "hasobject", False) else format_of(a.dtype)
+    if where is not None or o.skipna:
+        o = o._replace(where=mask_of(library, a, where), skipna=bool(o.skipna) and format != "int")
     if format == "int" and keeps_integers:
-        return delivered(library, reduce_integers(library, operation, a, axes, o.keepdims, o.check), x, o.out)
+        def reduced(a: Any) -> Any:
+            return reduce_integers(library, operation, a, axes, o.keepdims, o.check)
+
+        result = reduced(a) if where is None else selected_integers(library, operation, a, o.where, axes, reduced)
+        return delivered(library, result, x, o.out)
     if format == "int":
         refuse_product(operation)
         format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
@@ -264,32 +280,65 @@ def result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, lik
 
 def per_axis(library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], o: Options) -> Any:
     """Returns a result for each row of the axes, or two. The options are checked."""
-    shape, strides = tuple(a.shape), [library.strides(a)] + ([] if b is None else [library.strides(b)])
+    inputs = [a] if b is None else [a, b]
+    masks = [] if o.where is None else [o.where]
+    if (masks or o.skipna) and library.view(a).device >= 0:
+        return _per_packed_row(library, method, format, inputs, axes, o)
+    shape, strides = tuple(a.shape), [library.strides(c) for c in inputs + masks]
     repeated = [d for d, n in enumerate(shape) if n > 1 and d not in axes and not any(s[d] for s in strides)]
     if repeated:  # by broadcasting: each result is computed once
         once = tuple(slice(1) if d in repeated else slice(None) for d in range(a.ndim))
         b = None if b is None else b[once]
-        result = per_axis(library, method, format, a[once], b, axes, o._replace(out=None, keepdims=True))
+        where = None if o.where is None else o.where[once]
+        result = per_axis(library, method, format, a[once], b, axes, o._replace(out=None, keepdims=True, where=where))
         whole = reduced_shape(shape, axes, True) + tuple(result.shape[a.ndim :])
         whole_result = library.contiguous(library.namespace.broadcast_to(result, whole))
         return whole_result.reshape(reduced_shape(shape, axes, o.keepdims) + whole[a.ndim :])
+    masks = [beside(library, a, mask) for mask in masks]
     layout = layout_of(shape, strides[0], axes)
-    if layout is not None and any(layout_of(shape, s, axes) != layout for s in strides[1:]):
+    if layout is not None and any(layout_of(shape, library.strides(c), axes) != layout for c in inputs[1:] + masks):
         layout = None
     if layout is None or _needs_vectors(method, format, layout):
         # One copy, in which the elements of each result are contiguous.
         order, _ = axes_last(a.ndim, axes)
-        a = library.contiguous(library.transposed(a, order))
-        b = None if b is None else library.contiguous(library.transposed(b, order))
+        inputs, masks = ([library.contiguous(library.transposed(c, order)) for c in all] for all in (inputs, masks))
         layout = rows(math.prod(reduced_shape(shape, axes, False)), math.prod(shape[d] for d in axes))
+    result = _results_of_axes(library, method, inputs[0], shape, axes, o)
+    if layout.results:
+        x, *others = [library.view(c) for c in inputs]
+        run(
+            method, format, x, others[0] if others else None, layout, library.view(result),
+            layout.results * method.results, 0, o.threads, o.ddof, o.grid, library.view(masks[0]) if masks else None,
+            o.skipna,
+        )  # fmt: skip
+    return result
+
+
+def _results_of_axes(
+    library: Any, method: Method, like: Any, shape: tuple[int, ...], axes: tuple[int, ...], o: Options
+) -> Any:
+    """Returns the array for the results of reducing the axes of an array of that shape."""
     whole = reduced_shape(shape, axes, o.keepdims) + ((2,) if method.results == 2 else ())
     dtype = "int64" if method.returns_index else DTYPES[method.format]
-    result = result_array(library, o.out if method.results == 1 else None, whole, dtype, a)
-    if layout.results:
+    return result_array(library, o.out if method.results == 1 else None, whole, dtype, like)
+
+
+def _per_packed_row(
+    library: Any, method: Method, format: str, inputs: list[Any], axes: tuple[int, ...], o: Options
+) -> Any:
+    """Returns a result for each row of the axes from its elements that take part, which the library packs on a GPU."""
+    takes = takes_part(library, o.where, o.skipna, *inputs)
+    packed, offsets, flags = packed_rows(library, inputs, takes, axes)
+    result = _results_of_axes(library, method, inputs[0], tuple(inputs[0].shape), axes, o)
+    count = offsets.shape[0] - 1
+    if count:
+        x, *others = [library.view(c) for c in packed]
         run(
-            method, format, library.view(a), None if b is None else library.view(b), layout, library.view(result),
-            layout.results * method.results, 0, o.threads, o.ddof, o.grid,
+            method, format, x, others[0] if others else None, Layout(count, 0, 1, 0, 1), library.view(result),
+            count * method.results, 0, o.threads, o.ddof, o.grid, offsets=library.view(offsets),
         )  # fmt: skip
+        if method.returns_index:
+            library.copy_to(result, places_of(library, result, offsets, flags))
     return result
 
 

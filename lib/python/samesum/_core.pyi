@@ -126,6 +126,7 @@ def run(
     method: Method, format: str, x: int, size: int, layout: Sequence[int], out: int, out_size: int, device: int,
     stream: int, *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0,
     threads: int = 0, ddof: float = 0.0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
+    where: int = 0, skip_nan: bool = False,
 ) -> None:  # fmt: skip
     """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
     `size` is the number of elements per input.

@@ -13,7 +13,7 @@ from ._scans import scan
 
 def cumsum(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0, grid: int | None = None,
+    method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the sums of the first elements along `axis`, by default correctly rounded.
 
@@ -32,7 +32,7 @@ def cumsum(
 
 def cumprod(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the products of the first elements along `axis`.
 
@@ -49,7 +49,7 @@ def cumprod(
 
 def cummax(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the maxima of the first elements along `axis`.
 
@@ -65,7 +65,7 @@ def cummax(
 
 def cummin(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the minima of the first elements along `axis`.
 
@@ -81,7 +81,7 @@ def cummin(
 
 def cumlogsumexp(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the log(Σ exp(x)) of the first elements along `axis`, in fp64 for elements in fp64, else in fp32.
 
@@ -97,7 +97,7 @@ def cumlogsumexp(
 
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
-    method: MethodName = None, threads: int = 0, grid: int | None = None,
+    method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns what `cumsum` returns, with the arguments of the array API standard.
 
@@ -114,7 +114,7 @@ def cumulative_sum(
 
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns what `cumprod` returns, with the arguments of the array API standard.
 

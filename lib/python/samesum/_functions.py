@@ -18,9 +18,11 @@ _fast = _core.fast
 def _reduced(
     operation: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
     grid: int | None = None, check: bool = False, ddof: float = 0.0, finish: Callable[[Any, Any], Any] | None = None,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Reduces x by the fast path, if that applies, else by `reduce`."""
-    if dtype is None and out is None and grid is None and not check and not (watches and watches[0]()):
+    is_plain = dtype is None and out is None and grid is None and where is None and not skipna and not check
+    if is_plain and not (watches and watches[0]()):
         result = _fast(operation, x, method, threads, axis, keepdims, False, ddof)
         if result is not None:
             if finish is None:
@@ -29,13 +31,14 @@ def _reduced(
             return library.finished(finish(library.namespace, result), x)
     return reduce(
         operation, x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        check=check, ddof=ddof, finish=finish,
+        check=check, ddof=ddof, finish=finish, where=where, skipna=skipna,
     )  # fmt: skip
 
 
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the sum of the elements over `axis`, by default correctly rounded.
 
@@ -52,12 +55,13 @@ def sum(
 
     {parameters}
     """
-    return _reduced("sum", x, axis, dtype, out, keepdims, method, threads, grid, check)
+    return _reduced("sum", x, axis, dtype, out, keepdims, method, threads, grid, check, where=where, skipna=skipna)
 
 
 def mean(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, by default correctly rounded.
 
@@ -68,7 +72,7 @@ def mean(
 
     {parameters}
     """
-    return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid)
+    return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid, where=where, skipna=skipna)
 
 
 def _divisor(correction: float | None, ddof: float | None) -> float:
@@ -80,6 +84,7 @@ def _divisor(correction: float | None, ddof: float | None) -> float:
 def var(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the variance over `axis`, by default correctly rounded.
 
@@ -93,7 +98,8 @@ def var(
     {parameters}
     """
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_variance
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_variance,
+        where=where, skipna=skipna,
     )  # fmt: skip
 
 
@@ -105,6 +111,7 @@ def _variance(namespace: Any, moments: Any) -> Any:
 def std(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the standard deviation over `axis`: the rounded square root of `var`, whose arguments it has.
 
@@ -114,7 +121,8 @@ def std(
     {parameters}
     """
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_deviation
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_deviation,
+        where=where, skipna=skipna,
     )  # fmt: skip
 
 
@@ -125,6 +133,7 @@ def _deviation(namespace: Any, moments: Any) -> Any:
 def prod(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the product over `axis`. Intermediate results neither overflow nor underflow.
 
@@ -135,12 +144,13 @@ def prod(
 
     {parameters}
     """
-    return _reduced("prod", x, axis, dtype, out, keepdims, method, threads)
+    return _reduced("prod", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def min(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the smallest element over `axis`; NaN if there is one.
 
@@ -151,12 +161,13 @@ def min(
 
     {parameters}
     """
-    return _reduced("min", x, axis, dtype, out, keepdims, method, threads)
+    return _reduced("min", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def max(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the largest element over `axis`; NaN if there is one.
 
@@ -167,12 +178,13 @@ def max(
 
     {parameters}
     """
-    return _reduced("max", x, axis, dtype, out, keepdims, method, threads)
+    return _reduced("max", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def argmin(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the first index (int64) of the smallest element over `axis`, or of the first NaN.
 
@@ -183,12 +195,15 @@ def argmin(
 
     {parameters}
     """
-    return reduce("argmin", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads)
+    return reduce(
+        "argmin", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna
+    )
 
 
 def argmax(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the first index (int64) of the largest element over `axis`, or of the first NaN.
 
@@ -199,12 +214,15 @@ def argmax(
 
     {parameters}
     """
-    return reduce("argmax", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads)
+    return reduce(
+        "argmax", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna
+    )
 
 
 def vecdot(
     x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the dot products of x and y over `axis`, by default correctly rounded.
 
@@ -216,13 +234,15 @@ def vecdot(
     {parameters}
     """
     return reduce(
-        "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid
-    )
+        "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
+        where=where, skipna=skipna,
+    )  # fmt: skip
 
 
 def dot(
     x: Any, y: Any, /, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
     grid: int | None = None,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the dot product of two vectors, by default correctly rounded.
 
@@ -233,12 +253,16 @@ def dot(
 
     {parameters}
     """
-    return reduce("dot", x, y, axis=VECTOR, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
+    return reduce(
+        "dot", x, y, axis=VECTOR, dtype=dtype, out=out, method=method, threads=threads, grid=grid, where=where,
+        skipna=skipna,
+    )  # fmt: skip
 
 
 def norm(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the Euclidean norm over `axis`, the square root of the sum of squares.
 
@@ -249,12 +273,13 @@ def norm(
 
     {parameters}
     """
-    return _reduced("norm", x, axis, dtype, out, keepdims, method, threads)
+    return _reduced("norm", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def logsumexp(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns log(Σ exp(x)) over `axis`, computed in fp64 for elements in fp64, else in fp32.
 
@@ -265,7 +290,7 @@ def logsumexp(
 
     {parameters}
     """
-    return _reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads)
+    return _reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def softmax(
@@ -316,6 +341,9 @@ _PARAMETERS = {
     "threads": "largest number of threads on the host; 0 for one per processor. It never changes the bits.",
     "grid": "for the accumulator fixed_point: terms are rounded to multiples of 2^grid. A sum that overflows the grid\n"
     "raises OverflowError on the host, and is NaN on a GPU. Default: a grid found for each result from its terms.",
+    "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits of\n"
+    "the call on the elements that take part, packed in their order, whatever the others hold.",
+    "skipna": "whether NaN are as if absent, too.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
 

@@ -72,6 +72,10 @@ class Library:
     def copy_to(self, out: Any, result: Any) -> None:
         out[...] = result
 
+    def empty_like(self, a: Any, dtype: str) -> Any:
+        """Returns a new array of the shape of a, whose elements lie in the same order if those of a have no gaps."""
+        return self.namespace.empty_like(a, dtype=self.dtype(dtype))
+
     def wait(self, a: Any) -> None:
         """Waits until the calls that read an array have ended."""
 

@@ -11,6 +11,7 @@ from ._calls import (
     Method, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
 )  # fmt: skip
 from ._layout import Layout, normalised_axes
+from ._selection import mask_of, takes_part, without_mask
 
 
 def scan(
@@ -26,12 +27,15 @@ def scan(
     method: str | Method | None = None,
     threads: int = 0,
     grid: int | None = None,
+    where: Any = None,
+    skipna: bool = False,
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
     Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
     first, and the result is one longer than x.
     """
+    x, where = without_mask(x, where)
     if library_of(x).is_traced(x):
         raise NotImplementedError(
             f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
@@ -50,16 +54,23 @@ def scan(
     if format == "int":
         raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
     chosen = method_of(method, operation, format, library.view(a).device)
+    mask = mask_of(library, a, where)
     if axis is None:
         a = library.contiguous(a).reshape(-1)
+        mask = None if mask is None else library.contiguous(mask).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
-    result = scan_array(library, chosen, format, a, along, out, exclusive, include_initial, threads, grid)
+    if (mask is not None or skipna) and library.view(a).device >= 0:
+        result = _scan_packed(library, chosen, format, a, mask, along, exclusive, include_initial, threads, grid)
+    else:
+        result = scan_array(
+            library, chosen, format, a, along, out, exclusive, include_initial, threads, grid, mask, skipna
+        )
     return delivered(library, result, x, out)
 
 
 def scan_array(
     library: Any, method: Method, format: str, a: Any, axis: int, out: Any = None, exclusive: bool = False,
-    initial: bool = False, threads: int = 0, grid: int | None = None,
+    initial: bool = False, threads: int = 0, grid: int | None = None, mask: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Scans an array of `library`, whose elements have that format, along an axis that is not negative."""
     a = library.contiguous(a)
@@ -75,11 +86,37 @@ def scan_array(
     if layout.results and n:
         first = library.view(result).address + skipped * _core.format_bytes[method.format]
         view = library.view(a)
+        flags = None if mask is None else library.contiguous(mask)
         run_call(
             method, format, view.address, layout.results * n, layout, first, math.prod(whole) - skipped, view.device,
             view.stream, out_stride=stride, threads=threads, exclusive=exclusive, grid=grid,
+            where=0 if flags is None else library.view(flags).address, skip_nan=bool(skipna),
         )  # fmt: skip
     return result
+
+
+def _scan_packed(
+    library: Any, method: Method, format: str, a: Any, mask: Any, axis: int, exclusive: bool, initial: bool,
+    threads: int, grid: int | None,
+) -> Any:  # fmt: skip
+    """Scans the elements that take part vector by vector, which the library packs on a GPU."""
+    takes = takes_part(library, mask, True, a) if mask is None else takes_part(library, mask, False)
+    order, back = axes_last(a.ndim, (axis,))
+    rows, flags = (library.contiguous(library.transposed(c, order)) for c in (a, takes))
+    shape, n = tuple(rows.shape), a.shape[axis]
+    results = library.empty((math.prod(shape[:-1]), n + 1 if initial else n), DTYPES[method.format], rows)
+    for k, (row, taken) in enumerate(zip(rows.reshape((-1, n)), flags.reshape((-1, n)))):
+        packed = scan_array(library, method, format, row[taken], 0, None, False, False, threads, grid)
+        # Result i is that of the first i elements that take part.
+        one = scan_array(library, method, format, row[:1], 0, None, True)
+        of_first = library.namespace.concatenate((one, packed))
+        count = library.astype(taken, "int64").cumsum(0)
+        if exclusive:
+            count = count - library.astype(taken, "int64")
+        results[k, int(initial) :] = of_first[count]
+        if initial:
+            results[k, :1] = of_first[:1]
+    return library.transposed(results.reshape((*shape[:-1], -1)), back)
 
 
 _OF_NOTHING = {"cumsum": 0, "cumprod": 1}

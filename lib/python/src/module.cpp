@@ -51,7 +51,7 @@ KeyFormat key_format_named(std::string_view name) {
 
 void reduce_on_host(const Call& call) {
   const Layout& l = call.layout;
-  if (call.keys.is_given() || l.offsets) return run(call);
+  if (call.keys.is_given() || l.offsets || selects(call.options)) return run(call);
   const std::size_t elements = l.results() * l.n;
   const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method->has_result_per_element;
   if (elements <= 2 * chunk) return run(call);
@@ -101,7 +101,7 @@ void bind_run(nb::module_& m) {
          const std::vector<std::size_t>& layout, std::uintptr_t out, std::size_t out_size, int device,
          std::uintptr_t stream, std::uintptr_t y, std::string_view key_format, std::uintptr_t keys,
          std::uintptr_t offsets, std::size_t out_stride, int threads, double ddof, bool exclusive,
-         std::optional<int> grid, bool combine) {
+         std::optional<int> grid, bool combine, std::uintptr_t where, bool skip_nan) {
         const FormatInfo& input = format_named(format);
         const Layout l{layout.at(0), layout.at(1), layout.at(2),
                        layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
@@ -114,14 +114,22 @@ void bind_run(nb::module_& m) {
                         : Keys{key_format_named(key_format), reinterpret_cast<const void*>(keys), l.n},
             .layout = l,
             .out = {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-            .options = {
-                .threads = threads, .ddof = ddof, .exclusive = exclusive, .grid = grid, .combine = combine}};
+            .options = {.threads = threads,
+                        .ddof = ddof,
+                        .exclusive = exclusive,
+                        .grid = grid,
+                        .combine = combine,
+                        .where = where == 0 ? Mask{}
+                                            : Mask{reinterpret_cast<const void*>(where),
+                                                   method.inputs == 0 ? l.n : size},
+                        .skip_nan = skip_nan}};
         const nb::gil_scoped_release released;
         run_at(call, {device, stream});
       },
       "method"_a, "format"_a, "x"_a, "size"_a, "layout"_a, "out"_a, "out_size"_a, "device"_a, "stream"_a,
       nb::kw_only(), "y"_a = 0, "key_format"_a = "", "keys"_a = 0, "offsets"_a = 0, "out_stride"_a = 0,
-      "threads"_a = 0, "ddof"_a = 0.0, "exclusive"_a = false, "grid"_a = nb::none(), "combine"_a = false);
+      "threads"_a = 0, "ddof"_a = 0.0, "exclusive"_a = false, "grid"_a = nb::none(), "combine"_a = false,
+      "where"_a = 0, "skip_nan"_a = false);
 }
 
 }  // namespace

@@ -190,6 +190,8 @@ void check(const Options& options) {
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
+  if (selects(options))
+    return "where and skip_nan are for calls on data in host memory; pass the elements that take part";
   if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
   if (options.grid && !m.takes_grid) return "grid is only for the accumulator fixed_point; leave it out";
   if (options.grid && (*options.grid < lowest_grid || *options.grid > highest_grid))

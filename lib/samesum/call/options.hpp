@@ -2,10 +2,32 @@
 #pragma once
 
 #include <optional>
+#include <ranges>
+#include <type_traits>
 
 #include "samesum/format/formats.hpp"
 
 namespace samesum {
+
+/// A view of flags, one byte for each element of an array: those whose flag is not 0 take part. Without flags
+/// all do. It does not own them.
+struct Mask {
+  const std::uint8_t* data = nullptr;
+  std::size_t size = 0;
+
+  /// No flags.
+  Mask() = default;
+  /// Views the flags of a contiguous range of bool or of other integers of one byte.
+  template <std::ranges::contiguous_range R>
+  requires(std::is_integral_v<std::ranges::range_value_t<R>> && sizeof(std::ranges::range_value_t<R>) == 1)
+      Mask(const R& flags)
+      : Mask{std::ranges::data(flags), std::ranges::size(flags)} {}
+  /// Views n flags from `first` on.
+  Mask(const void* first, std::size_t n) : data{static_cast<const std::uint8_t*>(first)}, size{n} {}
+
+  /// Whether there are flags.
+  bool is_given() const { return data != nullptr || size != 0; }
+};
 
 /// Options of a call. `threads` never changes the bits of a method that promises `everywhere`.
 struct Options {
@@ -26,7 +48,17 @@ struct Options {
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
   bool combine = false;
+  /// For reductions, scans and reductions by key of data in host memory: flag i says whether element i of x
+  /// takes part, one flag for each element of x (for scatter_count, of keys). The other elements are as if
+  /// absent: each result has the bits of the same call on its elements that take part, packed in their order.
+  /// n of every bound, divisor and grid is their number. An index of argmin or argmax is that in x as given.
+  /// A scan's result at another place is that of the elements before it. The keys of others are not read.
+  Mask where = {};
+  /// As if `where` were false wherever x, or y, is NaN.
+  bool skip_nan = false;
 };
+/// Whether only some elements may take part.
+inline bool selects(const Options& options) { return options.where.is_given() || options.skip_nan; }
 /// Limits of Options::grid: below each product of two numbers, and above it.
 inline constexpr int lowest_grid = 2 * Format<fp64>::min_quantum,
                      highest_grid = 2 * (Format<fp64>::max_exponent + 1);

@@ -9,6 +9,7 @@
 #include "samesum/base/environment.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 #include "samesum/catalogue/partial_range.hpp"
+#include "samesum/catalogue/selection.hpp"
 #include "samesum/catalogue/state_call.hpp"
 
 namespace samesum {
@@ -124,6 +125,7 @@ std::size_t Partial::subtree_bytes() const { return form_->lanes * form_->state_
 Partial::Elements& Partial::open_leaf() { return end_ - end_ % form_->leaf < begin_ ? head_ : tail_; }
 
 void Partial::add(Values x, Values y, Options options) {
+  if (selects(options)) return add_selected(*this, x, y, options);
   const FloatingPointEnvironment environment;
   check(options);
   check_same_grid(options);

@@ -5,6 +5,7 @@
 #include "samesum/base/environment.hpp"
 #include "samesum/call/validation.hpp"
 #include "samesum/catalogue/backend.hpp"
+#include "samesum/catalogue/selection.hpp"
 
 namespace samesum {
 namespace {
@@ -26,8 +27,8 @@ Call call_for_number(const Method& m, const Values& x, const Values& y, const Op
 
 /// The function for the sum of a vector, if neither y nor an option asks for more; otherwise null.
 Code::Sum simple_sum(const Method& m, const Values& x, const Values& y, const Options& options) {
-  const bool is_simple =
-      is_listed(x.format) && !y.is_given() && !options.exclusive && !options.grid && !options.combine;
+  const bool is_simple = is_listed(x.format) && !y.is_given() && !options.exclusive && !options.grid &&
+                         !options.combine && !selects(options);
   return is_simple ? Code::of(m).sum[x.format->index] : nullptr;
 }
 
@@ -74,6 +75,7 @@ Job Method::bind(Values x, Values y, Options options) const {
   samesum::check(options);
   samesum::check("x", x);
   if (simple_sum(*this, x, y, options)) return [this, x, options] { return (*this)(x, options); };
+  if (selects(options)) return [this, x, y, options] { return one_number(*this, x, y, options); };
   std::uint64_t bits = 0;
   const Call call = call_for_number(*this, x, y, options, bits);
   check(call);  // reads no data, which may lie in any memory; the backend copies what it cannot read
@@ -109,6 +111,7 @@ void refuse_grid(const Method& m, int grid) {
 }
 
 void run(const Call& call) {
+  if (selects(call.options)) return run_selected(call);
   const FloatingPointEnvironment environment;
   check(call);
   HostRun run{normalised(call)};

@@ -49,7 +49,8 @@ SAMESUM_API samesum_status samesum_partial_add(samesum_partial* partial, const s
                                                const samesum_values* y, const samesum_options* options,
                                                char* message, size_t message_bytes) {
   return guarded(message, message_bytes, [&] {
-    of(partial).add(values_of(given(x, "x"), "x"), values_of(y, "y"), options_of(options));
+    const samesum_values& elements = given(x, "x");
+    of(partial).add(values_of(elements, "x"), values_of(y, "y"), options_of(options, elements.size));
   });
 }
 
@@ -62,7 +63,7 @@ SAMESUM_API samesum_status samesum_partial_finish(const samesum_partial* partial
                                                   const samesum_options* options, char* message,
                                                   size_t message_bytes) {
   return guarded(message, message_bytes,
-                 [&] { of(partial).finish(results_of(given(out, "out")), options_of(options)); });
+                 [&] { of(partial).finish(results_of(given(out, "out")), options_of(options, 0)); });
 }
 
 SAMESUM_API samesum_status samesum_partial_serialise(const samesum_partial* partial, void* bytes,

@@ -112,18 +112,20 @@ Results results_of(const samesum_results& results) {
   return {result_format_of(results.format, "out.format"), results.data, results.size, results.row_stride};
 }
 
-Options options_of(const samesum_options& o) {
+Options options_of(const samesum_options& o, std::size_t elements) {
   check_reserved(o, "options");
   Options options{.threads = o.threads,
                   .ddof = o.ddof,
                   .exclusive = flag_of(o.exclusive, "options.exclusive"),
-                  .combine = flag_of(o.combine, "options.combine")};
+                  .combine = flag_of(o.combine, "options.combine"),
+                  .skip_nan = flag_of(o.skip_nan, "options.skip_nan")};
+  if (o.where != nullptr) options.where = {o.where, elements};
   if (flag_of(o.has_grid, "options.has_grid")) options.grid = o.grid;
   return options;
 }
 
-Options options_of(const samesum_options* options) {
-  return options == nullptr ? Options{} : options_of(*options);
+Options options_of(const samesum_options* options, std::size_t elements) {
+  return options == nullptr ? Options{} : options_of(*options, elements);
 }
 
 Layout layout_of(const samesum_layout& l, std::size_t n) {
@@ -158,7 +160,7 @@ Call call_of(const samesum_call* pointer) {
           .keys = keys,
           .layout = layout_of(call.layout, keys.is_given() ? keys.size : call.x.size),
           .out = results_of(call.out),
-          .options = options_of(call.options)};
+          .options = options_of(call.options, call.x.format == SAMESUM_NONE ? keys.size : call.x.size)};
 }
 
 void copy_bytes(std::span<const std::byte> from, void* to, std::size_t capacity) {

@@ -59,9 +59,10 @@ bool flag_of(std::int32_t flag, const char* name);
 Values values_of(const samesum_values& values, const char* name);
 Values values_of(const samesum_values* values, const char* name);
 Results results_of(const samesum_results& results);
-Options options_of(const samesum_options& options);
+/// @param elements the number of flags of `where`.
+Options options_of(const samesum_options& options, std::size_t elements);
 /// The options at an address, or those of zeros if it is null.
-Options options_of(const samesum_options* options);
+Options options_of(const samesum_options* options, std::size_t elements);
 /// @param n the number of elements of SAMESUM_ALL.
 Layout layout_of(const samesum_layout& layout, std::size_t n);
 Call call_of(const samesum_call* call);

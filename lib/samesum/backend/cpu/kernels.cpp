@@ -9,6 +9,7 @@
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/row_loops.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
+#include "samesum/backend/cpu/selection_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
 #include "samesum/backend/cpu/window_loops.hpp"
@@ -68,6 +69,7 @@ constexpr Kernels make() {
   }
   (std::make_index_sequence<exactly_summed>{});
   fill_terms(all);
+  all.keep_selected = keep_selected<F>;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (std::is_same_v<Operation, Norm>)
       all.sum_squares[Orders::index_of<Order>()] =

@@ -62,6 +62,12 @@ using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive
 /// also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
+/// Copies n <= 2^15 elements, with -0 in place of those whose flag in `where` is 0, or, if `skip_nan`, that
+/// are NaN; `where` may be null. Returns the number of the others.
+using KeepSelected = std::size_t (*)(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n,
+                                     void* out);
+inline constexpr std::size_t most_selected = std::size_t{1} << 15;
+
 /// Writes the middling squares (scaled_squares.hpp) of n elements, as numbers of the carrier. Returns whether
 /// there are big or small ones, and writes these only then.
 using WriteSquares = bool (*)(const void* x, std::size_t n, void* middling, void* big, void* small);
@@ -177,6 +183,7 @@ struct Kernels {
   SumExactly sum_columns_exactly[exactly_summed];
   ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
   WriteTerms write_terms[Formats::size];    ///< by format of the elements
+  KeepSelected keep_selected;               ///< of elements in the format
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< plain sums of numbers of the carrier
   SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next three

@@ -1,0 +1,112 @@
+"""Which elements take part in a call: `where=`, `skipna=`, and the masks of masked arrays."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from ._arrays import array_of, dtype_name
+from ._layout import axes_last, reduced_shape
+
+
+def is_masked(x: Any) -> bool:
+    """Whether x is a masked array of NumPy."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.ma.MaskedArray)
+
+
+def without_mask(x: Any, where: Any) -> tuple[Any, Any]:
+    """Returns the elements of a masked array, and `where` without those that its mask hides."""
+    if not is_masked(x):
+        return x, where
+    masks = sys.modules["numpy"].ma
+    seen = ~masks.getmaskarray(x)
+    return masks.getdata(x), seen if where is None else seen & where
+
+
+def mask_of(library: Any, a: Any, where: Any) -> Any:
+    """Returns `where` as an array of booleans of the library and the shape of a; None if it is not given."""
+    if where is None:
+        return None
+    reader, mask = array_of(where, "where")
+    if dtype_name(mask.dtype) != "bool":
+        raise TypeError(f"samesum: where has elements of type {dtype_name(mask.dtype)}; pass booleans, such as x > 0")
+    if library.place(a) != reader.place(mask):
+        raise ValueError(
+            f"samesum: where is on {reader.place(mask)} and x on {library.place(a)}; pass arrays on one device"
+        )
+    if reader is not library:
+        mask = library.converted(mask)
+    shape = tuple(a.shape)
+    if mask.ndim > a.ndim or any(n not in (1, m) for n, m in zip(tuple(mask.shape)[::-1], shape[::-1])):
+        raise ValueError(
+            f"samesum: where has shape {tuple(mask.shape)} and x {shape}; pass a mask whose axes agree with the last "
+            "ones of x, or have length 1"
+        )
+    return library.namespace.broadcast_to(mask, shape)
+
+
+def beside(library: Any, a: Any, mask: Any) -> Any:
+    """Returns a mask of the shape of a whose flags lie as the elements of a do; as it is if they have gaps."""
+    flags = library.empty_like(a, "bool")
+    if tuple(library.strides(flags)) != tuple(library.strides(a)):
+        return mask
+    library.copy_to(flags, mask)
+    return flags
+
+
+def takes_part(library: Any, mask: Any, skipna: bool, *arrays: Any) -> Any:
+    """Returns the flags of all elements: those of the mask, without NaN if these are skipped."""
+    takes = mask
+    for a in arrays if skipna else ():
+        takes = a == a if takes is None else takes & (a == a)
+    return takes
+
+
+def packed_rows(library: Any, arrays: list[Any], takes: Any, axes: tuple[int, ...]) -> tuple[list[Any], Any, Any]:
+    """Returns the elements of arrays that take part, packed; the offsets of the results in them; and the flags as rows.
+
+    The results are those of reducing `axes`, in row-major order, and the flags have a row for each.
+    """
+    order = axes_last(takes.ndim, axes)[0]
+    shape = tuple(takes.shape)
+    count, n = math.prod(reduced_shape(shape, axes, False)), math.prod(shape[d] for d in axes)
+    rows = library.contiguous(library.transposed(takes, order)).reshape((count, n))
+    packed = [library.contiguous(library.transposed(a, order)).reshape((count, n))[rows] for a in arrays]
+    offsets = library.empty((count + 1,), "int64", rows)
+    offsets[:1] = 0
+    offsets[1:] = library.astype(rows, "int64").sum(1).cumsum(0)
+    return packed, offsets, rows
+
+
+def places_of(library: Any, index: Any, offsets: Any, rows: Any) -> Any:
+    """Returns the places of packed elements in their rows of flags; -1 stays."""
+    xp = library.namespace
+    places = xp.nonzero(rows) if library.name != "torch" else rows.nonzero(as_tuple=True)
+    if places[1].shape[0] == 0:
+        return index
+    at = (offsets[:-1] + index.reshape(-1)).clip(0, places[1].shape[0] - 1)
+    found = places[1][at].reshape(tuple(index.shape))
+    return xp.where(index < 0, index, found)
+
+
+def selected_integers(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
+    """Returns reduce(b) of integers b in which those that take no part cannot matter."""
+    xp = library.namespace
+    if operation == "sum":
+        return reduce(xp.where(mask, a, xp.zeros_like(a)))
+    order, _ = axes_last(a.ndim, axes)
+    rows = library.contiguous(library.transposed(mask, order)).reshape((-1, math.prod(a.shape[d] for d in axes)))
+    if rows.shape[1] == 0 or not bool(rows.any(1).all()):
+        raise ValueError(f"samesum: {operation} of no integers has no value; `where` must leave at least one")
+    wide = library.astype(a, "uint8") if dtype_name(a.dtype) == "bool" else a
+    most = wide.max() if operation.endswith("min") else wide.min()
+    result = reduce(xp.where(mask, wide, most))
+    if not operation.startswith("arg"):
+        return library.astype(result, "bool") if wide is not a else result
+    # A place that takes no part is found only if all others hold `most`: then the first of these is meant.
+    index = library.namespace.asarray(result).reshape((-1, 1))
+    first = library.astype(library.astype(rows, "uint8").argmax(1), "int64").reshape((-1, 1))
+    is_taken = xp.take_along_axis(rows, index, 1) if library.name != "torch" else rows.gather(1, index)
+    return xp.where(is_taken, index, first).reshape(tuple(getattr(result, "shape", ())))

@@ -1,0 +1,17 @@
+/// Calls in which only some elements take part (Options::where, Options::skip_nan).
+#pragma once
+
+#include "samesum/catalogue/partial.hpp"
+
+namespace samesum {
+
+/// Runs such a call: it packs the elements that take part, portion by portion, and runs the method on them.
+/// Memory: a few portions; all elements for one long result of fixed_point without a grid, by key, and on the
+/// backend "cuda".
+/// @throws as `run` does, and std::invalid_argument if there is not one flag for each element.
+void run_selected(const Call& call);
+
+/// Adds the elements that take part to a partial.
+void add_selected(Partial& partial, const Values& x, const Values& y, const Options& options);
+
+}  // namespace samesum

@@ -1,0 +1,421 @@
+/// Definitions of selection.hpp.
+#include "samesum/catalogue/selection.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/tasks.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/catalogue/backend.hpp"
+
+namespace samesum {
+namespace {
+
+/// Elements that are packed at a time: in fp64 they fit the second-level cache.
+constexpr std::size_t portion = cpu::most_selected;
+/// Portions of a long vector that one task reduces to a state.
+constexpr std::size_t portions_per_task = 8;
+
+std::unique_ptr<std::byte[]> room_for(std::size_t bytes) {
+  return std::make_unique_for_overwrite<std::byte[]>(bytes);
+}
+
+/// Elements in a row or column of an array: those from `first` on, `stride` apart.
+struct Stretch {
+  std::size_t first, n, stride = 1;
+};
+
+/// The elements of which some take part.
+struct Elements {
+  Values x, y;
+  const std::uint8_t* where;  ///< null if all do
+  bool skip_nan;
+
+  std::size_t bytes() const { return x.format->bytes; }
+
+  /// Calls visit(k) for each element k of a stretch that takes part, in order.
+  template <class T, class Visit> void for_each(Stretch s, Visit visit) const {
+    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
+    for (std::size_t k = 0, i = s.first; k < s.n; ++k, i += s.stride) {
+      const bool is_skipped =
+          (where && !where[i]) ||
+          (skip_nan && (is_nan_bits<T>(to_bits(a[i])) || (b && is_nan_bits<T>(to_bits(b[i])))));
+      if (!is_skipped) visit(k);
+    }
+  }
+
+  /// Packs the elements of a stretch that take part, and returns how many do. `to_y` is used if y is given.
+  std::size_t pack(Stretch s, std::byte* to_x, std::byte* to_y) const {
+    return with_format(*x.format, [&]<class T>() {
+      const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
+      auto *p = reinterpret_cast<T*>(to_x), *q = reinterpret_cast<T*>(to_y);
+      std::size_t count = 0;
+      if (b) {
+        for_each<T>(s, [&](std::size_t k) {
+          p[count] = a[s.first + k * s.stride];
+          q[count++] = b[s.first + k * s.stride];
+        });
+        return count;
+      }
+      // Without a branch, which could not be predicted: each element is written, and perhaps overwritten.
+      for (std::size_t k = 0, i = s.first; k < s.n; ++k, i += s.stride) {
+        const T element = a[i];
+        p[count] = element;
+        count += static_cast<std::size_t>(!where || where[i] != 0) &
+                 static_cast<std::size_t>(!skip_nan || !is_nan_bits<T>(to_bits(element)));
+      }
+      return count;
+    });
+  }
+
+  /// The place in a stretch of the element that is number `index` of those that take part.
+  std::size_t place_of(std::size_t index, Stretch s) const {
+    std::size_t place = 0;
+    with_format(*x.format, [&]<class T>() {
+      for_each<T>(s, [&](std::size_t k) {
+        if (index-- == 0) place = k;
+      });
+    });
+    return place;
+  }
+};
+
+/// Room for packed elements of one or two inputs.
+class Packed {
+ public:
+  Packed(const Elements& from, std::size_t most)
+      : from_{from},
+        x_{room_for(most * from.bytes())},
+        y_{room_for(from.y.is_given() ? most * from.bytes() : 0)} {}
+  /// Appends the elements of a stretch that take part, and returns how many do.
+  std::size_t append(Stretch s) {
+    const std::size_t at = size_ * from_.bytes(),
+                      count = from_.pack(s, x_.get() + at, from_.y.is_given() ? y_.get() + at : nullptr);
+    size_ += count;
+    return count;
+  }
+  void clear() { size_ = 0; }
+  std::size_t size() const { return size_; }
+  Values x() const { return {*from_.x.format, x_.get(), size_}; }
+  Values y() const { return from_.y.is_given() ? Values{*from_.x.format, y_.get(), size_} : Values{}; }
+  std::byte* data() { return x_.get(); }
+
+ private:
+  const Elements& from_;
+  std::unique_ptr<std::byte[]> x_, y_;
+  std::size_t size_ = 0;
+};
+
+/// A call and the elements that take part in it. The call itself, valid and normalised, has all elements.
+class Selected {
+ public:
+  explicit Selected(const Call& call)
+      : call_{call}, elements_{call.x, call.y, call.options.where.data, call.options.skip_nan} {
+    call_.options.where = {};
+    call_.options.skip_nan = false;
+    call_ = normalised(call_);
+  }
+
+  void run() {
+    if (call_.keys.is_given())
+      reduce_by_key();
+    else if (method().has_result_per_element)
+      scan();
+    else
+      reduce();
+    if (overflowed_) refuse_grid(method(), *call_.options.grid);
+  }
+
+ private:
+  const Method& method() const { return *call_.method; }
+  const Layout& layout() const { return call_.layout; }
+  const PartialForm* form() const { return Code::of(method()).partial_form; }
+
+  /// The elements of result number r.
+  Stretch elements_of(std::size_t r) const {
+    const std::size_t o = r / layout().inner, i = r % layout().inner;
+    return {layout().first(o) + i, layout().length(o), layout().stride};
+  }
+  /// The place of result number r.
+  Results result(std::size_t r, std::size_t count = 1) const {
+    const std::size_t numbers = static_cast<std::size_t>(method().results);
+    return {call_.out.format, static_cast<std::byte*>(call_.out.data) + r * method().result_bytes(),
+            count * numbers};
+  }
+
+  /// Runs a call on packed elements.
+  void run_packed(Call packed, int threads) {
+    packed.options.threads = threads;
+    HostRun run{normalised(packed)};
+    Code::of(method()).backend->run(run);
+    if (run.overflowed) overflowed_ = true;
+  }
+
+  /// Replaces the index of a packed element by its place in x.
+  void restore_index(std::size_t r) {
+    if (!method().returns_index) return;
+    std::int64_t& index = *static_cast<std::int64_t*>(result(r).data);
+    if (index >= 0)
+      index = static_cast<std::int64_t>(elements_.place_of(static_cast<std::size_t>(index), elements_of(r)));
+  }
+
+  void reduce() {
+    const std::size_t results = layout().results();
+    if (results == 0) return;
+    const std::size_t elements = elements_of_all(), longest = layout().offsets ? 0 : layout().n;
+    if (method().backend == "cuda") return reduce_results(0, results, elements, call_.options.threads);
+    if (longest > portion) {
+      for (std::size_t r = 0; r < results; ++r) reduce_long(r);
+      return;
+    }
+    const std::size_t step = std::max<std::size_t>(1, portion * results / std::max<std::size_t>(1, elements)),
+                      blocks = (results + step - 1) / step;
+    cpu::for_each_task(cpu::thread_count(call_.options.threads, elements, blocks), blocks,
+                       [&](std::size_t b) {
+                         const std::size_t first = b * step, count = std::min(step, results - first);
+                         std::size_t most = 0;
+                         for (std::size_t r = first; r < first + count; ++r) most += elements_of(r).n;
+                         reduce_results(first, count, most, blocks == 1 ? call_.options.threads : 1);
+                       });
+  }
+
+  /// Number of elements of all results.
+  std::size_t elements_of_all() const {
+    if (!layout().offsets) return layout().n * layout().results();
+    return layout().offsets[layout().outer] - layout().offsets[0];
+  }
+
+  /// Reduces `count` results from number `first` on, which have `most` elements, as segments.
+  void reduce_results(std::size_t first, std::size_t count, std::size_t most, int threads) {
+    Packed packed{elements_, most};
+    std::vector<std::uint64_t> offsets(count + 1);
+    for (std::size_t r = 0; r < count; ++r) {
+      packed.append(elements_of(first + r));
+      offsets[r + 1] = packed.size();
+    }
+    Call part = call_;
+    part.x = packed.x();
+    part.y = packed.y();
+    part.layout = count == 1 ? Layout::vector(packed.size()) : Layout::segments(offsets.data(), count);
+    part.out = result(first, count);
+    run_packed(part, threads);
+    for (std::size_t r = first; r < first + count; ++r) restore_index(r);
+  }
+
+  /// Reduces one long result.
+  void reduce_long(std::size_t r) {
+    const Stretch all = elements_of(r);
+    if (!form() || (method().takes_grid && !call_.options.grid))
+      return reduce_results(r, 1, all.n, call_.options.threads);
+    if (form()->leaf == 0) return reduce_in_parallel(r);
+    Partial partial{method(), 0, call_.options.grid};
+    Packed packed{elements_, portion};
+    for (std::size_t k = 0; k < all.n; k += portion) {
+      packed.clear();
+      packed.append({all.first + k * all.stride, std::min(portion, all.n - k), all.stride});
+      partial.add(packed.x(), packed.y(), call_.options);
+    }
+    partial.finish(result(r), call_.options);
+  }
+
+  /// The state of a part of a result, and its number of elements.
+  struct State {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t count = 0;
+  };
+
+  /// Takes the next elements into a state of a method whose order is free.
+  void add(State& state, const Values& x, const Values& y, std::size_t count) {
+    if (count == 0) return;
+    Call part = call_;
+    part.x = x;
+    part.y = y;
+    part.layout = Layout::vector(x.size);
+    part.options.threads = 1;
+    std::unique_ptr<std::byte[]> room = room_for(form()->state_bytes);
+    part.out = {nullptr, room.get(), 0};
+    HostRun run{part, true};
+    Code::of(method()).backend->run(run);
+    merge(state, {std::move(room), count});
+  }
+  /// Appends a state of later elements.
+  void merge(State& state, State next) {
+    if (next.count == 0) return;
+    if (form()->move_index) form()->move_index(next.bytes.get(), state.count);
+    if (state.count == 0)
+      state.bytes = std::move(next.bytes);
+    else
+      form()->merge(state.bytes.get(), next.bytes.get());
+    state.count += next.count;
+  }
+
+  /// Reduces one long result by a method whose order is free.
+  void reduce_in_parallel(std::size_t r) {
+    const Stretch all = elements_of(r);
+    // To an exact sum, -0 adds nothing: elements need not move.
+    const bool stay = method().accumulator == "exact" && !call_.y.is_given() && all.stride == 1;
+    constexpr std::size_t task = portion * portions_per_task;
+    std::vector<State> states((all.n + task - 1) / task);
+    cpu::for_each_task(
+        cpu::thread_count(call_.options.threads, all.n, states.size()), states.size(), [&](std::size_t t) {
+          Packed packed{elements_, portion};
+          const std::size_t end = std::min(all.n, (t + 1) * task);
+          for (std::size_t k = t * task; k < end; k += portion) {
+            const Stretch part{all.first + k * all.stride, std::min(portion, end - k), all.stride};
+            if (stay) {
+              const std::size_t count = keep(part, packed.data());
+              add(states[t], {*call_.x.format, packed.data(), part.n}, {}, count);
+            } else {
+              packed.clear();
+              packed.append(part);
+              add(states[t], packed.x(), packed.y(), packed.size());
+            }
+          }
+        });
+    State whole;
+    for (State& state : states) merge(whole, std::move(state));
+    if (whole.count > 0 && form()->overflows && form()->overflows(whole.bytes.get(), whole.count))
+      overflowed_ = true;
+    form()->finish({call_.options.ddof, call_.options.grid.value_or(0)},
+                   whole.count > 0 ? whole.bytes.get() : nullptr, whole.count, result(r).data);
+    restore_index(r);
+  }
+
+  /// Copies a stretch, with -0 in place of elements that take no part, and returns how many do.
+  std::size_t keep(Stretch s, std::byte* to) const {
+    return with_format(*call_.x.format, [&]<class T>() {
+      return cpu::kernels<Formats::index_of<T>()>().keep_selected(
+          static_cast<const T*>(call_.x.data) + s.first,
+          elements_.where ? elements_.where + s.first : nullptr, elements_.skip_nan, s.n, to);
+    });
+  }
+
+  /// Scans each vector: its packed elements, whose results then go to all places.
+  void scan() {
+    const std::size_t results = layout().results();
+    if (results == 0) return;
+    const std::size_t threads = results == 1 ? 1 : results;
+    cpu::for_each_task(cpu::thread_count(call_.options.threads, results * layout().n, threads), results,
+                       [&](std::size_t r) { scan_vector(r, results == 1 ? call_.options.threads : 1); });
+  }
+  void scan_vector(std::size_t r, int threads) {
+    const Stretch all = elements_of(r);
+    const std::size_t bytes = call_.out.format->bytes, o = r / layout().inner, i = r % layout().inner;
+    Packed packed{elements_, all.n};
+    // x may be overwritten by the results.
+    std::vector<std::uint8_t> takes(all.n);
+    with_format(*call_.x.format,
+                [&]<class T>() { elements_.for_each<T>(all, [&](std::size_t k) { takes[k] = 1; }); });
+    packed.append(all);
+    // One result more, that of no elements, comes first.
+    std::vector<std::byte> of_packed((packed.size() + 1) * bytes);
+    Call part = call_;
+    const std::uint64_t zero = 0;
+    part.options.exclusive = true;
+    part.x = {*call_.x.format, &zero, 1};
+    part.layout = Layout::vector(1);
+    part.out = {call_.out.format, of_packed.data(), 1, 0};
+    run_packed(part, 1);
+    if (packed.size() > 0) {
+      part.options.exclusive = false;
+      part.x = packed.x();
+      part.layout = Layout::vector(packed.size());
+      part.out = {call_.out.format, of_packed.data() + bytes, packed.size(), 0};
+      run_packed(part, threads);
+    }
+    auto* const out = static_cast<std::byte*>(call_.out.data) + (o * call_.out.row_stride + i) * bytes;
+    std::size_t before = 0;
+    for (std::size_t k = 0; k < all.n; ++k) {
+      const std::size_t after = before + takes[k];
+      std::memcpy(out + k * layout().inner * bytes,
+                  of_packed.data() + (call_.options.exclusive ? before : after) * bytes, bytes);
+      before = after;
+    }
+  }
+
+  /// Packs pairs of a key and an element. Rows of several elements become pairs of their own: element i of a
+  /// row with key k has the key k·inner + i.
+  void reduce_by_key() {
+    const std::size_t inner = layout().inner, n = call_.keys.size, results = call_.out.size;
+    const bool counts = method().inputs == 0;
+    std::vector<std::int64_t> keys;
+    std::vector<std::size_t> places;
+    const auto take = [&](std::size_t at) {
+      const std::size_t place = at / inner;
+      const std::uint64_t key = key_at(call_.keys.format, call_.keys.data, place);
+      if (key >= results / inner) refuse(method(), message_of_bad_key(place, key, results / inner));
+      keys.push_back(static_cast<std::int64_t>(key * inner + at % inner));
+    };
+    std::unique_ptr<Packed> packed;
+    if (counts) {
+      for (std::size_t k = 0; k < n; ++k)
+        if (elements_.where[k]) take(k);
+    } else {
+      packed = std::make_unique<Packed>(elements_, n * inner);
+      packed->append({0, n * inner});
+      with_format(*call_.x.format, [&]<class T>() { elements_.for_each<T>({0, n * inner}, take); });
+    }
+    Call part = call_;
+    if (packed) part.x = packed->x();
+    part.keys = Keys{std::span<const std::int64_t>{keys}};
+    part.layout = Layout::vector(keys.size());
+    run_packed(part, call_.options.threads);
+  }
+
+  Call call_;
+  Elements elements_;
+  std::atomic<bool> overflowed_ = false;
+};
+
+/// Checks what a selection itself needs; the rest of the call is checked as ever.
+std::string selection_error(const Call& call) {
+  const Method& m = *call.method;
+  const Mask& where = call.options.where;
+  if (m.keeps_format) return "where and skip_nan are for reductions and scans; leave them out";
+  if (m.inputs == 0 && call.options.skip_nan)
+    return "skip_nan is for elements; the method counts keys, so leave it out";
+  const std::size_t flags = m.inputs == 0 ? call.keys.size : call.x.size;
+  if (where.is_given() && where.size != flags)
+    return "where has " + std::to_string(where.size) + " flags; pass " + std::to_string(flags) +
+           (m.inputs == 0 ? ", one for each key" : ", one for each element of x");
+  if (where.is_given() && where.size > 0 && where.data == nullptr) return "where is null; pass its address";
+  const Backend& backend = *Code::of(m).backend;
+  for (const void* data : {call.x.data, call.y.data, call.keys.data})
+    if (data && !backend.is_on_host(data))
+      return "where and skip_nan read host memory; pass data in host memory, or pack the elements that take "
+             "part on the "
+             "GPU";
+  return {};
+}
+
+}  // namespace
+
+void run_selected(const Call& call) {
+  const FloatingPointEnvironment environment;
+  Call all = call;
+  all.options.where = {};
+  all.options.skip_nan = false;
+  std::string wrong = validation_error(all, true);
+  if (wrong.empty()) wrong = selection_error(call);
+  if (!wrong.empty()) refuse(*call.method, wrong);
+  Selected{call}.run();
+}
+
+void add_selected(Partial& partial, const Values& x, const Values& y, const Options& options) {
+  const FloatingPointEnvironment environment;
+  Options all = options;
+  all.where = {};
+  all.skip_nan = false;
+  check_portion(partial, x, y);
+  Call call = call_for_state(partial.method(), x, y, options);
+  if (const std::string wrong = selection_error(call); !wrong.empty()) refuse(partial.method(), wrong);
+  const Elements elements{x, y, options.where.data, options.skip_nan};
+  Packed packed{elements, x.size};
+  packed.append({0, x.size});
+  partial.add(packed.x(), packed.y(), all);
+}
+
+}  // namespace samesum
