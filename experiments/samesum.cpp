@@ -37,11 +37,32 @@ void add_format(CLI::App* command, std::string& format) {
       ->type_name("F");
 }
 
+CLI::Option* add_skip_missing(CLI::App* command, TableOptions& table) {
+  return command->add_flag(
+      "--skip-missing", table.skip_missing,
+      "Leave out records of a table whose number is\nmissing: empty, NA, N/A, #N/A, NaN, null");
+}
+CLI::Option* add_where(CLI::App* command, TableOptions& table) {
+  const auto wrong = [](const std::string& text) {
+    return samesum::harness::parse_condition(text) ? ""
+                                                   : "'" + text +
+                                                         "' is not a condition; write a column, one of < <= "
+                                                         "> >= == !=, and a number: 'price > 0'";
+  };
+  return command
+      ->add_option(
+          "--where", table.where,
+          "Read only the records of a table that meet a\ncondition, such as 'price >= 10' or '2 != 0'")
+      ->check(wrong, "")
+      ->type_name("'COLUMN OP NUMBER'");
+}
+
 /// Returns the options.
 std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
   return {
       command->add_option("--column", table.column, column_help)->check(is_given, "")->type_name("NAME|N"),
-      command->add_flag("--header", table.header, header_help)};
+      command->add_flag("--header", table.header, header_help), add_skip_missing(command, table),
+      add_where(command, table)};
 }
 
 const std::string default_input = "(default: standard input unless it is a terminal)",
@@ -220,6 +241,7 @@ void add_reductions_by_key(CLI::App& app, Report& report) {
       add_method(command, *options);
     } else {
       command->add_flag("--header", options->table.header, header_help);
+      add_where(command, options->table);
     }
     add_grid(command, *options);
     add_threads(command, options->threads);

@@ -81,9 +81,11 @@ class RejoinedBytes : public Bytes {
 
 void refuse_table(const TableOptions& table, const std::string& name, std::string_view extension) {
   if (table.is_set())
-    throw InputError{name, std::string{table.by.empty() ? "--column and --header are" : "--by is"} +
-                               " for text (.csv .tsv .txt, -), and this is a " + std::string{extension} +
-                               " file"};
+    throw InputError{
+        name, std::string{!table.by.empty()                            ? "--by is"
+                          : table.skip_missing || !table.where.empty() ? "--skip-missing and --where are"
+                                                                       : "--column and --header are"} +
+                  " for text (.csv .tsv .txt, -), and this is a " + std::string{extension} + " file"};
 }
 
 /// The first bytes of a source, which stay in it.

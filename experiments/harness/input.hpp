@@ -48,13 +48,24 @@ struct Column {
 
 /// How to read a table: text with a record per line, of one field per column.
 struct TableOptions {
-  std::string column = {};  ///< a name, or a number from 1 on; empty: the only one
-  bool header = false;      ///< the file has names of columns; it must have if `column` or `by` is a name
-  std::string by = {};      ///< the column whose texts are kept as keys, as `column`; empty: none
-  bool counts = false;      ///< no column holds elements: each record is the element 0
+  std::string column = {};    ///< a name, or a number from 1 on; empty: the only one
+  bool header = false;        ///< the file has names of columns; it must have if `column` or `by` is a name
+  std::string by = {};        ///< the column whose texts are kept as keys, as `column`; empty: none
+  bool counts = false;        ///< no column holds elements: each record is the element 0
+  bool skip_missing = false;  ///< records whose element is missing are left out
+  std::string where = {};     ///< a condition, "column op number"; records that do not meet it are left out
 
-  bool is_set() const { return header || !column.empty() || !by.empty(); }
+  bool is_set() const { return header || skip_missing || !column.empty() || !by.empty() || !where.empty(); }
 };
+
+/// A condition on the fields of a column.
+struct Condition {
+  std::string column, op;  ///< one of < <= > >= == !=
+  double number;
+  bool holds(double x) const;
+};
+/// Parses "price >= 10"; empty for other text.
+std::optional<Condition> parse_condition(std::string_view text);
 
 /// Bad input. what() is one printable line with the file, the place in it, and, if there is one, the remedy.
 class InputError : public std::runtime_error {

@@ -1,8 +1,10 @@
 /// Tables: text with a record per line, of one field per column, as RFC 4180 describes comma-separated
 /// values.
+#include <algorithm>
 #include <charconv>
 
 #include "harness/input_text.hpp"
+#include "harness/text.hpp"
 
 namespace samesum::harness {
 
@@ -25,6 +27,17 @@ std::string unquoted(std::string_view field) {
   return text;
 }
 
+/// Whether a field says that there is no number: it is empty, or one of the words that spreadsheets, R, SQL
+/// and pandas write.
+bool is_missing(std::string_view word) {
+  std::string lower{word};
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  for (const std::string_view missing : {"", "na", "n/a", "#n/a", "nan", "null"})
+    if (lower == missing) return true;
+  return false;
+}
+
 /// The whole number that a text represents; empty for other text.
 std::optional<std::size_t> column_number(std::string_view text) {
   std::size_t n = 0;
@@ -36,17 +49,20 @@ std::optional<std::size_t> column_number(std::string_view text) {
 class TableReader : public LineReader {
  public:
   TableReader(Source source, std::string_view separators) : LineReader{std::move(source)} {
+    if (!table().where.empty()) condition_ = parse_condition(table().where).value();
     if (!next_record(separators)) {
-      for (const std::string& wanted : {table().column, table().by})
+      for (const std::string& wanted : {table().column, table().by, condition_.column})
         if (!wanted.empty()) throw InputError{name(), "has no record, and no column " + shown(wanted)};
       return;
     }
     choose_separator(separators);
-    const bool names = table().header || is_name(table().column) || is_name(table().by);
+    const bool names =
+        table().header || is_name(table().column) || is_name(table().by) || is_name(condition_.column);
     const bool commented = names && names_are_in_comment();
     const std::string_view first = commented ? comment_ : record();
     if (!table().counts) column_ = chosen_column(first, trimmed(table().column), "--column", names);
     if (!table().by.empty()) by_ = chosen_column(first, trimmed(table().by), "--by", names);
+    if (!condition_.column.empty()) where_ = chosen_column(first, condition_.column, "--where", names);
     if (names && !commented) end_record();
     is_first_ = !names;
   }
@@ -54,12 +70,24 @@ class TableReader : public LineReader {
  private:
   std::uint64_t take_numbers(std::uint64_t n, bool keep) override {
     std::uint64_t taken = 0;
-    for (; taken < n && next_record({&separator_, 1}); ++taken) {
-      take_field(keep);
+    while (taken < n && next_record({&separator_, 1})) {
+      taken += take_field(keep);
       end_record();
       is_first_ = false;
     }
     return taken;
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = LineReader::notes();
+    const auto note = [&](std::uint64_t count, const std::string& why) {
+      if (count > 0)
+        all.push_back(printable(name()) + ": " + std::to_string(count) +
+                      (count == 1 ? " record was" : " records were") + " left out: " + why);
+    };
+    note(missing_, "the number is missing");
+    note(unmet_, "--where does not hold");
+    return all;
   }
 
   /// Whether a column is chosen by its name.
@@ -103,8 +131,8 @@ class TableReader : public LineReader {
       const std::string text = unquoted(field);
       const bool is_number = parse_number(text, format()).has_value();
       has_number |= is_number;
-      has_name |=
-          !is_number && (trimmed(text) == trimmed(table().column) || trimmed(text) == trimmed(table().by));
+      for (const std::string_view wanted : {table().column, table().by, condition_.column})
+        has_name |= !is_number && trimmed(text) == trimmed(wanted);
     });
     return has_number && !has_name && for_each_field(comment_, ignore) == count;
   }
@@ -224,29 +252,45 @@ class TableReader : public LineReader {
     return *number - 1;
   }
 
-  void take_field(bool keep) {
-    std::string_view chosen, key;
+  /// Whether the condition holds for a field. For one that is missing it does not.
+  bool is_met(std::string_view field) {
+    const std::string word = unquoted(field);
+    if (is_missing(trimmed(word))) return false;
+    const std::optional<Number> number = parse_number(trimmed(word), format_info<fp64>());
+    if (!number) refuse(shown(word) + " in the column of --where is not a number");
+    return condition_.holds(number->to_double());
+  }
+
+  /// Reads the record; returns whether its element takes part.
+  bool take_field(bool keep) {
+    std::string_view chosen, key, tested;
     const std::size_t count = for_each_field(record(), [&](std::size_t i, std::string_view field) {
       if (i == column_) chosen = field;
       if (i == by_) key = field;
+      if (i == where_) tested = field;
     });
     if (count != columns_)
       refuse("this record has " + std::to_string(count) + (count == 1 ? " field" : " fields") +
              ", and the first one " + std::to_string(columns_) +
              (record().starts_with('#') ? no_comment : ""));
-    if (!keep) return;
-    if (!table().by.empty()) portion_.keys.push_back(unquoted(key));
-    if (table().counts) {
-      store_number("0", at_);
-      return;
+    if (!condition_.column.empty() && !is_met(tested)) {
+      ++unmet_;
+      return false;
     }
-    const std::string word = unquoted(chosen);
+    const std::string word = table().counts ? "0" : unquoted(chosen);
+    if (table().skip_missing && is_missing(trimmed(word))) {
+      ++missing_;
+      return false;
+    }
+    if (!keep) return true;
+    if (!table().by.empty()) portion_.keys.push_back(unquoted(key));
     const std::string_view shortest = trimmed(chosen).empty() ? chosen : trimmed(chosen);
     const auto at = static_cast<std::size_t>(shortest.data() - text_.data());
-    if (store_number(word, at)) return;
+    if (store_number(word, at)) return true;
     const bool has_hash = record().starts_with('#') || word.find('#') != word.npos;
     at_ = at;
-    if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
+    if (word.empty())
+      refuse("the field is empty; pass --skip-missing to leave out such records, or give it a number");
     refuse(shown(word) + " is not a number" +
            (is_special(word) ? use_instead
             : has_hash       ? no_comment
@@ -277,12 +321,39 @@ class TableReader : public LineReader {
 
   char separator_ = ',';
   std::size_t size_ = 0;  ///< of the record that begins here; 0 before it has been measured
-  std::size_t columns_ = 1, column_ = 0, by_ = 0;
-  bool is_first_ = true;  ///< no record or header has ended
-  std::string comment_;   ///< text of the comment directly before the first record
+  std::size_t columns_ = 1, column_ = 0, by_ = 0, where_ = 0;
+  Condition condition_{};                  ///< without a column if there is none
+  std::uint64_t missing_ = 0, unmet_ = 0;  ///< records that are left out
+  bool is_first_ = true;                   ///< no record or header has ended
+  std::string comment_;                    ///< text of the comment directly before the first record
 };
 
 }  // namespace
+
+bool Condition::holds(double x) const {
+  if (op == "<") return x < number;
+  if (op == "<=") return x <= number;
+  if (op == ">") return x > number;
+  if (op == ">=") return x >= number;
+  return op == "==" ? x == number : x != number;
+}
+
+std::optional<Condition> parse_condition(std::string_view text) {
+  const std::size_t at = text.find_first_of("<>=!");
+  if (at == text.npos) return {};
+  const std::size_t end = text.find_first_not_of("<>=!", at);
+  if (end == text.npos) return {};
+  std::string op{text.substr(at, end - at)};
+  if (op == "=") op = "==";
+  for (const std::string_view known : {"<", "<=", ">", ">=", "==", "!="})
+    if (op == known) {
+      const std::string_view column = trimmed(text.substr(0, at));
+      const std::optional<Number> number = parse_number(trimmed(text.substr(end)), format_info<fp64>());
+      if (column.empty() || !number) return {};
+      return Condition{std::string{column}, op, number->to_double()};
+    }
+  return {};
+}
 
 std::unique_ptr<ElementReader> open_table(Source source, std::string_view separators) {
   return std::make_unique<TableReader>(std::move(source), separators);

@@ -56,6 +56,18 @@ const Table tables[] = {
     {".csv", "a,\"b;c\"\n1,\"2;3\"\n", {"a"}, {1}},
     {".csv", "p0 ,\"p1 \"\n1,2\n", {"p0 "}, {1}},
     {".csv", "p0 ,\"p1 \"\n1,2\n", {" p1"}, {2}},
+    {".csv", "a,b\n1,2\n3,\n4,NA\n5, NaN\n6,7\n8,#N/A\n", {.column = "b", .skip_missing = true}, {2, 7}},
+    {".csv", "b\n1\nnull\n\n2\n", {.column = "b", .skip_missing = true}, {1, 2}},
+    {".csv", "NA\n1\n", {.skip_missing = true}, {1}},
+    {".csv", "a,b\n1,2\n3,4\n,6\nNA,x\n", {.column = "b", .where = "a > 1"}, {4}},
+    {".csv", "1,2\n3,4\n", {.column = "2", .where = "1 <= 1"}, {2}},
+    {".csv", "a\n1\n2\n3\n", {.where = "a != 2"}, {1, 3}},
+    {".csv",
+     "a,b\nx,2\n",
+     {.column = "b", .where = "a=1"},
+     {},
+     "'x' in the column of --where is not a number"},
+    {".csv", "a,b\n1,2\n", {.column = "b", .where = "c > 1"}, {}, "no column 'c'"},
     {".csv", "tag,n\n#cats,3\n# dogs,4\n#\n", {"n"}, {}, "line 4, column 1: this record has 1 field, and"},
     {".csv", "tag,n\n#cats,3\n# dogs,4\n", {"n"}, {3, 4}},
     {".csv", "\"#cats\",3\n#dogs,4\n", {"2"}, {3, 4}},
@@ -123,7 +135,7 @@ const Table tables[] = {
      "line 1, column 1: 'x' is not a number; if this line is a header, pass --header"},
     {".csv", "a,b\n1,2\n3, x\n", {"b"}, {}, "line 3, column 4: 'x' is not a number"},
     {".csv", "a;b\n1;2,5\n", {"b"}, {}, "'2,5' is not a number; if ',' is a decimal comma"},
-    {".csv", "a,b\n1,2\n3,\n", {"b"}, {}, "line 3, column 3: the field is empty; remove the record"},
+    {".csv", "a,b\n1,2\n3,\n", {"b"}, {}, "line 3, column 3: the field is empty; pass --skip-missing"},
     {".csv", "a,b\n1,2\n3\n", {"a"}, {}, "line 3, column 1: this record has 1 field, and the first one 2"},
     {".csv", "a,b\n1,2\n3,4,5\n", {"a"}, {}, "this record has 3 fields, and the first one 2"},
     {".csv", "a,b\n1,\"2\n3,4\n", {"a"}, {}, "line 2, column 1: a quote in this record is not closed"},
@@ -213,6 +225,28 @@ TEST(TheTableReader, NotesNumbersThatBecameInfiniteOrLostDigits) {
 TEST(TheTableReader, KeepsWhatRoundingTakesFromIntegers) {
   const Column x = parse_table("id,n\n1,9007199254740993\n2,1\n", "x", ".csv", {"n"});
   EXPECT_THAT(x.lost, ElementsAreArray({1, 0}));
+}
+
+TEST(TheTableReader, NotesHowManyRecordsItLeftOut) {
+  EXPECT_THAT(
+      parse_table("a,b\n1,2\n3,\n4,5\n", "x", ".csv", {.column = "b", .skip_missing = true, .where = "a > 1"})
+          .notes,
+      testing::ElementsAre("x: 1 record was left out: the number is missing",
+                           "x: 1 record was left out: --where does not hold"));
+}
+
+TEST(Conditions, AreAColumnAComparisonAndANumber) {
+  for (const auto& [text, column, op, number] : {std::tuple{"price>=1e3", "price", ">=", 1000.0},
+                                                 {" a b = 2", "a b", "==", 2.0},
+                                                 {"3 != -1", "3", "!=", -1.0}}) {
+    const std::optional<Condition> c = parse_condition(text);
+    ASSERT_TRUE(c) << text;
+    EXPECT_EQ(c->column, column);
+    EXPECT_EQ(c->op, op);
+    EXPECT_EQ(c->number, number);
+  }
+  for (const char* text : {"", "price", "> 1", "a > ", "a >> 1", "a > b", "a < 1 2"})
+    EXPECT_FALSE(parse_condition(text)) << text;
 }
 
 TEST(StandardInput, IsAnArrayIfItBeginsLikeOne) {

@@ -326,7 +326,7 @@ TEST(PartialsInC, FinishToTheBitsOfTheUndividedCall) {
     ASSERT_THAT(
         ask(samesum_partial_create, found(m->name), std::uint64_t{cut}, has_grid, grid, &right.handle),
         IsOk());
-    const samesum_options options{0, 2, 0, 0, 0, 0, 0, {}};
+    const samesum_options options{0, 2, 0, 0, 0, 0, 0, nullptr, {}};
     for (const auto& [partial, first, count] :
          {std::tuple{left.handle, std::size_t{0}, cut}, {right.handle, cut, n - cut}}) {
       const samesum_values of_x = part(x, first, count), of_y = part(y, first, count);
@@ -497,6 +497,16 @@ TEST(AZeroedCall, NeedsOnlyAMethodAnInputAndAPlaceForTheResult) {
   EXPECT_EQ(valid.out, 10);
 }
 
+TEST(ACallWithFlags, ReducesTheElementsThatTakePart) {
+  ValidCall valid;
+  const std::uint8_t where[] = {1, 1, 0, 1};
+  valid.x[0] = std::numeric_limits<float>::quiet_NaN();
+  valid.call.options.where = where;
+  valid.call.options.skip_nan = 1;
+  EXPECT_THAT(valid.run(), IsOk());
+  EXPECT_EQ(valid.out, 6);
+}
+
 TEST(ADamagedCall, IsRefusedAndWritesNothing) {
   const std::uint64_t offsets[] = {0, 4};
   const std::vector<std::pair<const char*, void (*)(samesum_call&)>> damages{
@@ -527,8 +537,8 @@ TEST(ADamagedCall, IsRefusedAndWritesNothing) {
       {"combine is only", [](samesum_call& c) { c.options.combine = 1; }},
       {"options.has_grid is 9", [](samesum_call& c) { c.options.has_grid = 9; }},
       {"grid is only", [](samesum_call& c) { c.options.has_grid = 1; }},
-      {"options.reserved", [](samesum_call& c) { c.options.reserved[3] = 1; }},
-      {"options.reserved", [](samesum_call& c) { c.options.reserved_32 = 1; }},
+      {"options.reserved", [](samesum_call& c) { c.options.reserved[2] = 1; }},
+      {"options.skip_nan is 3", [](samesum_call& c) { c.options.skip_nan = 3; }},
       {"call.reserved", [](samesum_call& c) { c.reserved[0] = 1; }},
       {"method is NULL", [](samesum_call& c) { c.method = nullptr; }}};
   for (const auto& [message, damage] : damages) {

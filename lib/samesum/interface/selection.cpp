@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/catalogue/backend.hpp"
@@ -36,15 +37,14 @@ struct Elements {
 
   std::size_t bytes() const { return x.format->bytes; }
 
-  /// Calls visit(k) for each element k of a stretch that takes part, in order.
+  /// Calls visit(k, takes) for each element k of a stretch, in order. Without a branch, which could not be
+  /// predicted.
   template <class T, class Visit> void for_each(Stretch s, Visit visit) const {
     const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
-    for (std::size_t k = 0, i = s.first; k < s.n; ++k, i += s.stride) {
-      const bool is_skipped =
-          (where && !where[i]) ||
-          (skip_nan && (is_nan_bits<T>(to_bits(a[i])) || (b && is_nan_bits<T>(to_bits(b[i])))));
-      if (!is_skipped) visit(k);
-    }
+    const bool skips_of_y = skip_nan && b;
+    for (std::size_t k = 0, i = s.first; k < s.n; ++k, i += s.stride)
+      visit(k, (!where || where[i] != 0) & !(skip_nan && is_nan_bits<T>(to_bits(a[i]))) &
+                   !(skips_of_y && is_nan_bits<T>(to_bits(b[i]))));
   }
 
   /// Packs the elements of a stretch that take part, and returns how many do. `to_y` is used if y is given.
@@ -53,30 +53,28 @@ struct Elements {
       const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y.data);
       auto *p = reinterpret_cast<T*>(to_x), *q = reinterpret_cast<T*>(to_y);
       std::size_t count = 0;
-      if (b) {
-        for_each<T>(s, [&](std::size_t k) {
-          p[count] = a[s.first + k * s.stride];
-          q[count++] = b[s.first + k * s.stride];
-        });
-        return count;
-      }
-      // Without a branch, which could not be predicted: each element is written, and perhaps overwritten.
-      for (std::size_t k = 0, i = s.first; k < s.n; ++k, i += s.stride) {
-        const T element = a[i];
-        p[count] = element;
-        count += static_cast<std::size_t>(!where || where[i] != 0) &
-                 static_cast<std::size_t>(!skip_nan || !is_nan_bits<T>(to_bits(element)));
-      }
+      // Each element is written, and perhaps overwritten.
+      for_each<T>(s, [&](std::size_t k, bool takes) {
+        p[count] = a[s.first + k * s.stride];
+        if (b) q[count] = b[s.first + k * s.stride];
+        count += takes;
+      });
       return count;
     });
+  }
+
+  /// Writes for each element of a stretch whether it takes part.
+  void flag(Stretch s, std::uint8_t* flags) const {
+    with_format(*x.format,
+                [&]<class T>() { for_each<T>(s, [&](std::size_t k, bool takes) { flags[k] = takes; }); });
   }
 
   /// The place in a stretch of the element that is number `index` of those that take part.
   std::size_t place_of(std::size_t index, Stretch s) const {
     std::size_t place = 0;
     with_format(*x.format, [&]<class T>() {
-      for_each<T>(s, [&](std::size_t k) {
-        if (index-- == 0) place = k;
+      for_each<T>(s, [&](std::size_t k, bool takes) {
+        if (takes && index-- == 0) place = k;
       });
     });
     return place;
@@ -210,6 +208,9 @@ class Selected {
     const Stretch all = elements_of(r);
     if (!form() || (method().takes_grid && !call_.options.grid))
       return reduce_results(r, 1, all.n, call_.options.threads);
+    const std::optional<ExactKind>& adds = Code::of(method()).adds;
+    const bool is_exact = method().backend == "cpu" && method().accumulator == "exact" && all.stride == 1;
+    if (is_exact && adds && adds->term == Term::element && !adds->moments) return sum_exactly(r, *adds);
     if (form()->leaf == 0) return reduce_in_parallel(r);
     Partial partial{method(), 0, call_.options.grid};
     Packed packed{elements_, portion};
@@ -219,6 +220,18 @@ class Selected {
       partial.add(packed.x(), packed.y(), call_.options);
     }
     partial.finish(result(r), call_.options);
+  }
+
+  /// Sums the elements of one result exactly, or finds their mean.
+  void sum_exactly(std::size_t r, ExactKind kind) {
+    const Stretch all = elements_of(r);
+    const Values x{*call_.x.format,
+                   static_cast<const std::byte*>(call_.x.data) + all.first * elements_.bytes(), all.n};
+    cpu::SelectedSum sum = cpu::sum_selected(x, elements_.where ? elements_.where + all.first : nullptr,
+                                             elements_.skip_nan, call_.options.threads);
+    ExactBatchState state;
+    state.terms.sum = sum.sum;
+    state.finish(kind, *method().format, sum.count, 0, 0, result(r).data);
   }
 
   /// The state of a part of a result, and its number of elements.
@@ -306,34 +319,35 @@ class Selected {
     const std::size_t bytes = call_.out.format->bytes, o = r / layout().inner, i = r % layout().inner;
     Packed packed{elements_, all.n};
     // x may be overwritten by the results.
-    std::vector<std::uint8_t> takes(all.n);
-    with_format(*call_.x.format,
-                [&]<class T>() { elements_.for_each<T>(all, [&](std::size_t k) { takes[k] = 1; }); });
+    const auto takes = std::make_unique_for_overwrite<std::uint8_t[]>(all.n);
+    elements_.flag(all, takes.get());
     packed.append(all);
     // One result more, that of no elements, comes first.
-    std::vector<std::byte> of_packed((packed.size() + 1) * bytes);
+    const std::unique_ptr<std::byte[]> of_packed = room_for((packed.size() + 1) * bytes);
     Call part = call_;
     const std::uint64_t zero = 0;
     part.options.exclusive = true;
     part.x = {*call_.x.format, &zero, 1};
     part.layout = Layout::vector(1);
-    part.out = {call_.out.format, of_packed.data(), 1, 0};
+    part.out = {call_.out.format, of_packed.get(), 1, 0};
     run_packed(part, 1);
     if (packed.size() > 0) {
       part.options.exclusive = false;
       part.x = packed.x();
       part.layout = Layout::vector(packed.size());
-      part.out = {call_.out.format, of_packed.data() + bytes, packed.size(), 0};
+      part.out = {call_.out.format, of_packed.get() + bytes, packed.size(), 0};
       run_packed(part, threads);
     }
-    auto* const out = static_cast<std::byte*>(call_.out.data) + (o * call_.out.row_stride + i) * bytes;
-    std::size_t before = 0;
-    for (std::size_t k = 0; k < all.n; ++k) {
-      const std::size_t after = before + takes[k];
-      std::memcpy(out + k * layout().inner * bytes,
-                  of_packed.data() + (call_.options.exclusive ? before : after) * bytes, bytes);
-      before = after;
-    }
+    with_format(*call_.out.format, [&]<class F>() {
+      auto* out = static_cast<F*>(call_.out.data) + o * call_.out.row_stride + i;
+      const auto* const of_first = reinterpret_cast<const F*>(of_packed.get());
+      std::size_t before = 0;
+      for (std::size_t k = 0; k < all.n; ++k, out += layout().inner) {
+        const std::size_t after = before + takes[k];
+        *out = of_first[call_.options.exclusive ? before : after];
+        before = after;
+      }
+    });
   }
 
   /// Packs pairs of a key and an element. Rows of several elements become pairs of their own: element i of a
@@ -356,7 +370,11 @@ class Selected {
     } else {
       packed = std::make_unique<Packed>(elements_, n * inner);
       packed->append({0, n * inner});
-      with_format(*call_.x.format, [&]<class T>() { elements_.for_each<T>({0, n * inner}, take); });
+      with_format(*call_.x.format, [&]<class T>() {
+        elements_.for_each<T>({0, n * inner}, [&](std::size_t at, bool takes) {
+          if (takes) take(at);
+        });
+      });
     }
     Call part = call_;
     if (packed) part.x = packed->x();

@@ -30,7 +30,9 @@ template <class T> class ExactSum {
     for (const auto& word : words_.word)
       for (const double number : word)
         if (number != 0) sum_.add(number);
+    const Expansions::Expected expected = words_.expected;
     words_ = {};
+    words_.expected = expected;
     empty_ = true;
     if (in_bins_ > 0) bins().move_to(sum_);
     in_bins_ = 0;
@@ -89,32 +91,78 @@ template <class T> class ExactSum {
   std::size_t in_bins_ = 0;  ///< elements; no other sum of this thread uses the bins meanwhile
 };
 
-template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
+/// Adds n elements from number `first` on by add(sum, first, n), which returns how many take part.
+template <class T, class Add> SelectedSum sum_chunks(std::size_t n, int threads, Add add) {
   constexpr std::size_t chunk = std::size_t{1} << 16;
-  Exact total;
-  if (n == 0) return total;
-  total.add(from_bits<T>(Format<T>::sign_bit));
-  const std::size_t chunks = (n - 1) / chunk + 1;
+  SelectedSum total;
+  const std::size_t chunks = n / chunk + (n % chunk != 0);
   if (const int count = thread_count(threads, n, chunks); count == 1) {
-    ExactSum<T> sum{total};
-    sum.add(x, n);
+    ExactSum<T> sum{total.sum};
+    total.count = add(sum, 0, n);
     sum.flush();
   } else {
     std::mutex total_mutex;
     std::atomic<std::size_t> next{0};
     on_threads(count, [&] {
-      Exact part;
-      ExactSum<T> sum{part};
+      SelectedSum part;
+      ExactSum<T> sum{part.sum};
       for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
-        sum.add(x + k * chunk, std::min(n - k * chunk, chunk));
+        part.count += add(sum, k * chunk, std::min(n - k * chunk, chunk));
       sum.flush();
       const std::scoped_lock lock{total_mutex};
-      total.merge(part);
+      total.sum.merge(part.sum);
+      total.count += part.count;
     });
   }
-  // The fp64 words do not record whether all elements were -0.
-  const auto is_not_minus_zero = [](T element) { return to_bits(element) != Format<T>::sign_bit; };
-  if (total.only_minus_zero() && std::any_of(x, x + n, is_not_minus_zero)) total.add(T{});
+  // The fp64 words do not record elements that are -0.
+  if (total.count > 0) total.sum.add(from_bits<T>(Format<T>::sign_bit));
+  return total;
+}
+
+template <class T> constexpr bool is_not_minus_zero(T element) {
+  return to_bits(element) != Format<T>::sign_bit;
+}
+
+template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
+  Exact total = sum_chunks<T>(n, threads, [x](ExactSum<T>& sum, std::size_t first, std::size_t count) {
+                  sum.add(x + first, count);
+                  return count;
+                }).sum;
+  // Nor whether there were others.
+  if (total.only_minus_zero() && std::any_of(x, x + n, is_not_minus_zero<T>)) total.add(T{});
+  return total;
+}
+
+/// Calls visit(elements, n, count) for each block of the elements, with -0 in place of those that take no
+/// part, of which there are n - count.
+template <class T, class Visit>
+void for_each_kept(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n, Visit visit) {
+  const KeepSelected keep = kernels<Formats::index_of<T>()>().keep_selected;
+  T kept[exact_block];  // stays in the first-level cache
+  for (std::size_t i = 0; i < n; i += exact_block) {
+    const std::size_t size = std::min(n - i, exact_block);
+    const std::size_t count = keep(x + i, where ? where + i : nullptr, skip_nan, size, kept);
+    visit(kept, size, count);
+  }
+}
+
+template <class T>
+SelectedSum sum_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n, int threads) {
+  SelectedSum total = sum_chunks<T>(n, threads, [=](ExactSum<T>& sum, std::size_t first, std::size_t size) {
+    std::size_t all = 0;
+    for_each_kept(x + first, where ? where + first : nullptr, skip_nan, size,
+                  [&](const T* kept, std::size_t many, std::size_t count) {
+                    sum.add(kept, many);
+                    all += count;
+                  });
+    return all;
+  });
+  if (!total.sum.only_minus_zero()) return total;
+  bool has_others = false;
+  for_each_kept(x, where, skip_nan, n, [&](const T* kept, std::size_t many, std::size_t) {
+    has_others = has_others || std::any_of(kept, kept + many, is_not_minus_zero<T>);
+  });
+  if (has_others) total.sum.add(T{});
   return total;
 }
 
@@ -123,6 +171,12 @@ template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
 Exact sum_exact(Values x, int threads) {
   return with_format(*x.format,
                      [&]<class T>() { return sum_elements(static_cast<const T*>(x.data), x.size, threads); });
+}
+
+SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int threads) {
+  return with_format(*x.format, [&]<class T>() {
+    return sum_selected(static_cast<const T*>(x.data), where, skip_nan, x.size, threads);
+  });
 }
 
 }  // namespace samesum::cpu

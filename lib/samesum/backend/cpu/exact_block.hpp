@@ -37,9 +37,11 @@ template <class T> class ExactBlocks {
  private:
   explicit ExactBlocks(const Expansions& sum) {
     for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(&sum_.word[i], sum.word[i], sizeof(V));
+    expected_ = sum.expected;
   }
   void save(Expansions& sum) const {
     for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(sum.word[i], &sum_.word[i], sizeof(V));
+    sum.expected = expected_;
   }
 
   /// A sum of three words. `lost` collects the bits, except signs, of what the words could not hold.
@@ -71,7 +73,7 @@ template <class T> class ExactBlocks {
     // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
     // adds this block.
     V plain = V::zero();
-    const BitRange range = expects_one_word_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    const BitRange range = expected_.one_word ? look<true>(x, n, plain) : look<false>(x, n, plain);
     if (!range.finite) return false;
     if (range.zero) return true;
     ThreeWords sum = sum_;
@@ -79,7 +81,7 @@ template <class T> class ExactBlocks {
     // Every partial sum is a multiple of 2^lowest and below 2^(highest + 1 + log2_adds).
     const bool fits = range.span() + 1 + log2_adds <= 53;
     if (fits) {
-      if (!expects_one_word_) look<true>(x, n, plain);
+      if (!expected_.one_word) look<true>(x, n, plain);
       sum.add(plain);
     } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
       return false;
@@ -91,39 +93,39 @@ template <class T> class ExactBlocks {
     } else {
       return false;
     }
-    expects_one_word_ = fits;
+    expected_.one_word = fits;
     if (!sum.is_exact()) return false;
     sum_ = sum;
     return true;
   }
 
-  /// Whether two windows for elements up to 2^(expected_highest_ + 1) add a block of this range exactly.
+  /// Whether two windows for elements up to 2^(expected_.highest + 1) add a block of this range exactly.
   bool is_expected(const BitRange& range) const {
-    return range.finite && range.highest <= expected_highest_ &&
-           log2_for<2>(expected_highest_ - range.lowest, log2_block) == log2_block;
+    return range.finite && range.highest <= expected_.highest &&
+           log2_for<2>(expected_.highest - range.lowest, log2_block) == log2_block;
   }
   /// Adds the block in the windows of the previous one, in the pass that finds its range. Returns false and
   /// adds nothing if that is not exact.
   bool add_as_expected(const T* x, std::size_t n) {
-    if (blocks_to_wait_ > 0) --blocks_to_wait_;
-    if (!expects_two_windows_ || blocks_to_wait_ > 0) return false;
+    if (expected_.blocks_to_wait > 0) --expected_.blocks_to_wait;
+    if (!expected_.two_windows || expected_.blocks_to_wait > 0) return false;
     ThreeWords sum = sum_;
-    const BitRange range = add_in_windows<2, true>(sum, x, n, expected_highest_, log2_block);
+    const BitRange range = add_in_windows<2, true>(sum, x, n, expected_.highest, log2_block);
     if (range.zero) return true;
     if (!is_expected(range) || !sum.is_exact()) {
-      blocks_to_wait_ = after_failure;
+      expected_.blocks_to_wait = after_failure;
       return false;
     }
     sum_ = sum;
-    expects_one_word_ = range.span() + 1 + log2_block <= 53;
-    expects_two_windows_ = !expects_one_word_;
+    expected_.one_word = range.span() + 1 + log2_block <= 53;
+    expected_.two_windows = !expected_.one_word;
     return true;
   }
   /// Lets the next block use the windows of a block of this range, with a power of two to spare.
   void expect_two_windows(const BitRange& range) {
-    expected_highest_ = range.highest + 1;
-    expects_two_windows_ =
-        is_expected(range) && expected_highest_ + 3 + log2_block < Format<fp64>::max_exponent;
+    expected_.highest = range.highest + 1;
+    expected_.two_windows =
+        is_expected(range) && expected_.highest + 3 + log2_block < Format<fp64>::max_exponent;
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
@@ -211,8 +213,7 @@ template <class T> class ExactBlocks {
   static constexpr int after_failure = 16;
 
   ThreeWords sum_;
-  bool expects_one_word_ = true, expects_two_windows_ = false;
-  int expected_highest_ = 0, blocks_to_wait_ = 0;
+  Expansions::Expected expected_;
 };
 
 }  // namespace

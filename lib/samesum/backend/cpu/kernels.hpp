@@ -21,6 +21,11 @@ using SumLeaves = void (*)(const void* x, std::size_t n, void* states);
 struct Expansions {
   static constexpr std::size_t words = 3, columns = 8;
   double word[words][columns] = {};
+  /// What the loop expects of the next block, from the last ones.
+  struct Expected {
+    bool one_word = true, two_windows = false;
+    int highest = 0, blocks_to_wait = 0;
+  } expected;
 };
 
 /// Adds elements from the first on and returns how many: it stops before elements that the words cannot hold.

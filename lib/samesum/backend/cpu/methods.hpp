@@ -21,6 +21,13 @@ std::vector<Entry> softmaxes();
 /// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`
 /// is as in Options.
 Exact sum_exact(Values x, int threads);
+/// The exact state of the elements that take part, and their number.
+struct SelectedSum {
+  Exact sum;
+  std::size_t count = 0;
+};
+/// Adds the elements whose flag is not 0 and that are not skipped; `where` may be null.
+SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int threads);
 
 /// Computes an exact reduction for any layout.
 void reduce_exactly(ExactKind kind, const HostRun& work);
