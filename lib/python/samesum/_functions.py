@@ -341,8 +341,8 @@ _PARAMETERS = {
     "threads": "largest number of threads on the host; 0 for one per processor. It never changes the bits.",
     "grid": "for the accumulator fixed_point: terms are rounded to multiples of 2^grid. A sum that overflows the grid\n"
     "raises OverflowError on the host, and is NaN on a GPU. Default: a grid found for each result from its terms.",
-    "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits of\n"
-    "the call on the elements that take part, packed in their order, whatever the others hold.",
+    "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
+    "of the call on the elements that take part, packed in their order, whatever the others hold.",
     "skipna": "whether NaN are as if absent, too.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
