@@ -370,7 +370,7 @@ def test_the_variance_divides_by_n_minus_correction():
         (lambda x: samesum.prod(np.arange(3)), TypeError, "dtype='float64'"),
         (lambda x: samesum.max(np.arange(0)), ValueError, "at least one"),
         (lambda x: samesum.dot(x[0], x), ValueError, "vecdot"),
-        (lambda x: samesum.softmax(np.ma.masked_array(x)), TypeError, "masked array; pass x.compressed()"),
+        (lambda x: samesum.softmax(np.ma.masked_array(x)), TypeError, r"softmax takes no masked array; pass x\.filled"),
         (lambda x: samesum.bound("tree/plain/fp8", 3), ValueError, "fp8"),
         (lambda x: samesum.choose(10), ValueError, "relative_error"),
         (lambda x: samesum.choose(10, relative_error=1e-3, promise="always"), ValueError, "always"),

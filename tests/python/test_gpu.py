@@ -397,3 +397,39 @@ def test_compiled_calls_of_jax_on_a_gpu_have_the_bits_of_the_cpu(jax, name):
     results = jax.jit(lambda *arrays: all_of("@cuda", *arrays))(jax.numpy.asarray(x), jax.numpy.asarray(y))
     for m, result, expected in zip(methods, results, all_of("@cpu", x, y), strict=True):
         assert same_bits(np.asarray(result), expected), m.name
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape, axis", [((10_000,), None), ((40, 300), 1), ((40, 300), 0), ((3, 5, 700), (0, 2))])
+def test_a_selection_has_the_bits_of_the_cpu(library, name, shape, axis):
+    x = data(name, shape)
+    mask = np.random.default_rng(3).random(shape) < 0.6
+    mask.reshape(-1)[:300] = False
+    nans = np.where(mask, x, x.dtype.type(np.nan))
+    on_gpu = [to_gpu(library, a) for a in (x, nans, mask)]
+    for function in ("sum", "mean", "var", "min", "argmin", "argmax", "norm"):
+        reduce = getattr(samesum, function)
+        expected = reduce(x, axis=axis, where=mask)
+        for selected in (
+            reduce(on_gpu[0], axis=axis, where=on_gpu[2]), reduce(on_gpu[1], axis=axis, skipna=True),
+        ):  # fmt: skip
+            assert same_bits(to_host(library, selected), expected), function
+    for method in ("tree/kahan", "pairwise/plain", "fixed_point"):
+        expected = samesum.sum(x, axis=axis, where=mask, method=method)
+        selected = samesum.sum(on_gpu[0], axis=axis, where=on_gpu[2], method=method)
+        assert same_bits(to_host(library, selected), expected), method
+    if not isinstance(axis, tuple):
+        for scan in ("cumsum", "cummax"):
+            function = getattr(samesum, scan)
+            expected = function(x, axis=axis, where=mask)
+            assert same_bits(to_host(library, function(on_gpu[0], axis=axis, where=on_gpu[2])), expected), scan
+
+
+def test_a_selection_by_key_has_the_bits_of_the_cpu(library):
+    x, keys = data("float32", (500, 3)), np.random.default_rng(4).integers(0, 9, 500)
+    mask = np.random.default_rng(3).random((500, 3)) < 0.6
+    keys[~mask.any(1)] = -5
+    before = np.zeros((9, 3), np.float32)
+    expected = samesum.scatter_add(before, keys, x, where=mask)
+    found = samesum.scatter_add(*(to_gpu(library, a) for a in (before, keys, x)), where=to_gpu(library, mask))
+    assert same_bits(to_host(library, found), expected)

@@ -171,6 +171,8 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
     chosen = method_of(o.method, operation, format, library.view(a).device)
     if chosen.has_result_per_element:
+        if o.where is not None or o.skipna:
+            raise TypeError(f"samesum: {operation} takes no masked array; pass x.filled(-math.inf)")
         result = per_element(library, chosen, format, a, axes, o.out, o.threads)
     else:
         result = per_axis(library, chosen, format, a, b, axes, o if o.finish is None else o._replace(out=None))

@@ -10,7 +10,7 @@ from ._arrays import DTYPES, format_of, library_of
 from ._calls import (
     Method, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
 )  # fmt: skip
-from ._layout import Layout, normalised_axes
+from ._layout import Layout, axes_last, normalised_axes
 from ._selection import mask_of, takes_part, without_mask
 
 
@@ -60,7 +60,8 @@ def scan(
         mask = None if mask is None else library.contiguous(mask).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
     if (mask is not None or skipna) and library.view(a).device >= 0:
-        result = _scan_packed(library, chosen, format, a, mask, along, exclusive, include_initial, threads, grid)
+        takes = takes_part(library, mask, skipna, a)
+        result = _scan_packed(library, chosen, format, a, takes, along, exclusive, include_initial, threads, grid)
     else:
         result = scan_array(
             library, chosen, format, a, along, out, exclusive, include_initial, threads, grid, mask, skipna
@@ -96,11 +97,10 @@ def scan_array(
 
 
 def _scan_packed(
-    library: Any, method: Method, format: str, a: Any, mask: Any, axis: int, exclusive: bool, initial: bool,
+    library: Any, method: Method, format: str, a: Any, takes: Any, axis: int, exclusive: bool, initial: bool,
     threads: int, grid: int | None,
 ) -> Any:  # fmt: skip
     """Scans the elements that take part vector by vector, which the library packs on a GPU."""
-    takes = takes_part(library, mask, True, a) if mask is None else takes_part(library, mask, False)
     order, back = axes_last(a.ndim, (axis,))
     rows, flags = (library.contiguous(library.transposed(c, order)) for c in (a, takes))
     shape, n = tuple(rows.shape), a.shape[axis]
