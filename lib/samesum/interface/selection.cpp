@@ -299,10 +299,11 @@ class Selected {
 
   /// Copies a stretch, with -0 in place of elements that take no part, and returns how many do.
   std::size_t keep(Stretch s, std::byte* to) const {
+    static const std::vector<std::uint8_t> all(portion, 1);
     return with_format(*call_.x.format, [&]<class T>() {
       return cpu::kernels<Formats::index_of<T>()>().keep_selected(
           static_cast<const T*>(call_.x.data) + s.first,
-          elements_.where ? elements_.where + s.first : nullptr, elements_.skip_nan, s.n, to);
+          elements_.where ? elements_.where + s.first : all.data(), elements_.skip_nan, s.n, to);
     });
   }
 

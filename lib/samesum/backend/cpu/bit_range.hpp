@@ -30,6 +30,9 @@ template <class T> class Extremes {
   [[gnu::always_inline]] void see(const T* x) {
     Vector bits;
     std::memcpy(&bits, x, sizeof bits);
+    see(bits);
+  }
+  [[gnu::always_inline]] void see(Vector bits) {
     const Vector magnitude = bits & magnitude_bits, less = (magnitude - Signed{1}) & magnitude_bits;
     largest_ = magnitude > largest_ ? magnitude : largest_;
     smallest_ = less < smallest_ ? less : smallest_;

@@ -25,6 +25,20 @@ template <class T> class ExactSum {
     add_whole(padded, exact_step);
   }
 
+  /// Adds those of at most one block that take part, and returns how many.
+  std::size_t add_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n) {
+    const Kernels& loops = kernels<Formats::index_of<T>()>();
+    std::size_t count = 0;
+    if (n % exact_step == 0 && loops.add_selected(words_, x, where, skip_nan, n, count) == n) {
+      empty_ = false;
+      return count;
+    }
+    T kept[exact_block];
+    count = loops.keep_selected(x, where, skip_nan, n, kept);
+    add(kept, n);
+    return count;
+  }
+
   /// Moves everything into the superaccumulator.
   void flush() {
     for (const auto& word : words_.word)
@@ -133,36 +147,31 @@ template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
   return total;
 }
 
-/// Calls visit(elements, n, count) for each block of the elements, with -0 in place of those that take no
-/// part, of which there are n - count.
-template <class T, class Visit>
-void for_each_kept(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n, Visit visit) {
-  const KeepSelected keep = kernels<Formats::index_of<T>()>().keep_selected;
-  T kept[exact_block];  // stays in the first-level cache
-  for (std::size_t i = 0; i < n; i += exact_block) {
-    const std::size_t size = std::min(n - i, exact_block);
-    const std::size_t count = keep(x + i, where ? where + i : nullptr, skip_nan, size, kept);
-    visit(kept, size, count);
-  }
+/// Whether any of n elements takes part and is not -0.
+template <class T> bool has_others(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n) {
+  const auto is_other = [=](std::size_t i) {
+    return is_not_minus_zero(x[i]) && (!where || where[i]) && !(skip_nan && is_nan_bits<T>(to_bits(x[i])));
+  };
+  std::size_t i = 0;
+  while (i < n && !is_other(i)) ++i;
+  return i < n;
 }
 
 template <class T>
 SelectedSum sum_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n, int threads) {
+  static constexpr auto all_ones = [] {
+    std::array<std::uint8_t, exact_block> flags{};
+    flags.fill(1);
+    return flags;
+  }();
   SelectedSum total = sum_chunks<T>(n, threads, [=](ExactSum<T>& sum, std::size_t first, std::size_t size) {
-    std::size_t all = 0;
-    for_each_kept(x + first, where ? where + first : nullptr, skip_nan, size,
-                  [&](const T* kept, std::size_t many, std::size_t count) {
-                    sum.add(kept, many);
-                    all += count;
-                  });
-    return all;
+    std::size_t count = 0;
+    for (std::size_t i = first; i < first + size; i += exact_block)
+      count += sum.add_selected(x + i, where ? where + i : all_ones.data(), skip_nan,
+                                std::min(first + size - i, exact_block));
+    return count;
   });
-  if (!total.sum.only_minus_zero()) return total;
-  bool has_others = false;
-  for_each_kept(x, where, skip_nan, n, [&](const T* kept, std::size_t many, std::size_t) {
-    has_others = has_others || std::any_of(kept, kept + many, is_not_minus_zero<T>);
-  });
-  if (has_others) total.sum.add(T{});
+  if (total.sum.only_minus_zero() && has_others(x, where, skip_nan, n)) total.sum.add(T{});
   return total;
 }
 

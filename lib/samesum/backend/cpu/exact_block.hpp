@@ -6,17 +6,23 @@
 
 #include "samesum/backend/cpu/bit_range.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/selection_loops.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-template <class T> class ExactBlocks {
+/// Elements that all take part.
+template <class T> struct AllElements { const T* x; };
+
+template <class T, class Elements> class ExactBlocks {
   static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
   static constexpr std::size_t w = width, chains = 4, step = w * chains;
   static constexpr std::size_t far = 4096;  ///< prefetch distance in bytes
   using V = Pack<fp64, width>;
   using Bits = BitsOf<T>;
   using Words = Register<Bits, narrow>;
+  static constexpr bool selects = std::is_same_v<Elements, SelectedElements<T>>;
+  template <int W> using Lanes = Register<std::make_signed_t<Bits>, W>;
   static_assert(exact_step % step == 0 && exact_step % narrow == 0);
 
  public:
@@ -27,11 +33,20 @@ template <class T> class ExactBlocks {
     std::size_t done = 0;
     while (done < n) {
       const std::size_t size = n - done < exact_block ? n - done : exact_block;
-      if (!blocks.add_block(x + done, size)) break;
+      if (!blocks.add_block({x + done}, size)) break;
       done += size;
     }
     blocks.save(sum);
     return done;
+  }
+  /// See AddSelected.
+  static std::size_t add_selected(Expansions& sum, const void* data, const std::uint8_t* where, bool skip_nan,
+                                  std::size_t n, std::size_t& count) {
+    ExactBlocks blocks{sum};
+    if (!blocks.add_block({static_cast<const T*>(data), where, skip_nan}, n)) n = 0;
+    blocks.save(sum);
+    if (n > 0) count += blocks.count_;
+    return n;
   }
 
  private:
@@ -66,7 +81,7 @@ template <class T> class ExactBlocks {
   };
 
   /// Adds the whole block and returns true, or returns false and adds nothing.
-  bool add_block(const T* x, std::size_t n) {
+  bool add_block(Elements x, std::size_t n) {
     if (add_as_expected(x, n)) return true;
     int log2_adds = 0;  // log2 of the additions per column, rounded up
     while ((w << log2_adds) < n) ++log2_adds;
@@ -106,7 +121,7 @@ template <class T> class ExactBlocks {
   }
   /// Adds the block in the windows of the previous one, in the pass that finds its range. Returns false and
   /// adds nothing if that is not exact.
-  bool add_as_expected(const T* x, std::size_t n) {
+  bool add_as_expected(Elements x, std::size_t n) {
     if (expected_.blocks_to_wait > 0) --expected_.blocks_to_wait;
     if (!expected_.two_windows || expected_.blocks_to_wait > 0) return false;
     ThreeWords sum = sum_;
@@ -128,21 +143,64 @@ template <class T> class ExactBlocks {
         is_expected(range) && expected_.highest + 3 + log2_block < Format<fp64>::max_exponent;
   }
 
+  /// The elements from number i on.
+  [[gnu::always_inline]] static V load(Elements x, std::size_t i) {
+    if constexpr (selects) {
+      Lanes<width> counts{};
+      return load(x.template bits<width>(i, counts));
+    } else {
+      return V::load(x.x + i);
+    }
+  }
+  [[gnu::always_inline]] static V load(Lanes<width> bits) {
+    T elements[w];
+    std::memcpy(static_cast<void*>(elements), &bits, sizeof bits);
+    return V::load(elements);
+  }
+  /// The same, and looks at the vector of T that begins there.
+  [[gnu::always_inline]] static V load(Elements x, std::size_t i, Extremes<T>& extremes,
+                                       Lanes<narrow>& counts) {
+    if constexpr (selects && narrow == width) {
+      const auto bits = x.template bits<width>(i, counts);
+      extremes.see(bits);
+      return load(bits);
+    } else {
+      see(extremes, x, i, counts);
+      return load(x, i);
+    }
+  }
+  /// Looks at one vector, and counts those that take part if that is not clear.
+  [[gnu::always_inline]] static void see(Extremes<T>& extremes, Elements x, std::size_t i,
+                                         Lanes<narrow>& counts) {
+    if constexpr (selects)
+      extremes.see(x.template bits<narrow>(i, counts));
+    else
+      extremes.see(x.x + i);
+  }
+  /// Keeps the number of elements of the last block that take part.
+  void count(const Lanes<narrow>& counts) {
+    if constexpr (selects) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
+  }
+
   /// Returns the range of the elements; if `add`, also adds them plainly.
-  template <bool add> static BitRange look(const T* x, std::size_t n, V& sum) {
+  template <bool add> BitRange look(Elements x, std::size_t n, V& sum) {
     Extremes<T> extremes;
+    Lanes<narrow> counts{};
     const bool ahead = wants_prefetch();
     V chain[chains];
     for (V& c : chain) c = V::zero();
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < n; i += exact_step)
       for (std::size_t k = 0; k < exact_step; k += narrow) {
-        if (ahead) prefetch_bytes(reinterpret_cast<const char*>(x + i + k) + far, vector_bytes);
-        extremes.see(x + i + k);
+        if (ahead) prefetch_bytes(reinterpret_cast<const char*>(x.x + i + k) + far, vector_bytes);
         if constexpr (add)
           for (std::size_t j = k; j < k + narrow; j += w)
-            chain[j / w % chains] = chain[j / w % chains] + V::load(x + i + j);
+            chain[j / w % chains] =
+                chain[j / w % chains] + (j == k ? load(x, i + j, extremes, counts) : load(x, i + j));
+        else
+          see(extremes, x, i + k, counts);
       }
+    count(counts);
     for (std::size_t c = 1; c < chains; ++c) chain[0] = chain[0] + chain[c];
     if (add) sum = chain[0];
     return extremes.range();
@@ -163,8 +221,9 @@ template <class T> class ExactBlocks {
   /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
   /// returns the range of the elements.
   template <int windows, bool looks>
-  static BitRange add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
+  BitRange add_in_windows(ThreeWords& sum, Elements x, std::size_t n, int highest, int k) {
     Extremes<T> extremes;
+    Lanes<narrow> counts{};
     const bool ahead = looks && wants_prefetch();
     V start[windows], total[windows];
     for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
@@ -176,15 +235,14 @@ template <class T> class ExactBlocks {
       V chain[windows][chains];
       for (int i = 0; i < windows; ++i)
         for (V& c : chain[i]) c = start[i];
-      const T* end = x + std::min(n, done + most);
+      const std::size_t end = std::min(n, done + most);
 #pragma GCC unroll 1
-      for (const T* at = x + done; at < end; at += step)
+      for (std::size_t at = done; at < end; at += step)
         for (std::size_t c = 0; c < chains; ++c) {
-          if (looks && c * w % narrow == 0) {
-            if (ahead) prefetch_bytes(reinterpret_cast<const char*>(at + c * w) + far, vector_bytes);
-            extremes.see(at + c * w);
-          }
-          V rest = V::load(at + c * w);
+          const bool sees = looks && c * w % narrow == 0;
+          if (sees && ahead)
+            prefetch_bytes(reinterpret_cast<const char*>(x.x + at + c * w) + far, vector_bytes);
+          V rest = sees ? load(x, at + c * w, extremes, counts) : load(x, at + c * w);
           for (int i = 0; i + 1 < windows; ++i) {
             const V t = chain[i][c] + rest;
             rest = rest - (t - chain[i][c]);
@@ -204,6 +262,7 @@ template <class T> class ExactBlocks {
       }
     }
     for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
+    if (looks) count(counts);
     return extremes.range();
   }
 
@@ -214,6 +273,7 @@ template <class T> class ExactBlocks {
 
   ThreeWords sum_;
   Expansions::Expected expected_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace

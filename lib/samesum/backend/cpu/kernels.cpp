@@ -9,7 +9,6 @@
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/row_loops.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
-#include "samesum/backend/cpu/selection_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
 #include "samesum/backend/cpu/window_loops.hpp"
@@ -61,7 +60,8 @@ constexpr Kernels make() {
   });
   if constexpr (std::is_same_v<F, CarrierOf<F>>)
     all.lane_products = Terms<F>::template lane_products<CoarsenedTree::Shape>;
-  all.add_exactly = ExactBlocks<F>::add;
+  all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
+  all.add_selected = ExactBlocks<F, SelectedElements<F>>::add_selected;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
     ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,
       all.sum_columns_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_columns),

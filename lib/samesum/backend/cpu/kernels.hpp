@@ -68,9 +68,13 @@ using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
 /// Copies n <= 2^15 elements, with -0 in place of those whose flag in `where` is 0, or, if `skip_nan`, that
-/// are NaN; `where` may be null. Returns the number of the others.
+/// are NaN. Returns the number of the others.
 using KeepSelected = std::size_t (*)(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n,
                                      void* out);
+/// The same as AddExactly for at most one block of elements of which some take no part, and counts the
+/// others.
+using AddSelected = std::size_t (*)(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
+                                    std::size_t n, std::size_t& count);
 inline constexpr std::size_t most_selected = std::size_t{1} << 15;
 
 /// Writes the middling squares (scaled_squares.hpp) of n elements, as numbers of the carrier. Returns whether
@@ -184,6 +188,7 @@ struct Kernels {
   /// Likewise, for methods with batches.
   SumColumns sum_columns[Orders::size][Accumulators::size][Formats::size];
   AddExactly add_exactly;
+  AddSelected add_selected;
   SumExactly sum_rows_exactly[exactly_summed];  ///< of elements in the format
   SumExactly sum_columns_exactly[exactly_summed];
   ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
