@@ -582,8 +582,8 @@ const std::set<std::string> without_guard{
     // integers and names
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
-    "Layout::vector", "BackendList::all", "Keys::is_given", "Values::is_given", "bins", "is_vector",
-    "normalised", "overlap_error", "refuse", "Method::is_scan", "Method::result_bytes",
+    "Layout::vector", "BackendList::all", "Keys::is_given", "Mask::is_given", "selects", "Values::is_given",
+    "bins", "is_vector", "normalised", "overlap_error", "refuse", "Method::is_scan", "Method::result_bytes",
     "Method::result_format", "Name::view", "bytes_of", "depends_on_condition", "first_bad_key", "is_listed",
     "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "backend", "completed",
     "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name", "refusal",

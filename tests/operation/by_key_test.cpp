@@ -87,7 +87,8 @@ TEST_P(EveryMethodByKey, OnAGivenGridReducesRows) {
 }
 
 TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
-  constexpr std::size_t n = 150'000, bins = 300'000;  // the words of the results exceed the cache
+  // The words of the results exceed the cache.
+  constexpr std::size_t n = is_sanitized ? 40'000 : 150'000, bins = is_sanitized ? 100'000 : 300'000;
   static const Case c{"many", random_keys(n, bins, 3), bins, 1, wide(n, 20, 4)};
   const Array x = elements_of(c, m, *m.format);
   const Bits expected = reduced(reference_of(m), c, x, KeyFormat::uint32);

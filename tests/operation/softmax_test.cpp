@@ -64,12 +64,14 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
 
 TEST_P(EverySoftmax, CountsATinyExponentialThatBreaksATie) {
   for (const FormatInfo* format : formats_of(m))
-    for (const std::size_t columns : {8, 256, 257, 1025})
+    for (const std::size_t columns : {8, 256, 257, 1025}) {
+      if (is_sanitized && columns != 257) continue;
       for (const double tiny : tiny_exponents(m)) {
         const Table in{*format, columns, rows_with_ties(84, columns, tiny)};
         EXPECT_EQ(computed(m, in), computed(reference, in))
             << format->name << ", " << columns << ", " << tiny;
       }
+    }
 }
 
 TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
@@ -110,7 +112,7 @@ TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
       const auto row = rows_of_all_kinds(1, columns, false, 3);
       const auto expected = computed(m, Table{*format, columns, row});
       for (const std::size_t batch : {1, 2, 3, 64, 257}) {
-        if (batch * columns > 100'000) continue;
+        if (batch * columns > (is_sanitized ? 20'000 : 100'000)) continue;
         for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
           std::vector<double> x = uniform(batch * columns, batch);
           std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));

@@ -9,6 +9,11 @@
 
 namespace samesum {
 
+/// R is a contiguous range of bool, or of other integers of one byte.
+template <class R>
+concept FlagRange = std::ranges::contiguous_range<R> && std::is_integral_v<std::ranges::range_value_t<R>> &&
+                    sizeof(std::ranges::range_value_t<R>) == 1;
+
 /// A view of flags, one byte for each element of an array: those whose flag is not 0 take part. Without flags
 /// all do. It does not own them.
 struct Mask {
@@ -17,11 +22,8 @@ struct Mask {
 
   /// No flags.
   Mask() = default;
-  /// Views the flags of a contiguous range of bool or of other integers of one byte.
-  template <std::ranges::contiguous_range R>
-  requires(std::is_integral_v<std::ranges::range_value_t<R>> && sizeof(std::ranges::range_value_t<R>) == 1)
-      Mask(const R& flags)
-      : Mask{std::ranges::data(flags), std::ranges::size(flags)} {}
+  /// Views the flags of a range.
+  template <FlagRange R> Mask(const R& flags) : Mask{std::ranges::data(flags), std::ranges::size(flags)} {}
   /// Views n flags from `first` on.
   Mask(const void* first, std::size_t n) : data{static_cast<const std::uint8_t*>(first)}, size{n} {}
 
