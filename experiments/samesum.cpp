@@ -194,6 +194,24 @@ std::string capitalised(std::string text) {
   return text;
 }
 
+CLI::Option* add_weights(CLI::App* command, ReduceOptions& options) {
+  return command
+      ->add_option(
+          "--weights", options.table.by,
+          "Weigh each number of a table by that in another\ncolumn, in fp64; the result is rounded once")
+      ->check(is_given, "")
+      ->type_name("NAME|N");
+}
+
+Report weighted(const CLI::App* command, ReduceOptions options) {
+  for (const char* other :
+       {"--method", "--format", "--axis", "--grid", "--output", "--bound", "--save-partial", "--resume"})
+    if (const CLI::Option* const found = command->get_option_no_throw(other); found && found->count() > 0)
+      throw UsageError{std::string{other} + ": not with --weights; leave one of them out"};
+  options.table.by_is_number = true;
+  return samesum::harness::weighted_command(options);
+}
+
 /// Adds a command for each operation of the catalogue without keys but sum.
 void add_reductions(CLI::App& app, Report& report) {
   for (const std::string& operation : operations()) {
@@ -210,9 +228,10 @@ void add_reductions(CLI::App& app, Report& report) {
          : m.keeps_format ? " x.npy --output y.npy\n"
                           : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
         "  samesum list '" + operation + "/*'");
+    CLI::Option* const weights = operation == "mean" ? add_weights(command, *options) : nullptr;
     command->callback([=, &report] {
       set_default_input(options->files);
-      report = reduce_command(*options);
+      report = weights && weights->count() > 0 ? weighted(command, *options) : reduce_command(*options);
     });
   }
 }
@@ -284,6 +303,7 @@ void add_sum(CLI::App& app, Report& report) {
       ->excludes(axis)
       ->excludes(output)
       ->excludes(bound);
+  CLI::Option* const weights = add_weights(command, *reduction);
   command->footer(
       "Prints the shortest decimal that reads back as the same number in its format.\n"
       "The method exact rounds once, to the format of the input.\n\n"
@@ -303,12 +323,16 @@ void add_sum(CLI::App& app, Report& report) {
       "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial\n"
       "  mpirun -n 8 samesum sum data.f64");
   command->callback([=, &report] {
-    for (const CLI::Option* option :
-         {axis, output, bound, json, command->get_option("--save-partial"), command->get_option("--resume")})
+    for (const CLI::Option* option : {weights, axis, output, bound, json,
+                                      command->get_option("--save-partial"), command->get_option("--resume")})
       if (ranks && option->count() > 0)
         throw UsageError{option->get_name() +
                          ": not on several ranks; leave it out, or run samesum without the launcher"};
     set_default_input(reduction->files);
+    if (weights->count() > 0) {
+      report = weighted(command, *reduction);
+      return;
+    }
     if (!reduction->axis.empty() || !reduction->output.empty() || reduction->bound) {
       report = reduce_command(*reduction);
       return;

@@ -170,6 +170,20 @@ INSTANTIATE_TEST_SUITE_P(
              "mean 2.3333333333333335\nvariance 2.3333333333333335\n"
              "standard_deviation 1.5275252316519468"}));
 
+TEST(TheTool, LeavesOutRecordsAndSaysHowMany) {
+  const std::string table = "printf 'x,w\\n0.1,3\\n0.2,1\\n,5\\n4,NA\\n1e16,0\\n' | $T ";
+  const Outcome skipped = shell().run(table + "sum --column x --skip-missing");
+  EXPECT_EQ(skipped.out, "1.0000000000000004e+16\n");
+  EXPECT_EQ(skipped.err, "samesum: standard input: 1 record was left out: the number is missing\n");
+  EXPECT_EQ(shell().run(table + "sum --column x --where 'w >= 1'").out, "");  // x is missing in one of them
+  EXPECT_EQ(shell().run(table + "argmax --column x --where 'w < 5'").out, "2\n");
+  EXPECT_EQ(shell().run(table + "sum --column x --weights w --skip-missing").out, "0.5\n");
+  EXPECT_EQ(shell().run(table + "mean --column x --weights w --skip-missing").out, "0.125\n");
+  EXPECT_EQ(shell().run("printf 'x,w\\n-1,1\\n3,-4\\n' | $T mean --column x --weights w --json").out,
+            "{\"operation\":\"mean with weights\",\"n\":2,\"value\":4.333333333333333,\"bits\":"
+            "\"0x4011555555555555\",\"promise\":\"order_free\"}\n");
+}
+
 TEST(TheToolsSum, OfWideIntegersCountsEachOnce) {
   const json sum = run_json("$T sum wide.npy --json");
   EXPECT_EQ(sum["n"], 4);
@@ -949,6 +963,15 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T scatter_add sales.csv --by city --column price --method tree/plain", "use serial"},
         Bad{"$T scatter_add sales.csv --by city --column price --grid 0", "--grid is only for"},
         Bad{"$T scatter_max sales.csv --by city --column price --grid 0", "--grid"},
+        Bad{"$T sum prices.csv --column price --where price", "--where: 'price' is not a condition; write"},
+        Bad{"$T sum prices.csv --column price --where 'cost > 1'", "no column 'cost'"},
+        Bad{"$T sum prices.csv --column price --weights cost", "no column 'cost'"},
+        Bad{"$T sum prices.csv --column price --weights day",
+            "'Mon' in the column of --weights is not a number"},
+        Bad{"$T mean prices.csv --column price --weights price --method exact",
+            "--method: not with --weights"},
+        Bad{"printf 'x,w\\n1,1\\n1,-1\\n' | $T mean --column x --weights w", "the weights sum to zero"},
+        Bad{"$T sum one.npz --skip-missing", "one.npz: --skip-missing and --where are for text"},
         Bad{"$T sum one.npz --column 1", "one.npz: --column and --header are for text"},
         Bad{"head -c 99 one.npz >cut.npz; $T sum cut.npz", "cut.npz: not a .npz file"},
         Bad{"head -c 90 wide.npy | $T sum -", "standard input: cut short"},

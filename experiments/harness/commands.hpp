@@ -77,6 +77,11 @@ struct ReduceOptions {
   bool hex = false, json = false, bound = false;
 };
 
+/// Prints the sum, Σwx, or the mean, Σwx / Σw, of the column of a table with the weights in the column
+/// `table.by`: exact sums of exact products in fp64, rounded once. Reads `operation`, `files`, `table`, `hex`
+/// and `json`.
+Report weighted_command(const ReduceOptions& options);
+
 /// The elements of one input, and the lengths of their axes.
 struct InputArray {
   Column column;

@@ -52,6 +52,7 @@ struct TableOptions {
   bool header = false;        ///< the file has names of columns; it must have if `column` or `by` is a name
   std::string by = {};        ///< the column whose texts are kept as keys, as `column`; empty: none
   bool counts = false;        ///< no column holds elements: each record is the element 0
+  bool by_is_number = false;  ///< the texts of `by` are numbers, which may be missing, too
   bool skip_missing = false;  ///< records whose element is missing are left out
   std::string where = {};     ///< a condition, "column op number"; records that do not meet it are left out
 

@@ -61,7 +61,8 @@ class TableReader : public LineReader {
     const bool commented = names && names_are_in_comment();
     const std::string_view first = commented ? comment_ : record();
     if (!table().counts) column_ = chosen_column(first, trimmed(table().column), "--column", names);
-    if (!table().by.empty()) by_ = chosen_column(first, trimmed(table().by), "--by", names);
+    if (!table().by.empty())
+      by_ = chosen_column(first, trimmed(table().by), table().by_is_number ? "--weights" : "--by", names);
     if (!condition_.column.empty()) where_ = chosen_column(first, condition_.column, "--where", names);
     if (names && !commented) end_record();
     is_first_ = !names;
@@ -278,7 +279,8 @@ class TableReader : public LineReader {
       return false;
     }
     const std::string word = table().counts ? "0" : unquoted(chosen);
-    if (table().skip_missing && is_missing(trimmed(word))) {
+    const bool lacks_weight = table().by_is_number && is_missing(trimmed(unquoted(key)));
+    if (table().skip_missing && (lacks_weight || is_missing(trimmed(word)))) {
       ++missing_;
       return false;
     }

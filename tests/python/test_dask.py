@@ -203,7 +203,9 @@ def test_options_are_those_of_the_function_in_memory():
             assert same_bits(found, getattr(samesum, function)(x, **options))
     for function in samesum.dask.__all__:
         parameters = inspect.signature(getattr(samesum.dask, function)).parameters
-        assert {*parameters} - {"split_every"} == {*inspect.signature(getattr(samesum, function)).parameters} - {"out", "threads", "check"}
+        assert {*parameters} - {"split_every"} == {*inspect.signature(getattr(samesum, function)).parameters} - set(
+            samesum.dask._IN_MEMORY
+        )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
 (np.float64(2.0), np.float64(0.0))
 
 This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters
-except `out`, `threads` and `check`. Results are Dask arrays, computed when Dask computes them, by any of its
+except `out`, `threads`, `check`, `where` and `skipna`. Results are Dask arrays, computed when Dask computes them, by any of its
 schedulers. Neither the chunks nor the workers change a bit.
 
 Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
@@ -272,10 +272,14 @@ def _has_partials(operation: str) -> bool:
     return False
 
 
+_IN_MEMORY = ("out", "threads", "check", "where", "skipna")
+"""Parameters that only the functions for arrays in memory have."""
+
+
 def _for_dask(function: Callable[..., Any]) -> Callable[..., da.Array]:
     parameters = inspect.signature(function).parameters
     inputs = [p for p in parameters if p in ("x", "y")]
-    shown = [p for n, p in parameters.items() if n not in ("out", "threads", "check")]
+    shown = [p for n, p in parameters.items() if n not in _IN_MEMORY]
     shown.append(inspect.Parameter("split_every", inspect.Parameter.KEYWORD_ONLY, default=8, annotation=int))
     signature = inspect.Signature(shown, return_annotation=da.Array)
 
