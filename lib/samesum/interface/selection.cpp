@@ -165,6 +165,7 @@ class Selected {
     if (results == 0) return;
     const std::size_t elements = elements_of_all(), longest = layout().offsets ? 0 : layout().n;
     if (method().backend == "cuda") return reduce_results(0, results, elements, call_.options.threads);
+    if (adds_in_place() && (are_rows() ? longest <= portion : are_columns())) return sum_in_place(elements);
     if (longest > portion) {
       for (std::size_t r = 0; r < results; ++r) reduce_long(r);
       return;
@@ -184,6 +185,58 @@ class Selected {
   std::size_t elements_of_all() const {
     if (!layout().offsets) return layout().n * layout().results();
     return layout().offsets[layout().outer] - layout().offsets[0];
+  }
+
+  /// Whether -0 in place of an element that takes no part changes no result but that of no elements.
+  bool adds_in_place() const {
+    const std::optional<ExactKind>& adds = Code::of(method()).adds;
+    return method().backend == "cpu" && method().accumulator == "exact" && adds &&
+           adds->term == Term::element && !adds->mean && !adds->moments;
+  }
+  bool are_rows() const { return !layout().offsets && layout().inner == 1 && layout().stride == 1; }
+  /// Whether there are blocks of neighbouring columns that are not too long.
+  bool are_columns() const {
+    return layout().inner >= least_columns && layout().n <= portion / least_columns;
+  }
+  static constexpr std::size_t least_columns = 8;
+
+  /// Sums blocks of rows, or of neighbouring columns, in which -0 stands in for elements that take no part.
+  void sum_in_place(std::size_t elements) {
+    const Layout& l = layout();
+    const bool rows = are_rows();
+    const std::size_t along = rows ? l.outer : l.inner,
+                      step = std::min(along, std::max<std::size_t>(rows ? 1 : least_columns,
+                                                                   portion / std::max<std::size_t>(1, l.n))),
+                      blocks = (along + step - 1) / step, all = rows ? blocks : blocks * l.outer;
+    cpu::for_each_task(cpu::thread_count(call_.options.threads, elements, all), all, [&](std::size_t b) {
+      const std::size_t o = rows ? 0 : b / blocks, first = b % blocks * step,
+                        count = std::min(step, along - first);
+      const std::unique_ptr<std::byte[]> room = room_for(l.n * count * elements_.bytes());
+      const std::size_t lines = rows ? count : l.n, width = rows ? l.n : count;
+      for (std::size_t k = 0; k < lines; ++k)
+        keep({rows ? l.first(first + k) : l.first(o) + k * l.stride + first, width},
+             room.get() + k * width * elements_.bytes());
+      Call part = call_;
+      part.x = {*call_.x.format, room.get(), l.n * count};
+      part.layout = rows ? Layout::rows(count, l.n) : Layout::axis(1, l.n, count);
+      const std::size_t r = o * l.inner + first;
+      part.out = result(r, count);
+      run_packed(part, all == 1 ? call_.options.threads : 1);
+      for (std::size_t i = r; i < r + count; ++i) clear_if_empty(i);
+    });
+  }
+  /// Replaces the sum -0 of no elements by +0.
+  void clear_if_empty(std::size_t r) const {
+    with_format(*call_.out.format, [&]<class F>() {
+      F& sum = *static_cast<F*>(result(r).data);
+      if (to_bits(sum) == Format<F>::sign_bit && !any_takes(elements_of(r))) sum = from_bits<F>(0);
+    });
+  }
+  bool any_takes(Stretch s) const {
+    bool any = false;
+    with_format(*call_.x.format,
+                [&]<class T>() { elements_.for_each<T>(s, [&](std::size_t, bool takes) { any |= takes; }); });
+    return any;
   }
 
   /// Reduces `count` results from number `first` on, which have `most` elements, as segments.
