@@ -16,15 +16,18 @@ from ._integers import integer_overflow
 from ._nan import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip
+from ._pairs import LinearRegression, corrcoef, cov, linear_regression
 from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
+from ._weights import average
 
 __all__ = [
-    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bincount", "bound", "choose",
-    "compare", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot",
-    "estimate", "fsum", "groupby_sum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods",
-    "min", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
-    "nansum", "nanvar", "norm", "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
+    "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
+    "bincount", "bound", "choose", "compare", "corrcoef", "cov", "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum", "groupby_sum", "integer_overflow",
+    "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "nanargmax", "nanargmin",
+    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "norm",
+    "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

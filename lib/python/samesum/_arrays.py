@@ -30,21 +30,21 @@ def array_of(x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]
     return library.reader(x, argument, wide)
 
 
-def second_array(library: Any, a: Any, y: Any) -> Any:
+def second_array(library: Any, a: Any, y: Any, argument: str = "y") -> Any:
     """Returns the second input as an array of the library of the first one, `a`, and in the same memory."""
     if y is None:
-        raise TypeError("samesum: y is None; pass the second input")
-    reader, b = array_of(y, "y")
+        raise TypeError(f"samesum: {argument} is None; pass the second input")
+    reader, b = array_of(y, argument)
     places = library.place(a), reader.place(b)
     if places[0] != places[1]:
-        raise ValueError(f"samesum: y is on {places[1]} and x on {places[0]}; pass inputs on one device")
+        raise ValueError(f"samesum: {argument} is on {places[1]} and x on {places[0]}; pass inputs on one device")
     if reader is library:
         return b
-    format_of(b.dtype, "y")  # raises for what has no numbers
+    format_of(b.dtype, argument)  # raises for what has no numbers
     try:
         return library.converted(b)
     except Exception as error:
         raise TypeError(
-            f"samesum: y is a {type(y).__name__}, which {library.name} cannot read ({error}); pass an array of the "
-            "library of x"
+            f"samesum: {argument} is a {type(y).__name__}, which {library.name} cannot read ({error}); pass an array "
+            "of the library of x"
         ) from error

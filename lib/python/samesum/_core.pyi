@@ -150,6 +150,16 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
+def exact_sums(
+    format: str, factors: Sequence[int], strides: Sequence[int], rows: int, n: int, threads: int, /
+) -> bytes | None:
+    """Returns the exact sums of elements, or of products of two or three factors, over rows of n contiguous elements.
+
+    Row r of a factor begins r·stride elements after its address. A sum is a byte of flags (1: any element, 2: one
+    other than -0, 4: NaN, 8: infinity, 16: -infinity) and a little-endian integer of 544 bytes in units of 2^-2162.
+    None if a product of the first two of three factors over- or underflows.
+    """
+
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 

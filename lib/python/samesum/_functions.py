@@ -10,6 +10,7 @@ from ._calls import MethodName, reduce
 from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
 from ._traced import square_root, watches
+from ._weights import weighted_mean, weighted_sum, weighted_variance
 
 Axis = Union[int, Sequence[int], None]
 _fast = _core.fast
@@ -38,7 +39,7 @@ def _reduced(
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
-    where: Any = None, skipna: bool = False,
+    where: Any = None, skipna: bool = False, weights: Any = None,
 ) -> Any:  # fmt: skip
     """Returns the sum of the elements over `axis`, by default correctly rounded.
 
@@ -52,16 +53,25 @@ def sum(
     0.0
     >>> sum([0.75, 0.75], method="fixed_point", grid=0)
     2.0
+    >>> sum([1e16, 1.0, 1e16], weights=[1, 3, -1])
+    3.0
+
+    With weights it is a dot product, Σwx, by a method of dot, which converts integers to fp64.
 
     {parameters}
     """
+    if weights is not None:
+        return weighted_sum(
+            x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
+            where=where, skipna=skipna,
+        )  # fmt: skip
     return _reduced("sum", x, axis, dtype, out, keepdims, method, threads, grid, check, where=where, skipna=skipna)
 
 
 def mean(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
-    where: Any = None, skipna: bool = False,
+    where: Any = None, skipna: bool = False, weights: Any = None,
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, by default correctly rounded.
 
@@ -69,9 +79,18 @@ def mean(
 
     >>> mean([0.1] * 10)
     0.1
+    >>> mean([1.0, 2.0, 4.0], weights=[3, 0, 1])
+    1.75
+
+    With weights it is Σwx / Σw for exact sums, rounded once. Weights that sum to zero raise ZeroDivisionError.
 
     {parameters}
     """
+    if weights is not None:
+        return weighted_mean(
+            x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
+            where=where, skipna=skipna,
+        )  # fmt: skip
     return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid, where=where, skipna=skipna)
 
 
@@ -84,7 +103,7 @@ def _divisor(correction: float | None, ddof: float | None) -> float:
 def var(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
-    where: Any = None, skipna: bool = False,
+    where: Any = None, skipna: bool = False, weights: Any = None, weights_are: str = "frequencies",
 ) -> Any:  # fmt: skip
     """Returns the variance over `axis`, by default correctly rounded.
 
@@ -94,9 +113,21 @@ def var(
 
     >>> var([1.0, 2.0, 3.0, 4.0], correction=1)
     1.6666666666666667
+    >>> var([1.0, 2.0, 4.0], weights=[2, 1, 1], correction=1)
+    2.0
+
+    With weights, which must not be negative, it is Σw(x - Σwx/Σw)² over a divisor, rounded once. The divisor for
+    weights that are frequencies is Σw - correction, as for elements that occur w times; for reliabilities it is
+    Σw - correction·Σw²/Σw. NumPy's `cov` calls them fweights and aweights. Weights that sum to zero raise
+    ZeroDivisionError.
 
     {parameters}
     """
+    if weights is not None:
+        return weighted_variance(
+            x, weights, axis, weights_are, correction=_divisor(correction, ddof), dtype=dtype, out=out,
+            keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna,
+        )  # fmt: skip
     return _reduced(
         "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_variance,
         where=where, skipna=skipna,
@@ -111,7 +142,7 @@ def _variance(namespace: Any, moments: Any) -> Any:
 def std(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
-    where: Any = None, skipna: bool = False,
+    where: Any = None, skipna: bool = False, weights: Any = None, weights_are: str = "frequencies",
 ) -> Any:  # fmt: skip
     """Returns the standard deviation over `axis`: the rounded square root of `var`, whose arguments it has.
 
@@ -120,6 +151,11 @@ def std(
 
     {parameters}
     """
+    if weights is not None:
+        return weighted_variance(
+            x, weights, axis, weights_are, correction=_divisor(correction, ddof), dtype=dtype, out=out,
+            keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna, root=True,
+        )  # fmt: skip
     return _reduced(
         "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_deviation,
         where=where, skipna=skipna,
@@ -344,6 +380,9 @@ _PARAMETERS = {
     "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
     "of the call on the elements that take part, packed in their order, whatever the others hold.",
     "skipna": "whether NaN are as if absent, too.",
+    "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the lengths\n"
+    "of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
+    "weights_are": "'frequencies' or 'reliabilities': see above.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
 

@@ -6,8 +6,8 @@
 (np.float64(2.0), np.float64(0.0))
 
 This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters
-except `out`, `threads`, `check`, `where` and `skipna`. Results are Dask arrays, computed when Dask computes them, by any
-of its schedulers. Neither the chunks nor the workers change a bit.
+except `out`, `threads`, `check`, `where`, `skipna` and weights. Results are Dask arrays, computed when Dask computes
+them, by any of its schedulers. Neither the chunks nor the workers change a bit.
 
 Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
 argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
@@ -272,7 +272,7 @@ def _has_partials(operation: str) -> bool:
     return False
 
 
-_IN_MEMORY = ("out", "threads", "check", "where", "skipna")
+_IN_MEMORY = ("out", "threads", "check", "where", "skipna", "weights", "weights_are")
 """Parameters that only the functions for arrays in memory have."""
 
 

@@ -1,0 +1,328 @@
+"""Covariance, correlation and linear regression: correctly rounded, for every type, axis and library."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+np = pytest.importorskip("numpy")
+
+from exact_statistics import DTYPES, dtype_of, fractions, is_nearest_root, nearest, numbers, rows_of, same  # noqa: E402
+
+import samesum  # noqa: E402
+from samesum import _rational  # noqa: E402
+
+
+def moment(x: list[Fraction], y: list[Fraction], w: list[Fraction]) -> Fraction:
+    """Returns Σw(x - mean)(y - mean)."""
+    total = sum(w)
+    of_x, of_y = (sum(a * b for a, b in zip(v, w)) / total for v in (x, y))
+    return sum(c * (a - of_x) * (b - of_y) for a, b, c in zip(x, y, w))
+
+
+def covariance(x: Any, y: Any, w: Any, correction: Fraction, are: str = "frequencies") -> Fraction:
+    lost = correction if are == "frequencies" else correction * sum(a * a for a in w) / sum(w)
+    return moment(x, y, w) / (sum(w) - lost)
+
+
+def line(x: Any, y: Any, w: Any) -> tuple[Fraction, Fraction]:
+    slope = moment(x, y, w) / moment(x, x, w)
+    return slope, (sum(b * c for b, c in zip(y, w)) - slope * sum(a * c for a, c in zip(x, w))) / sum(w)
+
+
+def ones(n: int) -> list[Fraction]:
+    return [Fraction(1)] * n
+
+
+# --- covariance -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("correction", [0, 1, 2.5])
+def test_a_covariance_is_the_exact_one_rounded_once(dtype: str, correction: float) -> None:
+    rng = np.random.default_rng(1)
+    x, y = numbers(rng, (3, 9), dtype, 4), numbers(rng, (2, 9), dtype, 4)
+    rows = [*rows_of(x, 1), *rows_of(y, 1)]
+    expected = [[nearest(covariance(a, b, ones(9), Fraction(correction)), dtype) for a in rows] for b in rows]
+    found = samesum.cov(x, y, correction=correction)
+    assert found.dtype == x.dtype and found.astype(float).tolist() == expected
+    assert same(samesum.cov(x.T, y.T, axis=0, ddof=correction), found)
+    assert same(samesum.cov(np.concatenate([x, y]), ddof=correction), found)
+    assert same(samesum.cov(x[0], y[0], ddof=correction), found[[0, 3]][:, [0, 3]])
+    assert same(samesum.cov(x, y[0], ddof=correction), found[:4, :4])
+    assert same(samesum.cov(x[1], ddof=correction), found[1, 1])
+
+
+@pytest.mark.parametrize("are", ["frequencies", "reliabilities"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weights_of_a_covariance_are_those_of_numpy(dtype: str, are: str) -> None:
+    rng = np.random.default_rng(2)
+    x, w = numbers(rng, (3, 20), dtype, 1), rng.integers(0, 6, 20)
+    rows, weights = rows_of(x, 1), fractions(w)
+    found = samesum.cov(x.astype(np.float64), weights=w, weights_are=are)
+    assert found.tolist() == [[nearest(covariance(a, b, weights, 1, are), "float64") for a in rows] for b in rows]
+    name = {"frequencies": "fweights", "reliabilities": "aweights"}[are]
+    assert found == pytest.approx(np.cov(x.astype(np.float64), **{name: w}), rel=1e-10)
+    narrow = samesum.cov(x, weights=w.astype(x.dtype), weights_are=are)
+    assert narrow.astype(float).tolist() == [[nearest(covariance(a, b, weights, 1, are), dtype) for a in rows] for b in rows]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_diagonal_has_the_bits_of_the_variance(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    x, w = numbers(rng, (4, 200), dtype, 3), abs(numbers(rng, 200, dtype, 3))
+    assert same(np.diag(samesum.cov(x)), samesum.var(x, 1, correction=1))
+    assert same(np.diag(samesum.cov(x, correction=0)), samesum.var(x, 1))
+    for are in ("frequencies", "reliabilities"):
+        options = {"weights": w, "correction": 1, "weights_are": are}
+        assert same(np.diag(samesum.cov(x, **options)), samesum.var(x, 1, **options))
+
+
+def test_large_means_cost_no_accuracy() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.integers(-1000, 1000, (3, 500)).astype(float)
+    assert same(samesum.cov(x + 2.0**52), samesum.cov(x))
+    assert same(samesum.corrcoef(x + 2.0**52), samesum.corrcoef(x))
+
+
+def test_the_order_of_observations_and_the_threads_change_no_bit() -> None:
+    rng = np.random.default_rng(5)
+    x, w = numbers(rng, (2, 70_000), "float64", 300), rng.random(70_000)
+    order = rng.permutation(70_000)
+    for function in (samesum.cov, samesum.corrcoef, lambda a, **options: samesum.linear_regression(*a, **options)):
+        for options in ({}, {"weights": w}):
+            permuted = {name: a[order] for name, a in options.items()}
+            assert same(function(x, **options), function(x[:, order], threads=3, **permuted))
+
+
+@pytest.mark.parametrize("power", [-1060, -600, 0, 600, 1020])
+def test_products_neither_overflow_nor_underflow(power: int) -> None:
+    rng = np.random.default_rng(6)
+    x = np.ldexp(rng.standard_normal((2, 10)), power)
+    y, w = rng.standard_normal(10) * 2.0 ** rng.integers(-1000, 1000, 10), 2.0 ** rng.integers(-1000, 1000, 10)
+    rows, weights = [*rows_of(x, 1), fractions(y)], fractions(w)
+    expected = [[nearest(covariance(a, b, weights, 0), "float64") for a in rows] for b in rows]
+    assert samesum.cov(x, y, weights=w, correction=0).tolist() == expected
+    assert samesum.linear_regression(x, y, weights=w).slope.tolist() == [
+        nearest(line(row, rows[2], weights)[0], "float64") for row in rows[:2]
+    ]
+    assert abs(samesum.corrcoef(x)[0, 1]) < 1
+
+
+# --- correlation ----------------------------------------------------------------------------------------------
+
+
+def check_correlations(found: Any, rows: list[list[Fraction]], weights: list[Fraction], dtype: str) -> None:
+    for i, x in enumerate(rows):
+        for j, y in enumerate(rows):
+            r, variances = float(found[i, j]), moment(x, x, weights) * moment(y, y, weights)
+            exact = moment(x, y, weights)
+            if variances == 0:
+                assert math.isnan(r)
+            elif exact == 0:
+                assert same(r, 0.0)
+            else:
+                assert (r > 0) == (exact > 0) and is_nearest_root(abs(r), exact**2 / variances, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_correlation_is_the_exact_one_rounded_once(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    for seed in range(10):
+        x, w = numbers(rng, (4, 8), dtype, 2), abs(numbers(rng, 8, dtype, 2))
+        check_correlations(samesum.corrcoef(x), rows_of(x, 1), ones(8), dtype)
+        check_correlations(samesum.corrcoef(x.T, weights=w, axis=0), rows_of(x, 1), fractions(w), dtype)
+        assert samesum.corrcoef(x).dtype == x.dtype
+        assert same(np.diag(samesum.corrcoef(x)), np.ones(4, x.dtype))
+
+
+SMALL = st.integers(-4, 4).map(float)
+
+
+@given(st.lists(st.tuples(SMALL, SMALL), min_size=1, max_size=6))
+def test_correlations_of_small_integers_hit_ties_and_roots_that_are_exact(pairs: list[tuple[float, float]]) -> None:
+    x = np.array(pairs).T
+    for dtype in ("float16", "float64"):
+        check_correlations(samesum.corrcoef(x, dtype=dtype), rows_of(x, 1), ones(len(pairs)), dtype)
+
+
+LEAST = {"float16": Fraction(2) ** -24, "bfloat16": Fraction(2) ** -133, "float32": Fraction(2) ** -149, "float64": Fraction(2) ** -1074}
+
+
+@given(st.integers(1, 2**70), st.integers(1, 2**70), st.integers(-1200, 1200))
+def test_ratios_to_roots_are_rounded_to_nearest(n: int, d: int, exponent: int) -> None:
+    square = Fraction(n**2, d) * Fraction(4) ** exponent
+    for format, dtype in (("fp16", "float16"), ("bf16", "bfloat16"), ("fp32", "float32"), ("fp64", "float64")):
+        result = _rational.rounded_ratio_to_root(_rational.Dyadic(n, exponent), _rational.Dyadic(d), format)
+        if 0 < result < math.inf:
+            assert is_nearest_root(result, square, dtype)
+        elif result == 0:
+            assert square <= (LEAST[dtype] / 2) ** 2
+        else:
+            assert nearest(Fraction(math.isqrt(int(square))), dtype) == math.inf
+
+
+@pytest.mark.parametrize("root", [2**11 + 1, 2**12 + 3, 2**12 + 1])
+def test_roots_half_way_between_two_numbers_are_rounded_to_even(root: int) -> None:
+    result = _rational.rounded_ratio_to_root(_rational.Dyadic(root**2), _rational.Dyadic(root**2), "fp16")
+    assert result == float(np.float16(root)) == nearest(Fraction(root), "float16")
+
+
+def test_variables_on_a_line_have_the_correlation_one() -> None:
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal(1000)
+    for factor in (1.0, 3.0, 1e-300, -1.0, -0.1):
+        y = rng.integers(-(2**20), 2**20, 1000) * 2.0**-20
+        assert samesum.corrcoef(y, 4.0 * math.copysign(1, factor) * y + 1)[0, 1] == math.copysign(1, factor)
+        assert abs(samesum.corrcoef(x, factor * x)[0, 1]) <= 1
+
+
+def test_a_constant_variable_has_no_correlation() -> None:
+    r = samesum.corrcoef([[1.0, 2.0, 3.0], [0.1, 0.1, 0.1]])
+    assert r[0, 0] == 1 and np.isnan(r).tolist() == [[False, True], [True, True]]
+    assert same(samesum.corrcoef([1.0, 5.0]), 1.0) and math.isnan(samesum.corrcoef([3.0]))
+
+
+# --- regression -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), None])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_slope_and_intercept_are_the_exact_ones_rounded_once(dtype: str, axis: Any) -> None:
+    rng = np.random.default_rng(9)
+    x, y = numbers(rng, (3, 4, 5), dtype, 3), numbers(rng, (3, 4, 5), dtype, 3)
+    w = abs(numbers(rng, (3, 4, 5), dtype, 3))
+    for weights in (None, w):
+        found = samesum.linear_regression(x, y, axis=axis, weights=weights)
+        of_w = rows_of(np.ones_like(w) if weights is None else w, axis)
+        lines = [line(a, b, c) for a, b, c in zip(rows_of(x, axis), rows_of(y, axis), of_w)]
+        for result, exact in zip(found, zip(*lines)):
+            assert result.dtype == x.dtype and result.shape == np.sum(x, axis).shape
+            assert np.ravel(result).astype(float).tolist() == [nearest(v, dtype) for v in exact]
+
+
+def test_a_line_through_points_on_it_is_found() -> None:
+    x = np.arange(100.0)
+    assert samesum.linear_regression(x, 3 * x - 7) == samesum.LinearRegression(slope=3.0, intercept=-7.0)
+    assert samesum.linear_regression(x + 2.0**50, 3 * x - 7).intercept == -3 * 2.0**50 - 7
+    slope, intercept = samesum.linear_regression(x, np.stack([x, 2 - x]))
+    assert slope.tolist() == [1.0, -1.0] and intercept.tolist() == [0.0, 2.0]
+    found = samesum.linear_regression(x, x**2)
+    assert found == pytest.approx(np.polyfit(x, x**2, 1), rel=1e-12)
+
+
+def test_other_axes_are_broadcast_and_weights_along_the_axis() -> None:
+    rng = np.random.default_rng(10)
+    x, y, w = rng.standard_normal(6), rng.standard_normal((2, 3, 6)), rng.random(6)
+    found = samesum.linear_regression(x, y, weights=w)
+    whole = samesum.linear_regression(np.tile(x, (2, 3, 1)), y, weights=np.tile(w, (2, 3, 1)))
+    assert found.slope.shape == (2, 3) and all(map(same, found, whole))
+    down = samesum.linear_regression(x, np.moveaxis(y, -1, 0), axis=0, weights=w)
+    assert all(map(same, down, found))
+    one = samesum.linear_regression(y[1, 2], x)
+    assert all(map(same, one, [a[1, 2] for a in samesum.linear_regression(y, x)]))
+
+
+def test_points_without_a_line_have_none() -> None:
+    for x, y in (([], []), ([1.0], [2.0]), ([2.0, 2.0, 2.0], [1.0, 2.0, 3.0]), ([0.1] * 10, range(10))):
+        assert all(map(math.isnan, samesum.linear_regression(x, y)))
+
+
+# --- special numbers, types and libraries ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+def test_a_special_number_spoils_the_results_of_its_variable_alone(special: float) -> None:
+    x = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 2.0], [1.0, 0.0, 0.0]])
+    spoilt = x.copy()
+    spoilt[1, 1] = special
+    for function in (samesum.cov, samesum.corrcoef):
+        for options in ({}, {"weights": [1, 2, 3]}):
+            found, others = function(spoilt, **options), function(x, **options)
+            assert np.isnan(found[1]).all() and np.isnan(found[:, 1]).all()
+            assert same(found[[0, 2]][:, [0, 2]], others[[0, 2]][:, [0, 2]])
+        assert np.isnan(function(x, weights=[1, abs(special), 1])).all()
+    for a, b in ((x, spoilt), (spoilt, x)):
+        slope, intercept = samesum.linear_regression(a, b)
+        assert np.isnan(slope).tolist() == np.isnan(intercept).tolist() == [False, True, False]
+
+
+def test_few_observations() -> None:
+    assert np.isnan(samesum.cov(np.ones((2, 1)))).all() and np.isnan(samesum.cov(np.ones((2, 0)))).all()
+    assert samesum.cov(np.ones((2, 1)), correction=0).tolist() == [[0, 0], [0, 0]]
+    assert samesum.cov(np.ones((0, 5))).shape == (0, 0)
+    assert math.isnan(samesum.cov([1.0, 2.0], weights=[0.5, 0.25]))
+
+
+def test_integers_mixed_types_and_results() -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = [1, 2, 5], [0.5, 1.5, -1.0]
+    assert same(samesum.cov(x, y), samesum.cov(np.array(x, float), np.array(y)))
+    assert same(samesum.cov(np.array(x, np.int8), np.array(y, np.float32)), samesum.cov(x, y))
+    frame = pandas.DataFrame({"x": x, "y": y})
+    for function in (samesum.cov, samesum.corrcoef):
+        assert same(function(frame, axis=0), function(x, y)) and same(function(frame["x"], frame["y"]), function(x, y))
+    assert same(samesum.linear_regression(frame["x"], frame["y"]), samesum.linear_regression(x, y))
+    assert all(type(v) is float for v in samesum.linear_regression(x, y)) and type(samesum.cov(y)) is float
+    assert samesum.linear_regression(np.array(x, np.float16), np.array(y, np.float32)).slope.dtype == np.float32
+    assert samesum.cov(np.array(y), dtype="float16").dtype == np.float16
+    for a in (np.asfortranarray(np.ones((2, 3)) * y), np.repeat(np.ones((2, 3)) * y, 2, 1)[:, ::2]):
+        assert same(samesum.cov(a), samesum.cov(np.array([y, y])))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tensors_of_pytorch(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(np.random.default_rng(11).random((3, 7))).to(getattr(torch, dtype))
+    a = x.to(torch.float64).numpy().astype(dtype_of(dtype))
+    for function in (samesum.cov, samesum.corrcoef):
+        found = function(x.T, axis=0, weights=x[0])
+        assert isinstance(found, torch.Tensor) and found.dtype == x.dtype
+        assert same(found.to(torch.float64), function(a, weights=a[0]).astype(np.float64))
+    for found, expected in zip(samesum.linear_regression(x[0], x[1:]), samesum.linear_regression(a[0], a[1:])):
+        assert isinstance(found, torch.Tensor) and same(found.to(torch.float64), expected.astype(np.float64))
+    with pytest.raises(NotImplementedError, match="cov has no gradient"):
+        samesum.cov(x.requires_grad_())
+
+
+def test_arrays_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.array([[1.0, 2.0, 4.0], [3.0, 1.0, 2.0]])
+    assert isinstance(samesum.cov(x), jax.Array) and same(np.asarray(samesum.cov(x)), samesum.cov(np.asarray(x)))
+    assert isinstance(samesum.linear_regression(x[0], x[1]).slope, jax.Array)
+
+
+# --- errors ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: samesum.cov(np.ones((2, 2, 2))), ValueError, "x has 3 axes; pass a vector, or a matrix with one variable"),
+        (lambda: samesum.cov(1.0), ValueError, "x has 0 axes; pass a vector"),
+        (lambda: samesum.corrcoef([1.0], np.ones((2, 2, 1))), ValueError, "y has 3 axes; pass a vector"),
+        (lambda: samesum.cov([1.0, 2.0], [1.0]), ValueError, "x has 2 observations and y 1; pass as many, or another axis="),
+        (lambda: samesum.cov([1.0, 2.0], weights=[1]), ValueError, r"weights has shape \(1,\); pass one weight for each of the 2"),
+        (lambda: samesum.cov([1.0, 2.0], weights=[-1, 2]), ValueError, "weights has negative numbers"),
+        (lambda: samesum.corrcoef([1.0, 2.0], weights=[0, 0]), ZeroDivisionError, "weights sum to zero"),
+        (lambda: samesum.cov([1.0], weights_are="counts"), ValueError, "weights_are is 'counts'; use 'frequencies'"),
+        (lambda: samesum.cov([1.0], correction=1, ddof=2), ValueError, "two names of one argument"),
+        (lambda: samesum.cov([1.0], ddof=math.inf), ValueError, "correction is inf; it must be a finite number"),
+        (lambda: samesum.cov(np.ones((2, 2)), axis=2), IndexError, "axis 2 is out of range"),
+        (lambda: samesum.linear_regression([1.0, 2.0], [1.0]), ValueError, "x has 2 elements along axis -1 and y has 1"),
+        (lambda: samesum.linear_regression([1.0], None), TypeError, "y is None"),
+        (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1]), ValueError, r"weights has shape \(1,\)"),
+        (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1, -2]), ValueError, "weights has negative"),
+        (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[0, 0]), ZeroDivisionError, "sum to zero"),
+        (lambda: samesum.linear_regression(["a"], [1.0]), TypeError, "x has texts"),
+        (lambda: samesum.cov([1.0], threads=0.5), TypeError, "threads is 0.5"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_argument_and_the_remedy(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
