@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Sequence, Union
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
+from ._frames import kind_of, reduce_frames
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
@@ -150,6 +151,8 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         if where is not None or o.skipna:
             raise TypeError("samesum: where and skipna do not go with tracing or gradients; pass x.detach()")
         return reduce_traced(operation, x, y, o)
+    if kind_of(x) or kind_of(y):
+        return reduce_frames(reduce, operation, x, y, options)
     threads, grid = check_threads(o.threads), check_grid(o.grid)
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
         o = o._replace(threads=threads, grid=grid)

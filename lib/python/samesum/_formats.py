@@ -72,6 +72,8 @@ def format_of(dtype: Any, argument: str = "x") -> str:
 
 def texts_error(argument: str) -> TypeError:
     """Returns the error for elements that are texts."""
+    if argument.startswith("column "):
+        return TypeError(f"samesum: {argument} has texts, not numbers; choose columns of numbers")
     return TypeError(
         f"samesum: {argument} has texts, not numbers; convert them first, for example by "
         f"numpy.asarray({argument}, float)"

@@ -111,7 +111,10 @@ def _name_for(kind: type) -> str:
     for name, types in _TYPES.items():
         if name in sys.modules and issubclass(kind, operator.attrgetter(*types)(sys.modules[name])):
             return name
-    return "dlpack" if hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__") else "numpy"
+    if hasattr(kind, "__cuda_array_interface__"):
+        return "dlpack"
+    has_columns = hasattr(kind, "__arrow_c_array__") or hasattr(kind, "__arrow_c_stream__")
+    return "dlpack" if hasattr(kind, "__dlpack__") and not has_columns else "numpy"
 
 
 def library_of(x: Any) -> Any:

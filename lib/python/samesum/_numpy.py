@@ -8,6 +8,7 @@ from typing import Any, Sequence
 
 from . import _core
 from ._formats import dtype_name, texts_error
+from ._frames import kind_of, without_nulls
 from ._library import Library, View
 
 
@@ -53,6 +54,8 @@ class NumPy(Library):
                 f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep "
                 "its shape"
             )
+        if kind_of(x):
+            return self.array(without_nulls(x, argument), argument, wide)
         try:
             a = np.asarray(x)
         except ValueError as error:  # rows of different lengths

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from . import _core
 from ._arrays import DTYPES, INTEGERS, array_of, dtype_name, format_of, second_array
 from ._calls import Method, same_type, check_grid, check_threads, in_type
+from ._frames import has_arrow, present
 from ._integers import high_and_low
 
 fsum = _core.fsum
@@ -23,7 +24,7 @@ S = TypeVar("S", bound="_State")
 def _is_array(x: Any) -> bool:
     kind = type(x)
     protocols = ("__array__", "__dlpack__", "__cuda_array_interface__", "__array_interface__")
-    return issubclass(kind, (memoryview, array)) or any(hasattr(kind, p) for p in protocols)
+    return issubclass(kind, (memoryview, array)) or has_arrow(kind) or any(hasattr(kind, p) for p in protocols)
 
 
 class _State:
@@ -121,7 +122,7 @@ class Exact(_State):
             raise TypeError(f"samesum: x is a {type(x).__name__}; use {kinds}")
 
     def _add_array(self, x: Any, threads: int) -> None:
-        library, a = array_of(x, wide=True)
+        library, a = array_of(present(x), wide=True)
         if getattr(a.dtype, "hasobject", False):  # integers of Python
             return self._state.add_numbers(a.ravel().tolist())
         if a.ndim > 1:  # the order does not matter: axes may be permuted until the elements are contiguous

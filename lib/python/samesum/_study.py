@@ -12,6 +12,7 @@ from . import _core
 from ._arrays import array_of, format_of, library_of
 from ._calls import Method, same_type, default_method, find_method, reduce
 from ._formats import without_address
+from ._frames import present
 
 
 def methods(pattern: str = "*") -> list[Method]:
@@ -81,9 +82,9 @@ def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estim
 
 def _pair_on_host(function: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Returns the elements of two inputs as contiguous NumPy vectors of one type. The second one may be None."""
-    a = _on_host(x, "x")
     if y is None:
-        return a, None
+        return _on_host(present(x), "x"), None
+    a = _on_host(x, "x")
     b = _on_host(y, "y")
     if b.size != a.size:
         raise ValueError(f"samesum: {function}: x has {a.size} elements and y has {b.size}; pass inputs of one length")

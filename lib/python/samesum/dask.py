@@ -13,6 +13,10 @@ Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as
 argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
 other chunks raise ValueError, which names the remedy. Masked blocks raise TypeError, as masked arrays do elsewhere.
 
+Frames. Series and DataFrames of dask.dataframe are taken too, by functions of one input: each column is reduced over all
+partitions, of which nothing is known but their order. A Series becomes a Dask array of no axes, a DataFrame a Series of
+results by column. Nulls are missing values.
+
 Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
 result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
 `x.rechunk({axis: -1})` first.
@@ -23,6 +27,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import operator
 from functools import partial
 from typing import Any, Callable, NamedTuple, Sequence
 
@@ -33,6 +38,7 @@ from dask.delayed import delayed
 from . import _core, _functions
 from ._arrays import dtype_name, format_of
 from ._calls import Method, common_type, is_exact, method_of
+from ._frames import as_one_array, kind_of, present, without_nulls
 from ._integers import EXACT_OPERATIONS
 from ._layout import VECTOR, axes_last, normalised_axes, paired, reduced_shape
 from ._states import Partial
@@ -190,15 +196,24 @@ def _require_consecutive(x: da.Array, axes: Sequence[int], call: _Call) -> None:
     )
 
 
+_task = partial(delayed, pure=True)
+
+
+def _few(parts: list[Any], split_every: int) -> list[Any]:
+    """Merges neighbours until `split_every` are left."""
+    merge = _task(merge_chunks)
+    while len(parts) > split_every:
+        parts = [merge(parts[i : i + split_every]) for i in range(0, len(parts), split_every)]
+    return parts
+
+
 def _tree(inputs: list[da.Array], axes: Sequence[int], call: _Call, split_every: int) -> da.Array:
     """Reduces chunks to partials, and merges neighbours until `split_every` are left, which are finished."""
     x = inputs[0]
     _require_consecutive(x, axes, call)
     kept = [d for d in range(x.ndim) if d not in axes]
     blocks = [a.to_delayed(optimize_graph=False) for a in inputs]
-    part, merge, finish = (
-        delayed(f, pure=True) for f in (partial(reduce_chunk, call, axes), merge_chunks, partial(finish_chunks, call))
-    )
+    part, finish = _task(partial(reduce_chunk, call, axes)), _task(partial(finish_chunks, call))
     results = np.empty([x.numblocks[d] for d in kept], object)
     for result in np.ndindex(results.shape):
         parts, begin = [], 0
@@ -208,11 +223,19 @@ def _tree(inputs: list[da.Array], axes: Sequence[int], call: _Call, split_every:
             # In an order-free method, positions serve only to check that each chunk is merged once.
             parts.append(part(begin, *(b[index] for b in blocks)))
             begin += math.prod(x.chunks[a][at[a]] for a in axes)
-        while len(parts) > split_every:
-            parts = [merge(parts[i : i + split_every]) for i in range(0, len(parts), split_every)]
+        parts = _few(parts, split_every)
         shape = tuple(x.chunks[d][at[d]] for d in kept)
         results[result] = da.from_delayed(finish(shape, parts), shape, call.dtype)
     return da.block(results.tolist())
+
+
+def _call(name: str, operation: str, format: str, options: dict[str, Any], dtype: Any) -> _Call:
+    """Returns the call of a function with partials. Raises ValueError if the method has none, or needs a grid."""
+    method, grid, chosen = options["method"], options.get("grid"), None
+    if format != "int" or not (operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None):
+        chosen = method_of(method, operation, "fp64" if format == "int" else format, -1).name
+        Partial(chosen, grid=grid)
+    return _Call(name, operation, chosen, grid, _functions._divisor(options.get("correction"), options.get("ddof")), dtype)
 
 
 def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, Any]) -> da.Array:
@@ -221,6 +244,8 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     split_every, keepdims, dtype = options.pop("split_every"), options.pop("keepdims", False), options.pop("dtype")
     if not isinstance(split_every, int) or split_every < 2:
         raise ValueError(f"samesum: split_every is {split_every!r}; use a whole number, 2 or more")
+    if _is_of_frames(inputs[0]):
+        return _reduce_frame(function, inputs, {**options, "keepdims": keepdims}, dtype, split_every)
     inputs = [_dask_array(argument, a) for argument, a in zip("xy", inputs)]
     if dtype is not None:
         format_of(dtype, "dtype")
@@ -242,14 +267,71 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
         meta = np.empty((0,) * sample.ndim, sample.dtype)
         result = da.map_blocks(direct, *inputs, dtype=sample.dtype, drop_axis=axes, meta=meta)
     else:
-        method, grid, chosen = options["method"], options.get("grid"), None
-        format = format_of(x.dtype)
-        if format != "int" or not (operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None):
-            chosen = method_of(method, operation, "fp64" if format == "int" else format, -1).name
-            Partial(chosen, grid=grid)  # raises if the method has no partials, or needs a grid
-        divisor = _functions._divisor(options.get("correction"), options.get("ddof"))
-        result = _tree(inputs, axes, _Call(name, operation, chosen, grid, divisor, sample.dtype), split_every)
+        result = _tree(inputs, axes, _call(name, operation, format_of(x.dtype), options, sample.dtype), split_every)
     return result[tuple(np.newaxis if d in axes else slice(None) for d in range(x.ndim))] if keepdims else result
+
+
+# --- frames ---------------------------------------------------------------------------------------------------
+
+
+def _is_of_frames(x: Any) -> bool:
+    kind = kind_of(x)
+    return kind is not None and kind.name == "dask"
+
+
+def elements(is_index: bool, dtype: Any, partition: Any) -> Any:
+    """Returns the elements of a partition of a column. With `is_index`, nulls are refused: an index counts them."""
+    values = np.asarray(without_nulls(partition, "x") if is_index else present(partition))
+    return values if dtype is None else values.astype(dtype)
+
+
+def by_column(names: Any, results: Sequence[Any]) -> Any:
+    """Returns the results of columns as a Series."""
+    import pandas
+
+    return pandas.Series(as_one_array(results), index=names)
+
+
+def _reduce_frame(
+    function: Callable[..., Any], inputs: list[Any], options: dict[str, Any], dtype: Any, split_every: int
+) -> Any:  # fmt: skip
+    """Makes one call for a Series or a DataFrame of dask.dataframe."""
+    import dask.dataframe
+
+    x, name = inputs[0], function.__name__
+    if len(inputs) == 2:
+        raise TypeError(f"samesum: {name} takes no frames of Dask; pass x.to_dask_array(lengths=True)")
+    if options.pop("keepdims") or options.pop("axis") not in (None, 0, (0,)):
+        raise ValueError(f"samesum: {name} reduces a frame of Dask over its rows; leave out axis and keepdims")
+    if dtype is not None:
+        format_of(dtype, "dtype")
+        dtype = np.dtype(dtype_name(dtype))
+    if x.ndim == 1:
+        return _reduce_series(function, x, options, dtype, split_every)
+    results = [_reduce_series(function, x[column], options, dtype, split_every) for column in x.columns]
+    meta = by_column(x.columns, [np.ones((), result.dtype)[()] for result in results])
+    together = _task(by_column)(x.columns, [result.to_delayed().item() for result in results])
+    return dask.dataframe.from_delayed([together], meta=meta, verify_meta=False)
+
+
+def _reduce_series(
+    function: Callable[..., Any], x: Any, options: dict[str, Any], dtype: Any, split_every: int
+) -> da.Array:  # fmt: skip
+    """Reduces a Series; each partition begins where the one before ends, which is known when they are computed."""
+    operation = _operation(function)
+    take = _task(partial(elements, operation.startswith("arg"), dtype))
+    of_meta = elements(False, dtype, x._meta_nonempty)
+    sample = function(np.ones(1, of_meta.dtype), **options)
+    if isinstance(options["method"], Method):
+        options = {**options, "method": options["method"].name}
+    call = _call(function.__name__, operation, format_of(of_meta.dtype), options, sample.dtype)
+    part, begin, parts = _task(partial(reduce_chunk, call, (0,))), 0, []
+    for partition in x.to_delayed():
+        values = take(partition)
+        parts.append(part(begin, values))
+        begin = _task(operator.add)(begin, _task(len)(values))
+    finish = _task(partial(finish_chunks, call))
+    return da.from_delayed(finish((), _few(parts, split_every)), (), call.dtype)
 
 
 # --- the functions --------------------------------------------------------------------------------------------
@@ -299,7 +381,8 @@ def _for_dask(function: Callable[..., Any]) -> Callable[..., da.Array]:
     Parameters
     ----------
     {", ".join(inputs)}
-        Dask arrays of NumPy's arrays, with chunks of known size: see the module for those that methods need.
+        Dask arrays of NumPy's arrays, with chunks of known size: see the module for those that methods need, and for
+        frames.
     {", ".join(p.name for p in shown[len(inputs):-1])}
         as for `samesum.{function.__name__}`. fixed_point needs a grid if the reduced axes are cut.
     split_every
