@@ -64,7 +64,8 @@ def pyarrow_array(values: list[Any], dtype: str) -> Any:
 
 
 def pyarrow_slice(values: list[Any], dtype: str) -> Any:
-    return pyarrow_array([None, 1, 0, *values, 1, None], dtype)[3 : 3 + len(values)]
+    one, zero = (True, False) if dtype == "bool" else (1, 0)
+    return pyarrow_array([None, one, zero, *values, one, None], dtype)[3 : 3 + len(values)]
 
 
 def pyarrow_chunks(values: list[Any], dtype: str) -> Any:
@@ -199,7 +200,7 @@ def test_elements_are_read_where_they_are() -> None:
     assert address_of(pa.chunked_array([pa.array(x)])) == address_of(OnlyArray(pa.array(x))) == place
     assert address_of(pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(x)])))) == place
     series = library("polars").Series(x)
-    assert address_of(series) == series._get_buffer_info()[0]
+    assert address_of(series) == series.to_numpy(allow_copy=False).__array_interface__["data"][0]
 
 
 @pytest.mark.parametrize("kind", ["pandas, arrow", "pyarrow", "polars", "protocol of streams"])

@@ -26,7 +26,7 @@ class _Kind(NamedTuple):
 
 _PANDAS, _POLARS = "{0}.dropna(), or {0}.fillna(0)", "{0}.drop_nulls(), or {0}.fill_null(0)"
 _ARROW = "{0}.drop_null(), or {0}.fill_null(0)"
-_TYPES = (
+_TYPES: tuple[tuple[str, tuple[str, ...], _Kind | None], ...] = (
     ("pandas", ("DataFrame",), _Kind("frame", "pandas", _PANDAS)),
     ("pandas", ("Series", "Index"), _Kind("pandas", "pandas", _PANDAS)),
     ("pandas.api.extensions", ("ExtensionArray",), _Kind("pandas", "pandas", _PANDAS)),
@@ -34,6 +34,7 @@ _TYPES = (
     ("polars", ("LazyFrame",), _Kind("lazy", "polars", _POLARS)),
     ("polars", ("Series",), _Kind("arrow", "polars", _POLARS)),
     ("pyarrow", ("Table", "RecordBatch", "Array", "ChunkedArray"), _Kind("arrow", "pyarrow", _ARROW)),
+    ("xarray", ("DataArray", "Dataset"), None),  # which Arrow would see as tables with columns of coordinates
     ("dask.dataframe", ("DataFrame", "Series", "Index"), _Kind("dask", "pandas", _PANDAS)),
 )
 """Types by the module that has them. An object of a module that the caller has not imported does not come here."""
@@ -191,9 +192,9 @@ def reduce_frames(reduce: Reduce, operation: str, x: Any, y: Any, options: dict[
     if operation in _PER_ELEMENT:
         return reduce(operation, _whole(x, found, "x"), **options)
     axes = (0,) if options.get("axis") is None else normalised_axes(options["axis"], 2, "a frame")
-    for name in ("out", "keepdims"):
-        if options.get(name):
-            raise TypeError(f"samesum: {name} does not go with a frame, whose results have names; leave it out")
+    given = {"out": options.get("out") is not None, "keepdims": options.get("keepdims")}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise TypeError(f"samesum: {name} does not go with a frame, whose results have names; leave it out")
     options = {**options, "axis": None}
     if axes == (0,):
         results = [_reduce_column(reduce, operation, x, column, options) for column in found.columns]
