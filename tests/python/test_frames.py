@@ -335,6 +335,23 @@ def test_results_of_pandas_keep_labels_and_every_bit() -> None:
     assert samesum.sum(pd.Index([1, 2, 3])) == 6
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "Float64"])
+def test_wide_frames_have_the_results_of_narrow_ones(dtype: str) -> None:
+    pd = library("pandas")
+    x = np.random.default_rng(3).integers(0, 2, (7, 50)).astype(dtype.lower())
+    wide = pd.DataFrame(x, columns=[f"c{i}" for i in range(50)], index=[f"r{i}" for i in range(7)]).astype(dtype)
+    for function in (f for f in REDUCTIONS if f != "prod"):
+        call = getattr(samesum, function)
+        parts = [call(wide.iloc[:, i : i + 10]) for i in range(0, 50, 10)]
+        assert call(wide).equals(pd.concat(parts)) and call(wide, axis=1).index.tolist() == list(wide.index)
+        assert same(call(wide, axis=1).to_numpy(), call(x, axis=1)) and same(call(wide, axis=(0, 1)), call(x))
+    if dtype == "Float64":
+        wide.iloc[3, 40] = pd.NA
+        assert samesum.sum(wide)["c40"] == np.delete(x[:, 40], 3).sum()
+    elif "float" in dtype:
+        assert same(samesum.softmax(wide), samesum.softmax(x))
+
+
 def test_pandas_calls_samesum() -> None:
     pd = library("pandas")
     frame = pd.DataFrame({"k": [1, 2, 1, 1], "x": [1e16, 5.0, 1.0, -1e16], "n": pd.array([1, None, 2, 3], "Int64")})
