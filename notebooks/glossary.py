@@ -60,12 +60,16 @@ LIBRARIES = {
     "torch": "PyTorch",
     "torch_cpu": "PyTorch on a CPU",
     "numpy": "NumPy",
+    "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
+    "polars": "polars, data frames in Rust: Series.sum and group_by",
+    "pandas": "pandas, data frames on NumPy: Series.sum and groupby",
+    "pyarrow": "pyarrow, Apache Arrow's columns: compute.sum and Table.group_by",
 }
 # The same names, short.
 NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
          "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
-         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy"}
+         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy", "duckdb": "DuckDB"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 
 

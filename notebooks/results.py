@@ -22,8 +22,8 @@ KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get
 # Sections of the report in their order: questions of results files, and modules with the same names. All but "compare"
 # are experiments.
 SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
-            "price_of_promise", "speed_vs_length", "speed_of_reductions", "prefix_sums", "sums_by_key", "ladder",
-            "consequences", "compare"]
+            "price_of_promise", "speed_vs_length", "speed_of_reductions", "prefix_sums", "sums_by_key",
+            "data_frames", "ladder", "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
 QUESTIONS = ("compare", *EXPERIMENTS)
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
