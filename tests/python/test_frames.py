@@ -385,18 +385,20 @@ def test_polars_calls_samesum() -> None:
         (lambda pd, pl, pa: samesum.sum(pa.array([[1.0]])), TypeError, "x has lists or records"),
         (lambda pd, pl, pa: samesum.sum(pa.array(["a"]).dictionary_encode()), TypeError, "x is dictionary-encoded; decode"),
         (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1]}).lazy()), TypeError, r"x is a lazy query; pass x\.collect\(\)"),
-        (lambda pd, pl, pa: samesum.cumsum(pl.Series([1.0, None])), ValueError, r"x has 1 null, .*pass x\.drop_nulls\(\), or x\.fill_null\(0\)"),
-        (lambda pd, pl, pa: samesum.cumsum(pa.array([1.0, None, None])), ValueError, r"x has 2 nulls, .*x\.drop_null\(\)"),
+        (lambda pd, pl, pa: samesum.softmax(pl.Series([1.0, None])), ValueError, r"x has 1 null, .*pass x\.drop_nulls\(\), or x\.fill_null\(0\)"),
+        (lambda pd, pl, pa: samesum.softmax(pa.array([1.0, None, None])), ValueError, r"x has 2 nulls, .*x\.drop_null\(\)"),
+        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[True, False, True]), ValueError, r"where has shape \(3,\), and the mask of nulls \(2,\)"),
+        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[1, 0]), TypeError, "where has elements of type int64; pass booleans"),
+        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0]), where=pl.Series([None], dtype=pl.Boolean)), ValueError, r"where has 1 null, .*where\.fill_null"),
         (lambda pd, pl, pa: samesum.softmax(pd.array([1.0, None], "Float64")), ValueError, r"x has 1 null, .*x\.dropna\(\)"),
         (lambda pd, pl, pa: samesum.softmax(pa.table({"a": [1.0, None]})), ValueError, "x has 1 null"),
         (lambda pd, pl, pa: samesum.scatter_add(np.zeros(2), [0, 1], pl.Series([1.0, None])), ValueError, r"values has 1 null, .*values\.drop_nulls"),
-        (lambda pd, pl, pa: samesum.dot(pl.Series([1.0, None]), [1.0, 2.0, 3.0]), ValueError, r"x has shape \(2,\) and y \(3,\); pass columns of one length"),
+        (lambda pd, pl, pa: samesum.dot(pl.Series([1.0, None]), [1.0, 2.0, 3.0]), ValueError, "x has 2 elements and y 3; pass vectors of one length"),
         (lambda pd, pl, pa: samesum.Partial("sum/exact/fp64").add(pa.array([1.0, None])), ValueError, "x has 1 null"),
         (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), keepdims=True), TypeError, "keepdims does not go with a frame"),
         (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), out=np.zeros(1)), TypeError, "out does not go with a frame"),
         (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1.0]}), axis=2), IndexError, "axis 2 is out of range for a frame with 2 axes"),
         (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1.0]}), axis=()), ValueError, r"axis is \(\)"),
-        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), axis=()), ValueError, "x has 1 null"),
         (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), axis=1), IndexError, "axis 1 is out of range"),
     ],
 )  # fmt: skip
@@ -424,6 +426,35 @@ def test_columns_take_the_options_of_arrays(kind: str) -> None:
     assert samesum.argmin(column(), out=place) is place and place == 2
     assert samesum.Exact(column()).value() == samesum.sum([3.0, 0.1, 0.1, 9.0])
     assert samesum.estimate(column(), "tree/plain").value == samesum.sum([3.0, 0.1, 0.1, 9.0], method="tree/plain")
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_where_and_skipna_leave_out_more_than_nulls(kind: str) -> None:
+    values, mask = [1.0, None, math.nan, 4.0, 0.1], np.array([True, True, True, False, True])
+    if kind.startswith("pandas, masked"):
+        values[2] = 8.0  # pandas may take NaN for a null
+    there = [v for v, m in zip(values, mask) if m and v is not None and v == v]
+    for where in (mask, mask.tolist(), COLUMNS[kind](mask.tolist(), "bool")):
+        for function in ("sum", "mean", "var", "max", "norm"):
+            found = getattr(samesum, function)(COLUMNS[kind](values, "float64"), where=where, skipna=True)
+            assert same(found, getattr(samesum, function)(np.array(there))), function
+            where = mask if kind == "protocol of streams" else where  # which is read once
+    assert samesum.nanmax(COLUMNS[kind](values, "float64")) == (8 if kind.startswith("pandas, masked") else 4)
+    assert samesum.argmin(COLUMNS[kind](values, "float64"), skipna=True) == 4
+    assert samesum.nanargmax(COLUMNS[kind](values, "float64"), where=mask) == (2 if values[2] == 8 else 0)
+    assert samesum.cumsum(COLUMNS[kind]([1.0, None, 2.0], "float64")).tolist() == [1.0, 1.0, 3.0]
+    assert samesum.dot(COLUMNS[kind]([1.0, None, 2.0], "float64"), [1.0, 1.0, 3.0], where=[False, True, True]) == 6
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_masks_of_a_frame_have_a_flag_for_each_row_or_element(kind: str) -> None:
+    rows = np.array([True, True, False, True])
+    there = {n: [None if not m else v for v, m in zip(vs, rows)] for n, (_, vs) in ITEMS}
+    for where in (rows, rows[:, None], np.repeat(rows[:, None], 4, 1)):
+        found = as_dict(kind, samesum.sum(FRAMES[kind](), where=where))
+        assert found == {n: wanted("sum", there[n], d).item() for n, (d, _) in ITEMS}
+        whole = samesum.sum(FRAMES[kind](), axis=(0, 1), where=where)
+        assert whole == float(sum(Fraction(v) for vs in there.values() for v in vs if v is not None))
 
 
 @pytest.mark.parametrize("first", COLUMNS)

@@ -136,8 +136,11 @@ class Options(NamedTuple):
 
 def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
+    if kind_of(x):
+        return reduce_frames(reduce, operation, x, y, options)
     o = Options(**options)
     x, where = without_mask(x, o.where)
+    y, where = without_mask(y, where)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
@@ -151,8 +154,6 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         if where is not None or o.skipna:
             raise TypeError("samesum: where and skipna do not go with tracing or gradients; pass x.detach()")
         return reduce_traced(operation, x, y, o)
-    if kind_of(x) or kind_of(y):
-        return reduce_frames(reduce, operation, x, y, options)
     threads, grid = check_threads(o.threads), check_grid(o.grid)
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
         o = o._replace(threads=threads, grid=grid)

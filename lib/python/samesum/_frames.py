@@ -157,12 +157,17 @@ def _whole(x: Any, found: Pair | Table, argument: str) -> Any:
     return values
 
 
+def elements_and_mask(x: Any, argument: str = "x") -> Pair:
+    """Returns the elements of a column as a vector, or of a frame as a matrix, and which of them are there."""
+    found = read(x, argument)
+    return found.matrix() if isinstance(found, Table) else found
+
+
 def present(x: Any, argument: str = "x") -> Any:
     """Returns the elements of a column or a frame that are no nulls; x itself if it is neither."""
     if kind_of(x) is None:
         return x
-    found = read(x, argument)
-    values, valid = found.matrix() if isinstance(found, Table) else found
+    values, valid = elements_and_mask(x, argument)
     return values if valid is None else values[valid]
 
 
@@ -176,39 +181,67 @@ def _nulls_error(x: Any, argument: str, valid: Any) -> ValueError:
 
 # --- reductions -----------------------------------------------------------------------------------------------
 
-Reduce = Callable[..., Any]
 _PER_ELEMENT = ("softmax", "log_softmax")
 
 
-def reduce_frames(reduce: Reduce, operation: str, x: Any, y: Any, options: dict[str, Any]) -> Any:
-    """Makes a call of which x or y is a column or a frame, by `reduce` for arrays."""
-    if y is not None:
-        return _reduce_pair(reduce, operation, x, y, options)
+def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """Makes a call for a column or a frame by `reduce`, which makes it for arrays."""
     if (kind_of(x) or _OTHER).name == "dask":
         x = x.compute()
     wide = _wide_matrix(x)
-    found = Table([], []) if wide is not None else read(x)
-    if isinstance(found, Pair):
-        return _reduce_column(reduce, operation, x, found, options)
+    found = Pair(wide, None) if wide is not None else read(x)
     if operation in _PER_ELEMENT:
-        return reduce(operation, _whole(x, found, "x") if wide is None else wide, **options)
+        return reduce(operation, _whole(x, found, "x"), **options)
+    if y is not None or (isinstance(found, Pair) and wide is None):
+        values, valid = found.matrix() if isinstance(found, Table) else found
+        return reduce(operation, values, y, **{**options, "where": both(valid, options.get("where"))})
     axes = (0,) if options.get("axis") is None else normalised_axes(options["axis"], 2, "a frame")
     given = {"out": options.get("out") is not None, "keepdims": options.get("keepdims")}
     for name in (name for name, is_given in given.items() if is_given):
         raise TypeError(f"samesum: {name} does not go with a frame, whose results have names; leave it out")
-    if wide is not None and axes:
-        results = reduce(operation, wide, **{**options, "axis": axes})
-        return results if len(axes) == 2 else sys.modules["pandas"].Series(results, index=x.axes[1 - axes[0]])
-    options = {**options, "axis": None}
-    if axes == (0,):
-        results = [_reduce_column(reduce, operation, x, column, options) for column in found.columns]
+    if not axes:
+        raise ValueError("samesum: axis is (); a frame is reduced over rows (0, the default), columns (1) or both (0, 1)")
+    where = _rows_of(options.get("where"))
+    if wide is None and axes == (0,):
+        options = {**options, "axis": None}
+        masks = [_column_of(where, i) for i in range(len(found.columns))]
+        columns = [(column.values, both(column.valid, mask)) for column, mask in zip(found.columns, masks)]
+        results = [reduce(operation, values, **{**options, "where": mask}) for values, mask in columns]
         return _named(x, found.names, results)
-    values, valid = found.matrix()
-    if axes == (1,):
-        return _as_column(x, _reduce_rows(reduce, operation, values, valid, options))
-    if axes == (0, 1):
-        return reduce(operation, values if valid is None else values[valid], **options)
-    raise ValueError("samesum: axis is (); a frame is reduced over rows (0, the default), columns (1) or both (0, 1)")
+    values, valid = found.matrix() if isinstance(found, Table) else found
+    result = reduce(operation, values, **{**options, "axis": axes, "where": both(valid, where)})
+    if len(axes) == 2:
+        return result
+    return _as_column(x, result) if axes == (1,) else sys.modules["pandas"].Series(result, index=x.columns)
+
+
+def both(valid: Any, where: Any) -> Any:
+    """Returns the elements that take part: those of both masks, each of which may be None for all."""
+    if valid is None or where is None:
+        return where if valid is None else valid
+    np = library("numpy").np
+    where = library("numpy").array(where, "where")
+    try:
+        return valid & where if where.dtype == bool else where
+    except ValueError as error:
+        raise ValueError(
+            f"samesum: where has shape {np.shape(where)}, and the mask of nulls {valid.shape}; pass masks of one shape"
+        ) from error
+
+
+def _rows_of(where: Any) -> Any:
+    """Returns a mask of a frame as an array with a flag for each row, or for each element."""
+    if where is None:
+        return None
+    where = library("numpy").array(where, "where")
+    return where[:, None] if where.ndim == 1 else where
+
+
+def _column_of(where: Any, i: int) -> Any:
+    """Returns the flags of a column."""
+    if where is None or where.ndim == 0:
+        return where
+    return where[:, i if where.shape[1] > 1 else 0]
 
 
 def _wide_matrix(x: Any) -> Any:
@@ -219,65 +252,6 @@ def _wide_matrix(x: Any) -> Any:
     dtype = x.dtypes.iloc[0]
     is_numpys = isinstance(dtype, library("numpy").np.dtype) and dtype.kind in "iubf"
     return x.to_numpy() if is_numpys and (x.dtypes == dtype).all() else None
-
-
-def _reduce_column(reduce: Reduce, operation: str, x: Any, column: Pair, options: dict[str, Any]) -> Any:
-    """Reduces the elements that are there."""
-    values, valid = column
-    if valid is None:
-        return reduce(operation, values, **options)
-    if operation in _PER_ELEMENT or not normalised_axes(options.get("axis"), 1):
-        raise _nulls_error(x, "x", valid)
-    result = reduce(operation, values[valid], **options)
-    if not operation.startswith("arg") or not valid.any():
-        return result
-    places = library("numpy").np.flatnonzero(valid)[result]  # an index counts the nulls too
-    if options.get("out") is None:
-        return places
-    result[...] = places
-    return result
-
-
-def _reduce_rows(reduce: Reduce, operation: str, values: Any, valid: Any, options: dict[str, Any]) -> Any:
-    """Reduces each row; rows with the same places of nulls together."""
-    options = {**options, "axis": 1}
-    if valid is None:
-        return reduce(operation, values, **options)
-    np = library("numpy").np
-    patterns, rows = np.unique(valid, axis=0, return_inverse=True)
-    results = None
-    for i, pattern in enumerate(patterns):
-        columns, here = np.flatnonzero(pattern), rows.reshape(-1) == i
-        found = reduce(operation, values[here][:, columns], **options)
-        if operation.startswith("arg") and len(columns):
-            found = columns[found]
-        if results is None:
-            results = np.empty(len(values), found.dtype)
-        results[here] = found
-    return results
-
-
-def _reduce_pair(reduce: Reduce, operation: str, x: Any, y: Any, options: dict[str, Any]) -> Any:
-    """Reduces two inputs; of two columns the pairs without a null."""
-    a, b = _one_of_two(x, "x"), _one_of_two(y, "y")
-    masks = [column.valid for column in (a, b) if column.valid is not None]
-    if not masks:
-        return reduce(operation, a.values, b.values, **options)
-    np = library("numpy").np
-    if np.shape(a.values) != np.shape(b.values):
-        raise ValueError(
-            f"samesum: x has shape {np.shape(a.values)} and y {np.shape(b.values)}; pass columns of one length, since "
-            "one has nulls"
-        )
-    both = masks[0] & masks[-1]
-    return reduce(operation, np.asarray(a.values)[both], np.asarray(b.values)[both], **options)
-
-
-def _one_of_two(x: Any, argument: str) -> Pair:
-    if kind_of(x) is None:
-        return Pair(x, None)
-    found = read(x, argument)
-    return found if isinstance(found, Pair) else Pair(_whole(x, found, argument), None)
 
 
 # --- results --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ._arrays import array_of, dtype_name
+from ._frames import both, elements_and_mask, kind_of
 from ._layout import axes_last, reduced_shape
 
 
@@ -17,12 +18,14 @@ def is_masked(x: Any) -> bool:
 
 
 def without_mask(x: Any, where: Any) -> tuple[Any, Any]:
-    """Returns the elements of a masked array, and `where` without those that its mask hides."""
+    """Returns the elements of a masked array, or of a column with nulls, and `where` without those that are hidden."""
+    if kind_of(x):
+        values, seen = elements_and_mask(x)
+        return values, both(seen, where)
     if not is_masked(x):
         return x, where
     masks = sys.modules["numpy"].ma
-    seen = ~masks.getmaskarray(x)
-    return masks.getdata(x), seen if where is None else seen & where
+    return masks.getdata(x), both(~masks.getmaskarray(x), where)
 
 
 def mask_of(library: Any, a: Any, where: Any) -> Any:
