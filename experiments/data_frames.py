@@ -38,7 +38,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 QUESTION = "How many answers do data frames give for a sum, how wrong are they, and how fast?"
 THREADS, CHUNKS = sorted({1, 2, os.cpu_count() or 1}), (1, 7, 61)
 # mode: elements, keys, calls for a sum, calls for group sums, calls in another order
-SIZES = {"quick": (2_000_000, 1000, 20, 8, 3), "full": (20_000_000, 1000, 20, 8, 4)}
+SIZES = {"quick": (1_000_000, 1000, 20, 8, 3), "full": (20_000_000, 1000, 20, 8, 4)}
 SUM, GROUPS = "sum", "group_sum"
 
 
@@ -116,6 +116,20 @@ class Polars(NumPy):
         return {SUM: lambda: frame["x"].sum(), GROUPS: by_key}
 
 
+class StreamingPolars(Polars):
+    """The same queries by polars' streaming engine."""
+
+    name = "polars/streaming"
+
+    def calls(self, k, x, groups, chunks):
+        pl = self.lib
+        parts = [pl.DataFrame({"k": a, "x": b}) for a, b in zip(pieces(k, chunks), pieces(x, chunks))]
+        sums, frame = pl.col("x").sum(), pl.concat(parts, rechunk=False).lazy()
+        total, by_key = frame.select(sums), frame.group_by("k").agg(sums)
+        return {SUM: lambda: total.collect(engine="streaming").item(),
+                GROUPS: lambda: by_key.collect(engine="streaming").sort("k")["x"].to_numpy()}
+
+
 class DuckDB(NumPy):
     """SELECT sum(x), and GROUP BY, of a table of the database."""
 
@@ -167,7 +181,7 @@ class Samesum(NumPy):
         return calls
 
 
-LIBRARIES = (DuckDB, Polars, Pandas, Arrow, NumPy, Samesum)
+LIBRARIES = (DuckDB, Polars, StreamingPolars, Pandas, Arrow, NumPy, Samesum)
 
 
 def method(library, operation):
@@ -257,9 +271,9 @@ def in_process(threads, options):
 
 def worker(options):
     """The results of polars for the numbers of calls, as JSON."""
-    data, n, groups, seed, *times = options
+    name, data, n, groups, seed, *times = options
     k, x = made(data, n, groups, seed)
-    calls = Polars().calls(k, x, groups, 1)
+    calls = next(kind for kind in LIBRARIES if kind.name == name)().calls(k, x, groups, 1)
     print(json.dumps([[(bits.hex(), seconds) for bits, seconds in called(calls[operation], count)]
                       for operation, count in zip((SUM, GROUPS), times)]))
 
@@ -280,8 +294,8 @@ def measured(library, data, size, seed, k, x, of_groups):
     if library.has_threads:
         found = {SUM: [], GROUPS: []}
         for count in THREADS:
-            if library.name == "polars":
-                by_operation = in_process(count, [data, n, groups, seed, 2, 2])
+            if library.package == "polars":
+                by_operation = in_process(count, [library.name, data, n, groups, seed, 2, 2])
             else:
                 with library.threads(count):
                     by_operation = [called(calls[o], 2) for o in (SUM, GROUPS)]
@@ -323,7 +337,7 @@ def provenance(libraries):
     return {"cpu": first_line("/proc/cpuinfo", "model name") or platform.machine(), "hardware_threads": os.cpu_count(),
             "gpu": None, "os": first_line("/etc/os-release", "PRETTY_NAME") or platform.system(),
             "kernel": f"{platform.system()} {platform.release()}", "compiler": f"Python {platform.python_version()}",
-            "flags": ", ".join(f"{library.name} {library.version}" for library in libraries),
+            "flags": ", ".join(dict.fromkeys(f"{library.package} {library.version}" for library in libraries)),
             "library_version": version, "commit": described or "unknown",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
@@ -354,7 +368,7 @@ def main(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="examples:\n  data_frames.py\n  data_frames.py --full --out build/study")
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--quick", action="store_const", dest="mode", const="quick", help="2 million rows (the default)")
+    modes.add_argument("--quick", action="store_const", dest="mode", const="quick", help="a million rows (the default)")
     modes.add_argument("--full", action="store_const", dest="mode", const="full", help="20 million rows, minutes")
     parser.set_defaults(mode="quick")
     parser.add_argument("--seed", type=int, default=1, help="seed of the data and the orders (default: 1)")
@@ -377,7 +391,7 @@ def main(arguments):
         return 2
     header = {"kind": "study", "schema": 2, "experiment": "data_frames", "question": QUESTION, "mode": options.mode,
               "seed": options.seed, "filter": options.filter,
-              "options": {library.name: str(library.version) for library in libraries},
+              "options": {library.package: str(library.version) for library in libraries},
               **({"left_out": left_out} if left_out else {}), "provenance": provenance(libraries)}
     rows = []
     n, groups, *_ = size = SIZES[options.mode]

@@ -62,6 +62,7 @@ LIBRARIES = {
     "numpy": "NumPy",
     "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
     "polars": "polars, data frames in Rust: Series.sum and group_by",
+    "polars/streaming": "the same by polars' streaming engine",
     "pandas": "pandas, data frames on NumPy: Series.sum and groupby",
     "pyarrow": "pyarrow, Apache Arrow's columns: compute.sum and Table.group_by",
 }

@@ -140,7 +140,8 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         return reduce_frames(reduce, operation, x, y, options)
     o = Options(**options)
     x, where = without_mask(x, o.where)
-    y, where = without_mask(y, where)
+    if kind_of(y):
+        y, where = without_mask(y, where)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
