@@ -13,8 +13,8 @@ and the method. Exact results are sums of integers, made by NumPy and Python. Da
 distribution, and "log-normal", e^(3z) for normal z, which are positive as prices are. Keys are uniform integers.
 
 A library that is not installed is left out, and a line says so. Writes DIR/data_frames.jsonl, in the form that
-harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its promise or did not round correctly; with 2
-for wrong usage.
+harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its promise or did not round correctly;
+with 2 for wrong usage.
 """
 
 import argparse

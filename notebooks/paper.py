@@ -234,7 +234,7 @@ def method(n):
     yield (f"*Machines.* {'; '.join(section.distinct(p['cpu'] for p in facts))}"
            + (f", with {'; '.join(section.distinct(p['gpu'] for p in facts if p['gpu']))}" if any(p["gpu"] for p in facts) else "")
            + f". *Software.* {'; '.join(section.distinct(p['os'] for p in facts))}; "
-           f"{'; '.join(section.distinct(p['compiler'] for p in facts))} with "
+           f"{'; '.join(section.distinct(p['compiler'] for p in facts if not p['compiler'].startswith('Python')))} with "
            f"{max((p['flags'] for p in facts), key=len).replace(', peers:', ', other libraries with')}. The clocks and the "
            "other tenants of the machines were not controlled.")
     yield ("*Data.* Unless a sentence names others, elements are normal or uniform numbers from a counter-based generator "

@@ -200,7 +200,9 @@ def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, op
     for name in (name for name, is_given in given.items() if is_given):
         raise TypeError(f"samesum: {name} does not go with a frame, whose results have names; leave it out")
     if not axes:
-        raise ValueError("samesum: axis is (); a frame is reduced over rows (0, the default), columns (1) or both (0, 1)")
+        raise ValueError(
+            "samesum: axis is (); a frame is reduced over its rows (0, the default), its columns (1), or both (0, 1)"
+        )
     where = _rows_of(options.get("where"))
     if wide is None and axes == (0,):
         options = {**options, "axis": None}
@@ -225,7 +227,7 @@ def both(valid: Any, where: Any) -> Any:
         return valid & where if where.dtype == bool else where
     except ValueError as error:
         raise ValueError(
-            f"samesum: where has shape {np.shape(where)}, and the mask of nulls {valid.shape}; pass masks of one shape"
+            f"samesum: where has shape {np.shape(where)}, and the mask of x {valid.shape}; pass masks of one shape"
         ) from error
 
 

@@ -13,9 +13,9 @@ Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as
 argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
 other chunks raise ValueError, which names the remedy. Masked blocks raise TypeError, as masked arrays do elsewhere.
 
-Frames. Series and DataFrames of dask.dataframe are taken too, by functions of one input: each column is reduced over all
-partitions, of which nothing is known but their order. A Series becomes a Dask array of no axes, a DataFrame a Series of
-results by column. Nulls are missing values.
+Frames. Series and DataFrames of dask.dataframe are taken too, by functions of one input: each column is reduced over
+all partitions, of which nothing is known but their order. A Series becomes a Dask array of no axes, a DataFrame a
+Series of results by column. Nulls are missing values.
 
 Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
 result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
@@ -235,7 +235,8 @@ def _call(name: str, operation: str, format: str, options: dict[str, Any], dtype
     if format != "int" or not (operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None):
         chosen = method_of(method, operation, "fp64" if format == "int" else format, -1).name
         Partial(chosen, grid=grid)
-    return _Call(name, operation, chosen, grid, _functions._divisor(options.get("correction"), options.get("ddof")), dtype)
+    divisor = _functions._divisor(options.get("correction"), options.get("ddof"))
+    return _Call(name, operation, chosen, grid, divisor, dtype)
 
 
 def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, Any]) -> da.Array:
