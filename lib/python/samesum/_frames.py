@@ -13,7 +13,7 @@ from . import _arrow
 from ._arrow import Pair
 from ._formats import format_of
 from ._layout import normalised_axes
-from ._library import library
+from ._library import library, library_of
 
 
 class _Kind(NamedTuple):
@@ -44,6 +44,8 @@ _kinds: dict[type, _Kind | None] = {}
 
 def kind_of(x: Any) -> _Kind | None:
     """Returns how x is read if it is a column or a frame; else None."""
+    if library_of(x).name != "numpy":  # so that torch.compile sees nothing of what follows
+        return None
     kind = type(x)
     if kind not in _kinds:
         _kinds[kind] = _kind_of_type(kind)
