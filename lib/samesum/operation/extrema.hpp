@@ -8,11 +8,48 @@
 
 namespace samesum {
 
+/// Returns the larger value, or NaN if a or b is NaN. On a GPU, +0 is larger than -0.
+template <class C> SAMESUM_HD inline C larger_or_nan(C a, C b) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(C) == 4) {
+    C larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+  }
+#endif
+  return a > b || a != a ? a : b;
+}
+
+/// Fast path of ExtremumReducer on a GPU: compares the numbers of 32 bits themselves.
+template <class F> struct NumberFastPath {
+  using C = CarrierOf<F>;
+  using Item = C;
+  struct State {
+    C value;  ///< negated if the smallest is sought
+  };
+  static constexpr int inputs = 1;
+  bool smallest;
+  SAMESUM_HD static constexpr bool applies() { return sizeof(C) == 4; }
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return smallest ? -e.x.v : e.x.v; }
+  SAMESUM_HD State start(Item x) const { return {x}; }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
+    state.value = larger_or_nan(state.value, x);
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { add(state, other.value, 0); }
+  SAMESUM_HD void halve(State& state, const State& other) const { add(state, other.value, 0); }
+  SAMESUM_HD Extremum<F> state(const State& fast, std::uint64_t, int) const {
+    return {KeyOf<F>::of(smallest ? -fast.value : fast.value, smallest)};
+  }
+};
+
 /// Finds the extremum. For n = 0 the result is the infinity that every number replaces.
 template <class F> struct ExtremumReducer {
   using Format = F;
   using State = Extremum<F>;
+  using FastPath = NumberFastPath<F>;
   bool smallest;
+
+  SAMESUM_HD FastPath fast_path() const { return {smallest}; }
 
   using Item = State;
   SAMESUM_HD Item item(const InputElement<F>& e) const { return {KeyOf<F>::of(e.x.v, smallest)}; }
@@ -42,24 +79,17 @@ template <class F> struct NoNanFastPath {
   SAMESUM_HD State start(Item x) const { return {x.value, x.offset}; }
   SAMESUM_HD void add(State& state, Item x, std::size_t) const {
     state.offset = x.value > state.value ? x.offset : state.offset;
-    state.value = larger(x.value, state.value);
+    state.value = larger_or_nan(x.value, state.value);
+  }
+  SAMESUM_HD void halve(State& state, const State& other) const {
+    const bool better =
+        other.value > state.value || (other.value == state.value && other.offset < state.offset);
+    state.offset = better ? other.offset : state.offset;
+    state.value = larger_or_nan(other.value, state.value);
   }
   SAMESUM_HD bool succeeded(const State& state) const { return state.value == state.value; }
   SAMESUM_HD FirstExtremum<F> state(const State& fast, std::uint64_t base, int) const {
     return {KeyOf<F>::of_number(smallest ? -fast.value : fast.value, smallest), fast.offset, base};
-  }
-
- private:
-  /// Returns the larger value, or NaN if a or b is NaN.
-  SAMESUM_HD static C larger(C a, C b) {
-#if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(C) == 4) {
-      C larger;
-      asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-      return larger;
-    }
-#endif
-    return a > b || a != a ? a : b;
   }
 };
 

@@ -25,6 +25,14 @@ template <class F> SAMESUM_HD inline CarrierOf<F> reciprocal(std::uint32_t k) {
 #endif
   return round_lanes<F, CarrierOf<F>, 1>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k));
 }
+/// The same for a number of rows of a lane.
+template <class F> SAMESUM_HD inline CarrierOf<F> reciprocal_of_row(std::uint32_t k) {
+#if defined(__CUDA_ARCH__)
+  return reciprocals<F>.of[k];
+#else
+  return reciprocal<F>(k);
+#endif
+}
 
 /// Adds one element by Welford's step, for scalars and packs. `share` is 1 over the number of elements
 /// including x.
@@ -93,8 +101,12 @@ template <class F> struct EqualCountFastPath {
     return {one.mean, one.variance};
   }
   SAMESUM_HD void add(State& state, Item x, std::size_t k) const {
-    Moments<F> all{state.mean, state.variance, 0};
-    all.add(x, k);
+    add_to_moments(state.mean, state.variance, x,
+                   Scalar<F>{reciprocal_of_row<F>(static_cast<std::uint32_t>(k) + 1)});
+  }
+  SAMESUM_HD void halve(State& state, const State& other) const {
+    Moments<F> all{state.mean, state.variance, 1};  // any count that both have
+    all.merge({other.mean, other.variance, 1});
     state = {all.mean, all.variance};
   }
   SAMESUM_HD Moments<F> state(const State& fast, std::uint64_t, int rows) const {

@@ -28,6 +28,7 @@ template <class F> struct UnscaledFastPath {
   SAMESUM_HD State start(Item x) const { return {x}; }
   SAMESUM_HD void add(State& state, Item x, std::size_t) const { state.sum = state.sum + x; }
   SAMESUM_HD void merge(State& state, const State& other) const { state.sum = state.sum + other.sum; }
+  SAMESUM_HD void halve(State& state, const State& other) const { merge(state, other); }
   SAMESUM_HD bool succeeded(const State&) const {
     return !Of::is_big(Item{largest}) && !Of::is_small(Item{smallest});
   }

@@ -72,8 +72,41 @@ template <class F> struct Product {
   }
 };
 
+/// Fast path of ProductReducer: multiplies the numbers themselves, whose significands are rounded like those
+/// of a Product while all products are normal numbers.
+template <class F> struct NormalProductFastPath {
+  using V = Scalar<F>;
+  using Item = V;
+  struct State {
+    V product;  ///< NaN if a product is not normal
+  };
+  static constexpr int inputs = 1;
+  /// Products of fp16 soon leave its range.
+  SAMESUM_HD static constexpr bool applies() { return !std::is_same_v<F, fp16>; }
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return e.x; }
+  SAMESUM_HD State start(Item x) const { return {x}; }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
+    using C = CarrierOf<F>;
+    // A product that was rounded up to the least normal number may have been rounded too coarsely.
+    constexpr C least = static_cast<C>(power_of_two(samesum::Format<F>::min_exponent));
+    const V product = state.product * x;
+    const C size = std::abs(product.v);
+    state.product = size > least && size <= std::numeric_limits<C>::max()
+                        ? product
+                        : V{std::numeric_limits<C>::quiet_NaN()};
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { add(state, other.product, 0); }
+  SAMESUM_HD void halve(State& state, const State& other) const { merge(state, other); }
+  SAMESUM_HD bool succeeded(const State& state) const { return state.product.v == state.product.v; }
+  SAMESUM_HD Product<F> state(const State& fast, std::uint64_t, int) const {
+    return Product<F>::of(fast.product, 0);
+  }
+};
+
 /// Computes Πx. For n = 0 the result is 1.
 template <class F> struct ProductReducer : OwnStateReducer<Product<F>, F> {
+  using FastPath = NormalProductFastPath<F>;
+  SAMESUM_HD FastPath fast_path() const { return {}; }
   SAMESUM_HD void finish(const Product<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = state.result();
   }

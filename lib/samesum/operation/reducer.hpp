@@ -59,7 +59,10 @@ template <auto constant> struct Constant {
 ///   `is_light`, which is true if it computes so little that loads dominate;
 /// - applies(), whether it can be tried;
 /// - succeeded(state), absent if it always succeeds;
-/// - state(fast, base, rows), the state of the reducer for a lane of `rows` elements.
+/// - state(fast, base, rows), the state of the reducer for a lane of `rows` elements;
+/// - optionally halve(state, other), which merges the states of two lanes of equally many elements, the first
+///   of which come first; then short rows take the fast path, too, and `rows` is the number of their
+///   elements.
 ///
 /// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements of a
 /// partial row reach item() as zeros, so data that item() accumulates in the reducer must not change for a

@@ -182,11 +182,10 @@ __global__ void __launch_bounds__(short_row_threads)
     reduce_short_rows(Reducer reducer, Reader reader, Layout l, int threads, Destination out) {
   const std::size_t row = (std::size_t{blockIdx.x} * short_row_threads + threadIdx.x) >> (__ffs(threads) - 1);
   const bool exists = row < l.outer;
-  const int n = exists ? static_cast<int>(l.n) : 0;
-  typename Reducer::State state =
-      LeafOf<Shape, Reducer, Reader>::short_row(reducer, reader, exists ? l.first(row) : 0, n, threads);
+  typename Reducer::State state = LeafOf<Shape, Reducer, Reader>::short_row(
+      reducer, reader, exists ? l.first(row) : 0, exists, static_cast<int>(l.n), threads);
   if (!exists || (thread() & (threads - 1)) != 0) return;
-  if (n == 0) state = typename Reducer::State{};
+  if (l.n == 0) state = typename Reducer::State{};
   out.write(reducer, state, l.n, row);
 }
 

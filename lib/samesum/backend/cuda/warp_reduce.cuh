@@ -52,10 +52,13 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   }
 
   /// Returns the state of a row of n <= 4·threads elements in the first of its threads, which are aligned in
-  /// the warp. If n = 0, the state is undefined.
+  /// the warp. If the row does not exist, the state is undefined.
   __device__ __forceinline__ static State short_row(const Reducer& reducer, const Reader& reader,
-                                                    std::size_t place, int n, int threads) {
-    return one_row(reducer, reader, place, 0, n, threads, reader.is_aligned(place));
+                                                    std::size_t place, bool exists, int n, int threads) {
+    const bool aligned = reader.is_aligned(place);
+    if (n == mine * threads && threads >= mine)
+      return whole_row(reducer, reader, place, exists, threads, aligned);
+    return one_row(reducer, reader, place, 0, exists ? n : 0, threads, aligned);
   }
 
   /// Most groups of rows of a leaf for `two_leaves`; elements per group; most elements of a leaf for
@@ -142,32 +145,80 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     }
   }
 
-  /// Halves the lanes. Each thread has four; pairs of threads divide their merges until each thread has one
-  /// state.
-  __device__ __forceinline__ static State halve(const Reducer& reducer, State (&sum)[mine]) {
+  /// Whether states of the fast path can be halved, which short rows need.
+  static constexpr bool halves_on_fast_path =
+      requires(typename Reducer::FastPath fast, typename Reducer::FastPath::State s) {
+    fast.halve(s, s);
+  };
+  template <class Fast>
+  __device__ __forceinline__ static void merge_lanes(const Fast& reducer, typename Fast::State& state,
+                                                     const typename Fast::State& other) {
+    if constexpr (requires { reducer.halve(state, other); })
+      reducer.halve(state, other);
+    else
+      reducer.merge(state, other);
+  }
+
+  /// Halves the lanes of `threads` threads, at least four and a power of two; the first one gets the result.
+  /// Each thread has four lanes; pairs of threads divide their merges until each thread has one state.
+  __device__ __forceinline__ static State halve(const Reducer& reducer, State (&sum)[mine],
+                                                int threads = warp) {
     const auto share = [&](int delta, int count) {
       const bool upper = thread() & delta;
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         const State got = shuffle_xor(chosen(upper, sum[i], sum[i + count]), delta);
         State left = chosen(upper, got, sum[i]);
-        reducer.merge(left, chosen(upper, sum[i + count], got));
+        merge_lanes(reducer, left, chosen(upper, sum[i + count], got));
         sum[i] = left;
       }
     };
-    share(warp / 2, 2);
-    share(warp / 4, 1);
-    // Each thread now holds one state. For each i in 0 to 3, the lanes 4t + i have been merged into eight
-    // states, held by eight neighbouring threads.
+    share(threads / 2, 2);
+    share(threads / 4, 1);
+    // Each thread now holds one state. For each i in 0 to 3, the lanes 4t + i have been merged into states
+    // that neighbouring threads hold, a quarter of all.
     State state = sum[0];
     const auto take = [&](int delta) {
       const State other = shuffle_down(state, delta);
-      reducer.merge(state, other);
+      merge_lanes(reducer, state, other);
     };
-    for (int delta = 4; delta > 0; delta /= 2) take(delta);
-    take(warp / 2);
-    take(warp / 4);
+    for (int delta = threads / 8; delta > 0; delta /= 2) take(delta);
+    take(threads / 2);
+    take(threads / 4);
     return state;
+  }
+
+  /// Reduces a row of one element per lane, of which each thread has four. The whole warp calls it.
+  __device__ __forceinline__ static State whole_row(const Reducer& reducer, const Reader& reader,
+                                                    std::size_t place, bool exists, int threads,
+                                                    bool aligned) {
+    const int first = thread() % threads * mine, count = exists ? mine : 0;
+    const auto at = place + static_cast<std::size_t>(first);
+    const Raw x = reader.fetch(false, at, count, aligned);
+    Raw y = x;
+    if (reader.inputs() == 2) y = reader.fetch(true, at, count, aligned);
+    Element e[mine];
+    reader.elements(x, y, 0, first, e);
+    if constexpr (halves_on_fast_path) {
+      const auto fast = reducer.fast_path();
+      if (fast.applies()) {
+        using OnFastPath = LaneLeafReduce<Shape, typename Reducer::FastPath, Reader>;
+        const auto state = OnFastPath::halved(fast, e, threads);
+        bool succeeded = true;
+        if constexpr (requires { fast.succeeded(state); }) succeeded = fast.succeeded(state);
+        if (__all_sync(whole_warp, succeeded)) return fast.state(state, 0, mine * threads);
+      }
+    }
+    return halved(reducer, e, threads);
+  }
+  __device__ __forceinline__ static State halved(const Reducer& reducer, const Element (&e)[mine],
+                                                 int threads) {
+    Item item[mine];
+    items_of(reducer, e, item);
+    State sum[mine];
+#pragma unroll
+    for (int i = 0; i < mine; ++i) sum[i] = reducer.start(item[i]);
+    return halve(reducer, sum, threads);
   }
 
   /// Reduces at most 128 elements: one row of the leaf.
