@@ -10,6 +10,15 @@
 
 namespace samesum::gpu {
 
+/// Whether lanes of columns try the fast path of a reducer: if it is much cheaper, as those that can be
+/// halved.
+template <class Shape, class Reducer>
+inline constexpr bool has_fast_lanes = requires(typename Reducer::FastPath fast,
+                                                typename Reducer::FastPath::State s) {
+  fast.halve(s, s);
+  requires Shape::in_turn || requires { fast.merge(s, s); };
+};
+
 /// Reduces lane `lane` < n of a leaf of n elements. The first element of the leaf is at `place` and has the
 /// index `base`; elements are `stride` apart.
 template <class Shape, class Reducer, class Reader>
@@ -18,8 +27,18 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
                                                                std::uint64_t base, int lane, int n) {
   using One = Lanes<Shape, Reducer, 1>;
   constexpr int lanes = Shape::lanes, rows = 16;  // rows in flight
-  One one;
   const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
+  if constexpr (has_fast_lanes<Shape, Reducer>) {
+    const auto fast = reducer.fast_path();
+    if (fast.applies()) {
+      const auto state = column_lane<Shape>(fast, reader, place, stride, base, lane, n);
+      if constexpr (!requires { fast.succeeded(state); })
+        return fast.state(state, base, count);
+      else if (fast.succeeded(state))
+        return fast.state(state, base, count);
+    }
+  }
+  One one;
 #pragma unroll 1
   for (int g = 0; g < groups; g += rows / One::rows) {
     const int row = g * One::rows, at = row * lanes + lane;
@@ -96,10 +115,10 @@ struct ColumnPlan {
 
 inline constexpr int column_threads = 128,  ///< threads per block if a thread reduces whole leaves
     most_column_threads = 512,              ///< most threads per block
-    enough_column_threads = 1 << 16;        ///< threads per launch that hide the latency of memory
+    enough_column_threads = 1 << 17;        ///< threads per launch that hide the latency of memory
 
 /// Minimum resident blocks per multiprocessor: small states leave registers for more warps.
-template <class Reducer> inline constexpr int column_blocks = sizeof(typename Reducer::State) <= 8 ? 2 : 1;
+template <class Reducer> inline constexpr int column_blocks = sizeof(typename Reducer::State) <= 12 ? 2 : 1;
 
 /// Number of levels of the tree over the lanes of a leaf.
 template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
