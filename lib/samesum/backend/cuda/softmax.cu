@@ -82,6 +82,10 @@ template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStrea
   constexpr int most = held_threads<T> / LeafPart<T>::threads;
   const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
   Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
+  if (rows.accumulator == SoftmaxSum::exact)
+    return grid.start<T>(
+        rows.log ? softmax_held<T, ExactBlockSum, true> : softmax_held<T, ExactBlockSum, false>, rows,
+        rows.rows);
   return by_accumulator<fp32>(rows.accumulator, [&]<class F>() {
     return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
   });
@@ -125,7 +129,9 @@ template <class T> bool launch_if_held(const SoftmaxRows<T>& rows, cudaStream_t 
   cudaFuncAttributes attributes{};
   if ((error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))) return true;
   const bool has_clusters = attributes.ptxVersion >= 90;
-  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
+  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads,
+                most_exact = held_threads<T> / LeafPart<T>::threads;
+  if (rows.accumulator == SoftmaxSum::exact && rows.columns > std::size_t{leaf} * most_exact) return false;
   if (rows.columns > std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block)) return false;
   if constexpr (sizeof(T) == 2) {
     if (rows.columns > leaf) {
@@ -149,7 +155,7 @@ template <class T, class C> cudaError_t launch(const Launch& work, const Softmax
   const bool aligned = is_multiple(x, 4 * sizeof(T)) && is_multiple(y, 4 * sizeof(T)) &&
                        (l.n | l.outer_stride | y_stride) % 4 == 0;
   const SoftmaxRows<T> rows{x, y, l.outer, l.n, l.outer_stride, y_stride, form.sum, form.log, aligned};
-  const bool online = form.sum == SoftmaxSum::online, plain = !online && form.sum != SoftmaxSum::exact;
+  const bool online = form.sum == SoftmaxSum::online;
   const auto may_be = [&](SoftmaxSchedule schedule) {
     return work.schedule == schedule || work.schedule == SoftmaxSchedule::automatic;
   };
@@ -157,7 +163,7 @@ template <class T, class C> cudaError_t launch(const Launch& work, const Softmax
     return launch_narrow<T, C>(rows, work.stream);
   if constexpr (std::is_same_v<C, fp32>) {
     cudaError_t error;
-    if (may_be(SoftmaxSchedule::held) && plain && launch_if_held(rows, work.stream, error)) return error;
+    if (may_be(SoftmaxSchedule::held) && !online && launch_if_held(rows, work.stream, error)) return error;
   }
   if (may_be(SoftmaxSchedule::wide)) return launch_wide<T, C>(rows, online, work.stream);
   return cudaErrorInvalidValue;

@@ -24,23 +24,45 @@ template <class F> struct RowSum {
     return halve<group>(lane).result().v;
   }
 };
+/// Copies exponentials from what exponentials() leaves.
+template <bool log, class C, int rows, int run, int count>
+__device__ void copy_exponentials(const C (&v)[rows][run], C (&e)[count]) {
+  static_assert(count == rows * run);
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const C x = v[i / run][i % run], y = log ? exp_of(x) : x;
+    e[i] = y > 0 ? y : 0;  // absent ones are -inf
+  }
+}
 /// The exact sum of the exponentials of a row of at most 1024 columns, rounded once.
 struct ExactRowSum {
   template <bool log, int group, class C, int rows, int run>
   __device__ static C of(C (&v)[rows][run], C largest, int present) {
     constexpr int log2_terms = 10;
     ExponentialSum<C> sum{1, log2_terms};  // no exponential is larger than 1
-    exponentials<log>(v, largest, present, [&](int, C e) { sum.add(e); });
+    exponentials<log>(v, largest, present, [&](int, C e) { sum.add_below_top(e); });
     C result;
     if (WarpGroup::everywhere(sum.round({group}, log2_terms, result))) return result;
     C e[rows * run];
-#pragma unroll
-    for (int i = 0; i < rows * run; ++i) {
-      const C x = v[i / run][i % run], y = log ? exp_of(x) : x;
-      e[i] = y > 0 ? y : 0;  // absent ones are -inf
-    }
+    copy_exponentials<log>(v, e);
     const C exact = exact_sum_of(e, rows * run, group);
     return result == result ? exact : result;  // another row of the warp may need the integers
+  }
+};
+
+/// The exact sum of the exponentials of a row that a block holds, rounded once.
+struct ExactBlockSum {
+  template <bool log, int rows, int run>
+  __device__ static float of(float (&v)[rows][run], float largest, int present) {
+    constexpr int log2_terms = 15, most_warps = 16;
+    __shared__ ExponentialSum<float>::Part of_warp[most_warps];
+    ExponentialSum<float> sum{1, log2_terms};
+    exponentials<log>(v, largest, present, [&](int, float e) { sum.add_below_top(e); });
+    float result;
+    if (sum.round_in_block(of_warp, log2_terms, result)) return result;
+    float e[rows * run];
+    copy_exponentials<log>(v, e);
+    return exact_sum_of_block(e, rows * run);
   }
 };
 
@@ -204,13 +226,14 @@ template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : Le
 template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 8;
 
 /// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
-/// hides latency.
+/// hides latency. F is the format of a plain denominator, or ExactBlockSum for rows on one block.
 template <class T, class F, bool log>
 __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
-  using Block = std::conditional_t<sizeof(T) == 4, Cluster, OneBlock>;
+  constexpr bool is_exact = std::is_same_v<F, ExactBlockSum>;
+  using Block = std::conditional_t<sizeof(T) == 4 && !is_exact, Cluster, OneBlock>;
   __shared__ Shared shared;
-  __shared__ float of_lane[held_threads<T> / Part::threads][lanes];
+  [[maybe_unused]] __shared__ float of_lane[is_exact ? 1 : held_threads<T> / Part::threads][lanes];
   const Block block;
   const Part part{p, block};
   const int all_leaves = Part::leaves() * block.size;
@@ -222,15 +245,21 @@ __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) soft
   shared.share_largest(block, largest_in(v));
   block.sync();  // all warps have written their largest elements
   const float largest = shared.largest(block);
-  part.template add_to_lanes<F, log>(v, largest, of_lane[part.here]);
-  auto sum = halve_lanes<F>(of_lane[part.here]);
-  if (all_leaves > 1) {
-    shared.share_sum(block, part, sum);
-    block.sync();  // all leaves have written their sums
-    sum = shared.sum<F>(all_leaves);
+  float denominator;
+  if constexpr (is_exact) {
+    denominator = F::template of<log>(v, largest, part.present);
+  } else {
+    part.template add_to_lanes<F, log>(v, largest, of_lane[part.here]);
+    auto sum = halve_lanes<F>(of_lane[part.here]);
+    if (all_leaves > 1) {
+      shared.share_sum(block, part, sum);
+      block.sync();  // all leaves have written their sums
+      sum = shared.sum<F>(all_leaves);
+    }
+    denominator = sum.result().v;
   }
-  const Finish<float> finish{log, sum.result().v};
-  if constexpr (!Part::template holds_result<log>) {
+  const Finish<float> finish{log, denominator};
+  if constexpr (!is_exact && !Part::template holds_result<log>) {
     part.load(x, p.aligned, v);
     subtract(v, largest);
   }

@@ -89,6 +89,16 @@ template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count,
   return total.rounded<C>();
 }
 
+/// The same, of a block.
+template <class C> __device__ __noinline__ C exact_sum_of_block(const C* e, int count) {
+  __shared__ AnyTotal all;
+  if (threadIdx.x == 0) all.clear();
+  __syncthreads();  // the total is 0
+  for (int i = 0; i < count; ++i) all.atomic_add(e[i]);
+  __syncthreads();  // all numbers have been added
+  return all.rounded<C>();
+}
+
 /// The exact sum, in one thread, of exponentials that a window holds. Tiny ones are left out: they seldom
 /// matter.
 template <class C> class ExponentialSum {
@@ -109,6 +119,14 @@ template <class C> class ExponentialSum {
     if (!(e == e)) flags_ |= seen_nan;
     window_.add(sum_, window_.holds(key, key - 1) ? e : 0);
   }
+  /// Adds a number below 2^top, or NaN; then the sum is NaN.
+  __device__ void add_below_top(C e) {
+    std::uint32_t key = MagnitudeKey<C>::of(e);
+    if constexpr (sizeof(C) == 8) key |= std::uint32_t{e > 0};
+    const bool is_small = window_.is_too_small(key);
+    if (is_small) flags_ |= left_out;
+    window_.add(sum_, is_small ? 0 : e);
+  }
   __device__ std::uint32_t flags() const { return flags_; }
   /// What is left out is below 2^end_of_rest().
   __device__ int end_of_rest() const { return window_.end_of_small(); }
@@ -116,14 +134,31 @@ template <class C> class ExponentialSum {
   /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
   __device__ bool round(WarpGroup group, int log2_terms, C& result) {
     add_across(group);
-    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
-    const std::uint32_t flags = group.together(flags_);
-    result = samesum::rounded<C>(first, second, third);
-    if (flags & seen_nan) result = from_bits<C>(Format<C>::canonical_nan);
-    if (flags != left_out) return true;
-    // Twice what is left out, since `third` plus that may be rounded.
-    const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
-    return result == samesum::rounded<C>(first, second, third + more);
+    return round_sum(group.together(flags_), log2_terms, result);
+  }
+  /// What a warp tells the others of its block.
+  struct Part {
+    double word[words];
+    std::uint32_t flags;
+  };
+  /// The same for the sum of a block. `of_warp` is in shared memory and has room for all warps.
+  __device__ bool round_in_block(Part* of_warp, int log2_terms, C& result) {
+    add_across({warp});
+    std::uint32_t flags = WarpGroup{warp}.together(flags_);
+    if (thread() == 0) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) of_warp[warp_index()].word[i] = sum_.word[i];
+      of_warp[warp_index()].flags = flags;
+    }
+    __syncthreads();  // all warps have written their sums
+    sum_ = {};
+    flags = 0;
+    for (int w = 0; w < warps(); ++w) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) sum_.word[i] += of_warp[w].word[i];
+      flags |= of_warp[w].flags;
+    }
+    return round_sum(flags, log2_terms, result);
   }
   /// Moves the sum of a warp to a total of several warps.
   template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
@@ -138,6 +173,19 @@ template <class C> class ExponentialSum {
   __device__ void add_across(WarpGroup group) {
 #pragma unroll
     for (double& word : sum_.word) word = group.sum(word);
+  }
+  /// Rounds a sum that all threads have, with these flags.
+  __device__ bool round_sum(std::uint32_t flags, int log2_terms, C& result) const {
+    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
+    if (first != first) {
+      result = from_bits<C>(Format<C>::canonical_nan);
+      return true;
+    }
+    result = samesum::rounded<C>(first, second, third);
+    if (flags == 0) return true;
+    // Twice what is left out, since `third` plus that may be rounded.
+    const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
+    return result == samesum::rounded<C>(first, second, third + more);
   }
 
   Window window_;
