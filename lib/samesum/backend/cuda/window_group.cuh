@@ -8,8 +8,10 @@ namespace {
 
 /// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
 struct WarpGroup {
-  /// Binades by which later terms may exceed those of the first tile.
-  static constexpr int headroom = 6;
+  /// Binades by which later terms may exceed those that place the first or the second window.
+  static constexpr int headroom = 6, second_headroom = 6;
+  /// Tiles whose terms place the second window.
+  static constexpr int tiles_that_place = 1;
   static constexpr bool may_hold_all = false;  ///< whether it may hold all elements of a result in one tile
   int threads;                                 ///< a power of two
 
@@ -81,7 +83,7 @@ struct BlockGroup {
 
 /// One thread alone.
 struct OneThread {
-  static constexpr int headroom = 8;
+  static constexpr int headroom = 8, second_headroom = 14, tiles_that_place = 4;
   static constexpr bool may_hold_all = true;
   static constexpr int threads = 1;
   __device__ static int index() { return 0; }

@@ -8,6 +8,17 @@
 namespace samesum::gpu {
 namespace {
 
+/// The keys of some numbers: the largest, and the least minus 1, where that of a zero is larger than all
+/// others.
+struct KeyRange {
+  std::uint32_t largest = 0, least_minus_1 = ~0u;
+
+  __device__ void add(std::uint32_t key) {
+    largest = max(largest, key);
+    least_minus_1 = min(least_minus_1, key - 1);
+  }
+};
+
 /// The windows of the terms of a leaf, and of their squares for moments. Those that are tried first hold most
 /// data at the lowest cost.
 template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWindows {
@@ -38,6 +49,32 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   struct Sums {
     double term[Terms::words] = {}, square[moments ? Squares::words : 1] = {};
   };
+  /// Floats hold the sum of so many neighbours, if these are multiples of 2^(e - precision + 1) and below
+  /// 2^(e + most_apart + 1). The window holds the sums, too: they are fewer, in the same proportion.
+  static constexpr int together = 8, most_apart = 24 - 3 - precision;
+  template <class Tile>
+  static constexpr bool adds_together = Terms::has_floats&& most_apart >= 12 && Tile::size >= 2 * together;
+  template <class Tile> __device__ static bool can_add_together(const KeyRange& keys) {
+    constexpr int apart = most_apart << MagnitudeKey<Keyed>::fraction_bits;
+    return static_cast<int>(keys.largest - keys.least_minus_1) - 1 <= apart;  // negative for zeros
+  }
+  /// The same as add(), if can_add_together().
+  template <class Tile> __device__ __forceinline__ void add_together(Sums& sums, const Tile& tile) const {
+    typename Terms::Words in_terms;
+#pragma unroll
+    for (int i = 0; i < Tile::size; i += together) {
+      Word term[together];
+#pragma unroll
+      for (int k = 0; k < together; ++k) term[k] = tile.term(i + k);
+#pragma unroll
+      for (int half = together / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int k = 0; k < half; ++k) term[k] += term[k + half];
+      terms.add(in_terms, term[0]);
+    }
+#pragma unroll
+    for (int w = 0; w < Terms::words; ++w) sums.term[w] += in_terms.word[w];
+  }
   /// Adds the terms of a tile of a thread.
   template <class Tile> __device__ __forceinline__ void add(Sums& sums, const Tile& tile) const {
     typename Terms::Words in_terms;
@@ -67,17 +104,6 @@ template <int count> __device__ bool reduce_words(const double (&word)[count], d
   }
   return true;
 }
-
-/// The keys of some numbers: the largest, and the least minus 1, where that of a zero is larger than all
-/// others.
-struct KeyRange {
-  std::uint32_t largest = 0, least_minus_1 = ~0u;
-
-  __device__ void add(std::uint32_t key) {
-    largest = max(largest, key);
-    least_minus_1 = min(least_minus_1, key - 1);
-  }
-};
 
 /// Exact sums of the elements of a leaf that a source provides. source.tile<what, size>(first) has those of a
 /// thread in the tile of size·threads elements that begins at `first`: term(i) is the element, as a float, or
@@ -150,17 +176,27 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     Windows windows;
     typename Windows::Sums sums;
     bool placed = false;
+    const auto place = [&](std::uint32_t largest) {
+      constexpr int headroom = is_first ? Group::headroom : Group::second_headroom;
+      if (placed || largest == 0) return;
+      windows.place(largest, n > tile_size ? headroom : 0, n, size);
+      placed = true;
+    };
+    if constexpr (!is_first && Group::tiles_that_place > 1) {
+      std::uint32_t largest = 0;
+#pragma unroll 1
+      for (int first = 0; first < min(n, Group::tiles_that_place * tile_size); first += tile_size)
+        largest = max(largest, source.template tile<what, size>(first).keys().largest);
+      place(group.largest(largest));
+    }
 #pragma unroll 1
     for (int first = 0; first == 0 || first < n; first += tile_size) {
       const Tile tile = source.template tile<what, size>(first);
       const KeyRange keys = tile.keys();
       const std::uint32_t largest = group.largest(keys.largest);
-      if (!placed && largest > 0) {
-        windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
-        placed = true;
-      }
+      place(largest);
       if (!Group::everywhere(windows.holds(largest, keys.least_minus_1) || largest == 0)) return false;
-      windows.add(sums, tile);
+      add_tile(windows, sums, tile, keys);
     }
     bool held = placed || n == 0;
     const auto total = [&](auto& word, double& high, double& low) {
@@ -181,11 +217,11 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     Tile tile[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
-    std::uint32_t largest[rows], least_minus_1[rows];
+    std::uint32_t largest[rows], own_largest[rows], least_minus_1[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const KeyRange keys = tile[r].keys();
-      largest[r] = keys.largest;
+      own_largest[r] = largest[r] = keys.largest;
       least_minus_1[r] = keys.least_minus_1;
     }
     const std::uint32_t of_thread =
@@ -200,7 +236,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       held = held && windows.holds(of_row, least_minus_1[r]);
       if (rows == 1 && !Group::everywhere(held)) return false;  // several rows would need more registers
       typename Windows::Sums sums;
-      windows.add(sums, tile[r]);
+      add_tile(windows, sums, tile[r], {own_largest[r], least_minus_1[r]});
 #pragma unroll
       for (int w = 0; w < Windows::Terms::words; ++w) term[w][r] = sums.term[w];
       if constexpr (moments)
@@ -218,19 +254,28 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     total(term, words.high, words.low);
     if constexpr (moments) total(square, words.square_high, words.square_low);
     words.flags = n > 0 ? plain_flags : 0;
-    if (!Group::everywhere(of_thread != 0)) words.flags = flags_of_rows<rows, size>(source_of, group, tile);
+    if (!Group::everywhere(of_thread != 0)) words.flags = flags_of_rows<rows, size>(source_of, group);
     return Group::everywhere(held);
   }
+  template <class Windows, class Tile>
+  __device__ __forceinline__ static void add_tile(const Windows& windows, typename Windows::Sums& sums,
+                                                  const Tile& tile, const KeyRange& keys) {
+    if constexpr (Windows::template adds_together<Tile>)
+      if (Group::everywhere(Windows::template can_add_together<Tile>(keys)))
+        return windows.add_together(sums, tile);
+    windows.add(sums, tile);
+  }
   /// The flags of the row of a thread, for rows of zeros, whose signs matter.
-  template <int rows, int size, class SourceOf, class Tile>
-  __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group, const Tile (&tile)[rows]) {
+  template <int rows, int size, class SourceOf>
+  __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group) {
     std::uint32_t flags[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       flags[r] = 0;
+      const auto tile = source_of(r).template tile<what, size>(0);
 #pragma unroll
       for (int i = 0; i < size; ++i)
-        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(Carrier{tile[r].term(i)});
+        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(Carrier{tile.term(i)});
     }
     return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
   }
