@@ -189,10 +189,12 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
   const Array y{*cpu.format, uniform(n, 32)};
   for (const Dataset& d : awkward_data(n)) {
     const Array x{*cpu.format, d.x};
-    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
+    for (const Layout& layout :
+         {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768), Layout::rows(36, 128),
+          Layout::rows(144, 32), Layout::rows(288, 16), Layout::axis(1, 512, 9), Layout::axis(1, 100, 46)})
       EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
                 reduce_all(cpu, x.values(), y.values(), layout))
-          << d.name << ", " << layout.outer;
+          << d.name << ", " << layout.outer << " x " << layout.n << " x " << layout.inner;
   }
 }
 

@@ -68,6 +68,17 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForColumnsAndSegments) {
                            "segments, binades: " + std::to_string(binades));
 }
 
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuWhereAFloatHoldsJustTheSumOfSomeNeighbours) {
+  SAMESUM_NEEDS_GPU();
+  for (const int binades : {11, 12, 13, 14, 15, 16, 17}) {
+    const std::vector<double> x = spread(9 * 1024, binades, 200 + static_cast<std::uint64_t>(binades));
+    for (const Layout& layout : {Layout::rows(9, 1024), Layout::rows(18, 512), Layout::axis(1, 1024, 9)})
+      expect_bits_of_the_cpu(x, layout,
+                             std::to_string(layout.outer) + " x " + std::to_string(layout.n) +
+                                 ", binades: " + std::to_string(binades));
+  }
+}
+
 TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForThousandsOfParts) {
   SAMESUM_NEEDS_GPU();
   if (reduced) GTEST_SKIP() << "too long for a reduced run";
