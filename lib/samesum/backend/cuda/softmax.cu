@@ -84,7 +84,7 @@ template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStrea
   Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
   if (rows.accumulator == SoftmaxSum::exact)
     return grid.start<T>(
-        rows.log ? softmax_held<T, ExactBlockSum, true> : softmax_held<T, ExactBlockSum, false>, rows,
+        rows.log ? softmax_held<T, ExactHeldSum, true> : softmax_held<T, ExactHeldSum, false>, rows,
         rows.rows);
   return by_accumulator<fp32>(rows.accumulator, [&]<class F>() {
     return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
@@ -129,12 +129,11 @@ template <class T> bool launch_if_held(const SoftmaxRows<T>& rows, cudaStream_t 
   cudaFuncAttributes attributes{};
   if ((error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))) return true;
   const bool has_clusters = attributes.ptxVersion >= 90;
-  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads,
-                most_exact = held_threads<T> / LeafPart<T>::threads;
-  if (rows.accumulator == SoftmaxSum::exact && rows.columns > std::size_t{leaf} * most_exact) return false;
+  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
   if (rows.columns > std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block)) return false;
   if constexpr (sizeof(T) == 2) {
     if (rows.columns > leaf) {
+      if (rows.accumulator == SoftmaxSum::exact) return false;
       error = launch_ahead(rows, stream, has_clusters);
       return true;
     }

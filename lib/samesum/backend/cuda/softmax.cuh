@@ -50,22 +50,6 @@ struct ExactRowSum {
   }
 };
 
-/// The exact sum of the exponentials of a row that a block holds, rounded once.
-struct ExactBlockSum {
-  template <bool log, int rows, int run>
-  __device__ static float of(float (&v)[rows][run], float largest, int present) {
-    constexpr int log2_terms = 15, most_warps = 16;
-    __shared__ ExponentialSum<float>::Part of_warp[most_warps];
-    ExponentialSum<float> sum{1, log2_terms};
-    exponentials<log>(v, largest, present, [&](int, float e) { sum.add_below_top(e); });
-    float result;
-    if (sum.round_in_block(of_warp, log2_terms, result)) return result;
-    float e[rows * run];
-    copy_exponentials<log>(v, e);
-    return exact_sum_of_block(e, rows * run);
-  }
-};
-
 /// Loads, computes and stores a whole row at once. Enough rows are in flight on a multiprocessor to hide
 /// latency.
 template <class T, class C, class Sum, bool log, int run, int group, int rows>
@@ -221,17 +205,38 @@ struct Shared {
   }
 };
 
+/// The exact sum of the exponentials of a row that a block or cluster holds, rounded once.
+struct ExactHeldSum {
+  template <bool log, class Block, int rows, int run>
+  __device__ static float of(const Block& block, float (&v)[rows][run], float largest, int present) {
+    constexpr int log2_terms = 17, most_warps = 64;
+    static_assert(most_held_leaves * leaf <= 1 << log2_terms);
+    using Sum = ExponentialSum<float>;
+    __shared__ typename Sum::Part of_warp[most_warps];
+    Sum sum{1, log2_terms};
+    exponentials<log>(v, largest, present, [&](int, float e) { sum.add_below_top(e); });
+    const typename Sum::Part own = sum.of_warp();
+    if (thread() < block.size) block.in(thread(), of_warp[block.rank * warps() + warp_index()]) = own;
+    block.sync();  // all warps of the row have written their sums
+    float result;
+    if (sum.round_sum_of(of_warp, block.size * warps(), log2_terms, result)) return result;
+    float e[rows * run];
+    copy_exponentials<log>(v, e);
+    return exact_sum_of_block(block, e, rows * run);
+  }
+};
+
 /// Maximum threads per block, and minimum resident blocks per multiprocessor, for __launch_bounds__.
 template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : LeafPart<T>::threads;
 template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 8;
 
 /// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
-/// hides latency. F is the format of a plain denominator, or ExactBlockSum for rows on one block.
+/// hides latency. F is the format of a plain denominator, or ExactHeldSum.
 template <class T, class F, bool log>
 __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
-  constexpr bool is_exact = std::is_same_v<F, ExactBlockSum>;
-  using Block = std::conditional_t<sizeof(T) == 4 && !is_exact, Cluster, OneBlock>;
+  constexpr bool is_exact = std::is_same_v<F, ExactHeldSum>;
+  using Block = std::conditional_t<sizeof(T) == 4, Cluster, OneBlock>;
   __shared__ Shared shared;
   [[maybe_unused]] __shared__ float of_lane[is_exact ? 1 : held_threads<T> / Part::threads][lanes];
   const Block block;
@@ -247,7 +252,7 @@ __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) soft
   const float largest = shared.largest(block);
   float denominator;
   if constexpr (is_exact) {
-    denominator = F::template of<log>(v, largest, part.present);
+    denominator = F::template of<log>(block, v, largest, part.present);
   } else {
     part.template add_to_lanes<F, log>(v, largest, of_lane[part.here]);
     auto sum = halve_lanes<F>(of_lane[part.here]);

@@ -89,14 +89,18 @@ template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count,
   return total.rounded<C>();
 }
 
-/// The same, of a block.
-template <class C> __device__ __noinline__ C exact_sum_of_block(const C* e, int count) {
-  __shared__ AnyTotal all;
-  if (threadIdx.x == 0) all.clear();
-  __syncthreads();  // the total is 0
+/// The same, of all threads of a block or cluster.
+template <class C, class Block>
+__device__ __noinline__ C exact_sum_of_block(Block block, const C* e, int count) {
+  __shared__ AnyTotal here;
+  AnyTotal& all = block.in(0, here);
+  if (block.rank == 0 && threadIdx.x == 0) here.clear();
+  block.sync();  // the total is 0
   for (int i = 0; i < count; ++i) all.atomic_add(e[i]);
-  __syncthreads();  // all numbers have been added
-  return all.rounded<C>();
+  block.sync();  // all numbers have been added
+  const C result = all.template rounded<C>();
+  block.sync();  // all blocks have read the total before the first one ends
+  return result;
 }
 
 /// The exact sum, in one thread, of exponentials that a window holds. Tiny ones are left out: they seldom
@@ -134,31 +138,41 @@ template <class C> class ExponentialSum {
   /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
   __device__ bool round(WarpGroup group, int log2_terms, C& result) {
     add_across(group);
-    return round_sum(group.together(flags_), log2_terms, result);
+    const std::uint32_t flags = group.together(flags_);
+    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
+    if (first != first) {
+      result = from_bits<C>(Format<C>::canonical_nan);
+      return true;
+    }
+    result = samesum::rounded<C>(first, second, third);
+    if (flags == 0) return true;
+    // Twice what is left out, since `third` plus that may be rounded.
+    const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
+    return result == samesum::rounded<C>(first, second, third + more);
   }
-  /// What a warp tells the others of its block.
+  /// The sum of a warp, for others.
   struct Part {
     double word[words];
     std::uint32_t flags;
   };
-  /// The same for the sum of a block. `of_warp` is in shared memory and has room for all warps.
-  __device__ bool round_in_block(Part* of_warp, int log2_terms, C& result) {
+  __device__ Part of_warp() {
     add_across({warp});
-    std::uint32_t flags = WarpGroup{warp}.together(flags_);
-    if (thread() == 0) {
+    Part part;
 #pragma unroll
-      for (int i = 0; i < words; ++i) of_warp[warp_index()].word[i] = sum_.word[i];
-      of_warp[warp_index()].flags = flags;
-    }
-    __syncthreads();  // all warps have written their sums
+    for (int i = 0; i < words; ++i) part.word[i] = sum_.word[i];
+    part.flags = WarpGroup{warp}.together(flags_);
+    return part;
+  }
+  /// The same as round(), for the sum of some parts.
+  __device__ bool round_sum_of(const Part* parts, int count, int log2_terms, C& result) {
     sum_ = {};
-    flags = 0;
-    for (int w = 0; w < warps(); ++w) {
+    flags_ = 0;
+    for (int w = thread(); w < count; w += warp) {
 #pragma unroll
-      for (int i = 0; i < words; ++i) sum_.word[i] += of_warp[w].word[i];
-      flags |= of_warp[w].flags;
+      for (int i = 0; i < words; ++i) sum_.word[i] += parts[w].word[i];
+      flags_ |= parts[w].flags;
     }
-    return round_sum(flags, log2_terms, result);
+    return round({warp}, log2_terms, result);
   }
   /// Moves the sum of a warp to a total of several warps.
   template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
@@ -173,19 +187,6 @@ template <class C> class ExponentialSum {
   __device__ void add_across(WarpGroup group) {
 #pragma unroll
     for (double& word : sum_.word) word = group.sum(word);
-  }
-  /// Rounds a sum that all threads have, with these flags.
-  __device__ bool round_sum(std::uint32_t flags, int log2_terms, C& result) const {
-    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
-    if (first != first) {
-      result = from_bits<C>(Format<C>::canonical_nan);
-      return true;
-    }
-    result = samesum::rounded<C>(first, second, third);
-    if (flags == 0) return true;
-    // Twice what is left out, since `third` plus that may be rounded.
-    const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
-    return result == samesum::rounded<C>(first, second, third + more);
   }
 
   Window window_;
