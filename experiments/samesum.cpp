@@ -132,8 +132,25 @@ void add_grid(CLI::App* command, ReduceOptions& options) {
     command
         ->add_option(
             "--grid", options.grid,
-            "For fixed_point: round terms to multiples of 2^N\n(default: found from the largest term)")
+            all.front().takes_window
+                ? "For fixed_point, which needs it: round terms to\nmultiples of 2^N"
+                : "For fixed_point: round terms to multiples of 2^N\n(default: found from the largest term)")
         ->type_name("N");
+}
+
+/// Adds the options of rolling operations.
+void add_window(CLI::App* command, ReduceOptions& options) {
+  command
+      ->add_option("--window", options.window,
+                   "Number of elements of a window, which ends with the\nelement of its result")
+      ->required()
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("N");
+  command
+      ->add_option("--min-periods", options.min_periods,
+                   "The result is nan if a window has fewer elements\n(default: the window)")
+      ->type_name("N");
+  command->add_flag("--center", options.centred, "The element is in the middle of its window");
 }
 
 /// Adds the options that say how results are printed.
@@ -168,10 +185,13 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
       ->add_option("--axis", options->axis,
                    first.keeps_format
                        ? "rows, or -1 for the last axis of an array, which\nis the default and the only one"
-                       : std::string{first.is_scan() ? "Scan" : "Reduce"} +
+                       : std::string{first.is_scan()      ? "Scan"
+                                     : first.takes_window ? "Move along"
+                                                          : "Reduce"} +
                              " each row, each column, or along axis N of\nan array (-1 is the last); a "
                              "line per result")
       ->type_name(first.keeps_format ? "rows|-1" : "rows|columns|N");
+  if (first.takes_window) add_window(command, *options);
   if (first.is_scan())
     command->add_flag("--exclusive", options->exclusive,
                       "Leave out the element itself; the first result\nis that of no elements");
@@ -181,7 +201,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                    "Write the results to a .npy file instead" +
                        std::string{first.results > 1 ? ",\nmean and variance along its last axis" : ""})
       ->type_name("FILE.npy");
-  if (first.results > 1)
+  if (first.results > 1 || options->operation == "rolling_var")
     command->add_option("--ddof", options->ddof, "Divide the sum of squares by n - D (default 0)")
         ->type_name("D");
   add_threads(command, options->threads);
@@ -225,6 +245,7 @@ void add_reductions(CLI::App& app, Report& report) {
         "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
         operation +
         (m.inputs == 2    ? " x.npy y.npy\n"
+         : m.takes_window ? " data.npy --window 7\n"
          : m.keeps_format ? " x.npy --output y.npy\n"
                           : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
         "  samesum list '" + operation + "/*'");

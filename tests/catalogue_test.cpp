@@ -56,7 +56,8 @@ TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   for (const Unsupported& u : unsupported())
     operations.insert(std::string_view{u.name}.substr(0, u.name.find('/')));
   for (const OperationFacts& f : operation_facts)
-    if ((f.has_order && !f.keeps_format) || !f.only_formats.empty()) expected.insert(f.name);
+    if ((f.has_order && !f.keeps_format) || !f.only_formats.empty() || f.takes_window)
+      expected.insert(f.name);
   EXPECT_EQ(operations, expected);
 }
 
@@ -272,7 +273,8 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_EQ(m.returns_index, m.operation.starts_with("arg") || m.operation == "scatter_count") << m.name;
     EXPECT_EQ(m.takes_keys, m.operation.starts_with("scatter_")) << m.name;
     EXPECT_EQ(m.is_scan(), m.operation.starts_with("cum")) << m.name;
-    EXPECT_EQ(m.has_result_per_element, m.is_scan() || m.keeps_format) << m.name;
+    EXPECT_EQ(m.takes_window, m.operation.starts_with("rolling_")) << m.name;
+    EXPECT_EQ(m.has_result_per_element, m.is_scan() || m.takes_window || m.keeps_format) << m.name;
     EXPECT_EQ(m.keeps_format, m.operation.ends_with("softmax")) << m.name;
     if (m.operation == "sum") {
       EXPECT_GT(m.operations_per_element, 0) << m.name;

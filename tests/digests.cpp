@@ -137,6 +137,29 @@ std::string digest_of_scans(const Method& m, const FormatInfo& format) {
   return digest.text();
 }
 
+/// Returns the digest of the results for windows of several kinds. Sums that overflow the grid are NaN.
+std::string digest_of_windows(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  for (const Input& input : inputs(format)) {
+    const Layout& l = input.layout;
+    if (l.offsets || (l.n > 1 && l.stride != l.inner) || l.outer_stride < l.n * l.inner) continue;
+    with_format(*m.format, [&]<class F>() {
+      for (const std::size_t window : {1, 6, 33}) {
+        std::vector<F> out(l.results() == 0 ? 0 : (l.outer - 1) * l.outer_stride + l.n * l.inner);
+        Options options =
+            with_window(m, {.window = window, .centred = window == 6, .skip_nan = window == 33});
+        options.window = window;
+        try {
+          reduce(m, input.x.values(), l, std::span{out}, options);
+        } catch (const std::overflow_error&) {
+        }
+        for (const F& result : out) digest.add(to_bits(result));
+      }
+    });
+  }
+  return digest.text();
+}
+
 /// Returns the digest of the results by keys of several kinds, overwriting and combined.
 std::string digest_by_key(const Method& m, const FormatInfo& format) {
   Digest digest;
@@ -175,6 +198,8 @@ void add(const Method& m, const FormatInfo& input, Lines& lines) {
     if (m.inputs > 0 || &input == m.format) lines[line_of(m.name, input)] = digest_by_key(m, input);
   } else if (m.is_scan()) {
     lines[line_of(m.name, input)] = digest_of_scans(m, input);
+  } else if (m.takes_window) {
+    lines[line_of(m.name, input)] = digest_of_windows(m, input);
   } else if (m.has_result_per_element) {
     lines[line_of(m.name, input)] = digest_of_softmax(m, input);
   } else if (m.operation == "sum") {

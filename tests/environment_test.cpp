@@ -150,10 +150,14 @@ const std::vector<EntryPoint>& entry_points() {
                for (const std::size_t of : {0, 1})
                  out << m.bound(own, n, {other, other}, 3.3, {.result_index = of, .ddof = 1});
              } else {
-               out << m.bound(formats[3], n, result, subnormal) << m.bound(own, n, result, 7.3)
-                   << m.bound(own, n, other, 7.3) << m.bound(own, n, other, subnormal)
-                   << m.bound(own, n, result, 7.3, {.probability = 0.9})
-                   << m.bound(own, n, result, 7.3, {.probability = subnormal});
+               const BoundOptions options{.grid = m.takes_window ? with_grid(m).grid : std::nullopt};
+               BoundOptions probable = options, unlikely = options;
+               probable.probability = 0.9;
+               unlikely.probability = subnormal;
+               out << m.bound(formats[3], n, result, subnormal, options)
+                   << m.bound(own, n, result, 7.3, options) << m.bound(own, n, other, 7.3, options)
+                   << m.bound(own, n, other, subnormal, options) << m.bound(own, n, result, 7.3, probable)
+                   << m.bound(own, n, result, 7.3, unlikely);
              }
            }
          out.refusal([] { find("exact/fp32").bound(formats[2], 1, one, -subnormal); });
@@ -352,6 +356,25 @@ const std::vector<EntryPoint>& entry_points() {
          reduce(find("cumsum/prefix/kahan/fp32"), long_array.values(), Layout::vector(140'000),
                 std::span{sums}, {.threads = threads});
          out << sums;
+       }},
+      {"rolling operations",
+       {"reduce"},
+       [](Text& out, int threads) {
+         for (const Method& m : methods())
+           for (const Array& x : arrays)
+             if (m.takes_window && m.backend != "cuda" && m.accepts(*x.values().format))
+               with_format(*m.format, [&]<class F>() {
+                 std::vector<F> y(600);
+                 for (const bool skip_nan : {false, true}) {
+                   const Options options = with_window(m, {.threads = threads, .skip_nan = skip_nan});
+                   try {
+                     reduce(m, x.values(), Layout::rows(6, 100), std::span{y}, options);
+                   } catch (const std::overflow_error& error) {
+                     out << error.what();
+                   }
+                   for (const F& result : y) out << Number::of(result);
+                 }
+               });
        }},
       {"reductions by key",
        {"reduce", "reduce_by_key", "segments_of"},
@@ -587,7 +610,7 @@ const std::set<std::string> without_guard{
     "Method::result_format", "Name::view", "bytes_of", "depends_on_condition", "first_bad_key", "is_listed",
     "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "backend", "completed",
     "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name", "refusal",
-    "with_defaults",
+    "rolling_refusal", "with_defaults",
     // names, facts, layouts and headers of states in C
     "samesum_abi_version", "samesum_version", "samesum_status_name", "samesum_format_name",
     "samesum_format_bytes", "samesum_vector", "samesum_rows", "samesum_axis", "samesum_segments",
@@ -595,8 +618,8 @@ const std::set<std::string> without_guard{
     "samesum_method_accumulator", "samesum_method_backend", "samesum_method_promise", "samesum_method_format",
     "samesum_method_result_format", "samesum_method_inputs", "samesum_method_results",
     "samesum_method_returns_index", "samesum_method_has_result_per_element", "samesum_method_is_scan",
-    "samesum_method_takes_keys", "samesum_method_takes_grid", "samesum_method_can_combine",
-    "samesum_method_accepts", "samesum_state_bytes", "samesum_state_alignment",
+    "samesum_method_takes_keys", "samesum_method_takes_window", "samesum_method_takes_grid",
+    "samesum_method_can_combine", "samesum_method_accepts", "samesum_state_bytes", "samesum_state_alignment",
     "samesum_state_serialised_bytes", "samesum_state_destroy", "samesum_state_is_empty",
     "samesum_partial_method", "samesum_partial_begin", "samesum_partial_end",
     // the guard itself

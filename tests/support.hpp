@@ -152,6 +152,13 @@ inline Options with_grid(const Method& m, Options options = {}) {
   if (m.accumulator == "fixed_point") options.grid = -20;
   return options;
 }
+/// Options with a window, and a grid if the method needs one, for tests of all methods.
+inline Options with_window(const Method& m, Options options = {}) {
+  if (!m.takes_window) return options;
+  options.window = 5;
+  options.min_periods = 1;
+  return with_grid(m, options);
+}
 inline Partial partial_of(const Method& m, std::uint64_t begin = 0) {
   return Partial{m, begin, with_grid(m).grid};
 }

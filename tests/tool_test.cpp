@@ -223,6 +223,7 @@ TEST(TheTool, ReadsStandardInputIfNoFileIsNamed) {
   for (const Method& m : methods()) {
     if (m.inputs == 2 || !done.insert(m.operation).second) continue;
     const std::string options = m.takes_keys ? std::string{" --by 1"} + (m.inputs == 0 ? "" : " --column 1")
+                                : m.takes_window ? " --format fp32 --window 3"
                                 : m.keeps_format ? " --format fp32 --output y.npy --json"
                                                  : " --format fp32";
     const std::string command = "seq 9 | $T " + m.operation + options;

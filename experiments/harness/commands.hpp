@@ -74,6 +74,9 @@ struct ReduceOptions {
   double ddof = 0;                         ///< for moments
   bool exclusive = false;                  ///< for scans
   std::optional<int> grid = {};            ///< for fixed_point
+  std::size_t window = 0;                  ///< for rolling operations, as the next two
+  std::optional<std::size_t> min_periods = {};
+  bool centred = false;
   bool hex = false, json = false, bound = false;
 };
 

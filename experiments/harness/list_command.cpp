@@ -171,6 +171,7 @@ std::string rows_of(const std::string& operation) {
 std::string group_of(const Method& m) {
   return m.takes_keys               ? "reductions by key"
          : m.is_scan()              ? "scans"
+         : m.takes_window           ? "rolling operations"
          : m.has_result_per_element ? "functions of rows"
                                     : "reductions";
 }

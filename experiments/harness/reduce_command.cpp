@@ -11,6 +11,7 @@
 #include "harness/output_npy.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
+#include "samesum/call/windows.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::harness {
@@ -52,6 +53,9 @@ std::size_t axis_of(const std::string& text, const Shape& shape) {
 /// Whether a method adds integers unrounded.
 bool adds_lost(const Method& method) { return method.operation == "sum" && method.accumulator == "exact"; }
 
+/// Whether each element has a result of its own, which is that of elements around it.
+bool has_table(const Method& method) { return method.has_result_per_element && !method.keeps_format; }
+
 /// A reduction of the arrays, its results, and bounds on their errors.
 class Reduction {
  public:
@@ -61,10 +65,14 @@ class Reduction {
         shape_{x.shape},
         ddof_{options.ddof},
         exclusive_{options.exclusive},
-        grid_{options.grid} {
+        grid_{options.grid},
+        how_{options.threads, ddof_, options.exclusive, grid_} {
+    how_.window = options.window;
+    how_.min_periods = options.min_periods;
+    how_.centred = options.centred;
     if (options.axis.empty() && !method.keeps_format) {
       layout_ = Layout::vector(x_.size);
-      shape_ = method.is_scan() ? Shape{x_.size} : Shape{};
+      shape_ = has_table(method) ? Shape{x_.size} : Shape{};
     } else {
       const std::size_t axis = options.axis.empty() ? shape_.size() - 1 : axis_of(options.axis, shape_);
       const std::span all{shape_};
@@ -79,12 +87,11 @@ class Reduction {
     const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
     bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
     const Results out{format(), bytes_.data(), count};
-    const Options how{options.threads, ddof_, options.exclusive, grid_};
     if (y) {
       y_ = y->column.values();
-      reduce(method, x_, *y_, layout_, out, how);
+      reduce(method, x_, *y_, layout_, out, how_);
     } else {
-      reduce(method, x_, layout_, out, how);
+      reduce(method, x_, layout_, out, how_);
     }
   }
 
@@ -92,7 +99,7 @@ class Reduction {
   std::size_t n() const { return n_; }  ///< number of elements per result; for a scan of the last
   const FormatInfo& input() const { return *x_.format; }
   const Shape& shape() const { return shape_; }  ///< of the results
-  std::size_t results() const { return method_.is_scan() ? x_.size : layout_.results(); }
+  std::size_t results() const { return has_table(method_) ? x_.size : layout_.results(); }
   /// nullptr for indices
   const FormatInfo* format() const { return method_.result_format(*x_.format); }
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -134,7 +141,11 @@ class Reduction {
  private:
   /// Number of elements of result i.
   std::size_t elements_of(std::size_t i) const {
-    return method_.is_scan() ? i / layout_.inner % layout_.n + (exclusive_ ? 0 : 1) : layout_.n;
+    if (!has_table(method_)) return layout_.n;
+    const std::size_t k = i / layout_.inner % layout_.n;
+    if (method_.is_scan()) return k + (exclusive_ ? 0 : 1);
+    const Windows windows{layout_.n, how_};
+    return windows.end(k) - windows.first(k);
   }
 
   /// Appends what rounding took from the elements of each result to these, as further terms. An array with
@@ -157,6 +168,8 @@ class Reduction {
     if (y_) {
       const Column x = absolute(x_), y = absolute(*y_);
       reduce(find("dot/exact/fp64"), x.values(), y.values(), layout_, out);
+    } else if (method_.takes_window) {
+      return;  // the bounds need none: a grid is given
     } else if (method_.is_scan()) {
       const Column x = absolute(x_);
       reduce(find("cumsum/exact/fp64"), x.values(), layout_, out, {.exclusive = exclusive_});
@@ -177,6 +190,7 @@ class Reduction {
   double ddof_;
   bool exclusive_;
   std::optional<int> grid_;
+  Options how_;
   std::size_t n_ = 0;
   std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;
@@ -211,7 +225,7 @@ std::string as_text(Reduction& r, const ReduceOptions& options) {
     return text;
   }
   const std::vector<Field> fields = fields_of(r);
-  const bool is_table = !options.axis.empty() || r.method().is_scan();  // a line per result
+  const bool is_table = !options.axis.empty() || has_table(r.method());  // a line per result
   for (std::size_t i = 0; i < r.results(); ++i) {
     for (const Field& f : fields) {
       if (fields.size() > 1 && !is_table) text += f.name + ' ';
@@ -226,7 +240,7 @@ std::string as_text(Reduction& r, const ReduceOptions& options) {
 
 Json as_json(Reduction& r, const ReduceOptions& options) {
   Json object = {{"method", r.method().name}, {"input_format", r.input().name}, {"n", r.n()}};
-  const bool is_array = !options.axis.empty() || r.method().is_scan();
+  const bool is_array = !options.axis.empty() || has_table(r.method());
   const auto all = [&](auto of) {
     if (!is_array) return Json(of(std::size_t{0}));
     Json values = Json::array();
@@ -314,7 +328,8 @@ Report reduce_command(const ReduceOptions& options) try {
   if (method.keeps_format && options.output.empty())
     throw UsageError{"--output: " + options.operation +
                      " has a result per element; name a .npy file for them"};
-  if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof}); !wrong.empty())
+  if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof, .grid = options.grid});
+      !wrong.empty())
     throw UsageError{"--" + wrong};
   Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
   const std::vector<std::string> notes = notes_on(arrays, !adds_lost(method));

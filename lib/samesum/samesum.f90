@@ -53,7 +53,9 @@ module samesum
     real(c_double) :: ddof = 0
     integer(c_int32_t) :: threads = 0, exclusive = 0, combine = 0, has_grid = 0, grid = 0, skip_nan = 0
     type(c_ptr) :: where = c_null_ptr
-    integer(c_int64_t) :: reserved(3) = 0
+    integer(c_int64_t) :: window = 0, min_periods = 0
+    integer(c_int32_t) :: has_min_periods = 0, centred = 0
+    integer(c_int64_t) :: reserved(2) = 0
   end type
   !> A reduction to run.
   type, bind(c) :: samesum_call
@@ -218,6 +220,12 @@ module samesum
     end function
 
     function samesum_method_is_scan(method) bind(c) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: method
+      integer(c_int) :: answer
+    end function
+
+    function samesum_method_takes_window(method) bind(c) result(answer)
       import :: c_int, c_ptr
       type(c_ptr), value :: method
       integer(c_int) :: answer

@@ -166,7 +166,11 @@ typedef struct samesum_options {
   int32_t grid;          ///< for fixed_point: terms are rounded to multiples of 2^grid
   int32_t skip_nan;      ///< flag: NaN are as if absent; data in host memory
   const uint8_t* where;  ///< one flag for each element of x: others are as if absent; or NULL. As skip_nan
-  uint64_t reserved[3];  ///< 0
+  uint64_t window;       ///< for rolling operations, as all below: number of places of a window
+  uint64_t min_periods;  ///< the least number of elements for a result other than NaN
+  int32_t has_min_periods;  ///< flag: `min_periods` is given; otherwise it is `window`
+  int32_t centred;          ///< flag: the element is in the middle of its window, not at its end
+  uint64_t reserved[2];     ///< 0
 } samesum_options;
 
 // --- methods -----------------------------------------------------------------------------------------------
@@ -234,6 +238,8 @@ SAMESUM_API int samesum_method_returns_index(const samesum_method* method);
 SAMESUM_API int samesum_method_has_result_per_element(const samesum_method* method);
 /// Returns whether the method is a scan: result i is that of the first i + 1 elements.
 SAMESUM_API int samesum_method_is_scan(const samesum_method* method);
+/// Returns whether a window must be given: result i is that of a window of elements, as in rolling_sum.
+SAMESUM_API int samesum_method_takes_window(const samesum_method* method);
 /// Returns whether elements are reduced by key, as in scatter_add.
 SAMESUM_API int samesum_method_takes_keys(const samesum_method* method);
 /// Returns whether a grid may be given: the accumulator is fixed_point.

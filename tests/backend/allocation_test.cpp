@@ -141,7 +141,7 @@ struct RepeatableCall {
 
   void run() {
     std::ranges::copy(held, out.begin());
-    const Options options{.threads = 4, .combine = combine};
+    const Options options = with_window(method, {.threads = 4, .combine = combine});
     const FormatInfo* const format = method.result_format(*x.format);
     const Results results{format, out.data(), out.size() / (format ? format->bytes : sizeof(std::int64_t))};
     if (keys)

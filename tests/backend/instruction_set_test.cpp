@@ -54,7 +54,10 @@ TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
   const auto bits_of = [](const Method& m, Values x) {
     return with_format(*m.format, [&]<class F>() {
       std::vector<F> out(x.size);
-      reduce(m, x, Layout::vector(x.size), std::span{out}, {.threads = 1});
+      try {
+        reduce(m, x, Layout::vector(x.size), std::span{out}, with_window(m, {.threads = 1}));
+      } catch (const std::overflow_error&) {  // such results are NaN
+      }
       std::vector<std::uint64_t> bits;
       for (const F result : out) bits.push_back(to_bits(result));
       return bits;
@@ -62,7 +65,7 @@ TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
   };
   int compared = 0;
   for (const Method& m : methods()) {
-    if (m.backend != "cpu" || !m.is_scan()) continue;
+    if (m.backend != "cpu" || !(m.is_scan() || m.takes_window)) continue;
     for (const FormatInfo& input : formats)
       for (const std::vector<double>& elements : data) {
         if (!m.accepts(input)) continue;

@@ -20,6 +20,7 @@ using samesum::testing::Array;
 using ::testing::HasSubstr;
 using testing_support::Folder;
 using testing_support::read;
+using testing_support::with_window;
 using testing_support::write;
 
 /// A matrix, written as a file.
@@ -49,6 +50,15 @@ std::set<std::string> operations() {
   return all;
 }
 
+/// The options of a command with the window of `with_window`.
+ReduceOptions windowed(const Method& m, ReduceOptions options) {
+  const Options window = with_window(m);
+  options.window = window.window;
+  options.min_periods = window.min_periods;
+  options.grid = window.grid;
+  return options;
+}
+
 Layout layout_of(const Matrix& m, const std::string& axis) {
   return axis == "rows"      ? Layout::axis(m.rows, m.columns, 1)
          : axis == "columns" ? Layout::axis(1, m.rows, m.columns)
@@ -65,7 +75,7 @@ std::string results_of(const Method& m, Values x, Values y, Layout layout) {
   if (m.inputs == 2)
     reduce(m, x, y, layout, out);
   else
-    reduce(m, x, layout, out);
+    reduce(m, x, layout, out, with_window(m));
   return bytes;
 }
 
@@ -90,8 +100,10 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
               m->inputs == 2 ? std::vector{x_file, y_file} : std::vector{x_file};
           const std::string what =
               operation + " of " + std::string{format->name} + ", " + matrix.name + ", " + axis;
-          EXPECT_EQ(
-              reduce_command({.operation = operation, .files = files, .axis = axis, .output = out}).text, "");
+          EXPECT_EQ(reduce_command(
+                        windowed(*m, {.operation = operation, .files = files, .axis = axis, .output = out}))
+                        .text,
+                    "");
           const std::string written = read(out);
           const Layout layout = layout_of(matrix, m->keeps_format ? "rows" : axis);
           const std::string expected = results_of(*m, x.values(), y.values(), layout);
@@ -109,7 +121,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
   const std::string file = (folder / "x.npy").string(), out = (folder / "out.npy").string();
   const std::vector<std::size_t> shape{2, 3, 4};
   std::vector<double> elements = matrices().front().elements;
-  for (const double e : matrices().front().elements) elements.push_back(1 - e);
+  for (std::size_t i = 0; i < 12; ++i) elements.push_back(1 - elements[i]);
   std::size_t compared = 0;
   for (const Method& m : methods()) {
     if (m.backend != "cpu" || m.format == &format_info<bf16>() || !m.accepts(*m.format) || m.takes_keys)
@@ -122,11 +134,11 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
       const std::size_t outer = axis == 0 ? 1 : axis == 1 ? 2 : 6;
       const std::string expected = results_of(
           m, x.values(), x.values(), Layout::axis(outer, shape[axis], elements.size() / outer / shape[axis]));
-      reduce_command({.operation = m.operation,
-                      .files = std::vector(static_cast<std::size_t>(m.inputs), file),
-                      .method = m.name,
-                      .axis = std::to_string(axis),
-                      .output = out});
+      reduce_command(windowed(m, {.operation = m.operation,
+                                  .files = std::vector(static_cast<std::size_t>(m.inputs), file),
+                                  .method = m.name,
+                                  .axis = std::to_string(axis),
+                                  .output = out}));
       EXPECT_TRUE(read(out).ends_with(expected)) << m.name << ", axis " << axis;
       ++compared;
     }
@@ -145,9 +157,9 @@ TEST(AReductionOfAFile, HasABoundThatHolds) {
     write_npy(file, {3, 4}, &format,
               {static_cast<const std::byte*>(x.values().data), x.values().size * format.bytes});
     const std::vector<std::string> files(operation == "dot" ? 2 : 1, file);
-    return Json::parse(
-        reduce_command({.operation = operation, .files = files, .method = method, .axis = axis, .json = true})
-            .text);
+    const ReduceOptions options{
+        .operation = operation, .files = files, .method = method, .axis = axis, .json = true};
+    return Json::parse(reduce_command(windowed(chosen_method(options, format), options)).text);
   };
   std::size_t compared = 0;
   for (const Method& method : methods()) {
@@ -158,7 +170,7 @@ TEST(AReductionOfAFile, HasABoundThatHolds) {
       // The default method in fp64 has a smaller bound, and the same elements.
       const Json narrow = reduced(format_info<fp16>(), method.operation, method.name, axis),
                  wide = reduced(format_info<fp64>(), method.operation, {}, axis);
-      const std::string ending = axis.empty() && !method.is_scan() ? "" : "s";
+      const std::string ending = axis.empty() && !method.has_result_per_element ? "" : "s";
       for (const std::string name : {"value", "mean", "variance", "standard_deviation"}) {
         const std::string key = name == "value" ? name + ending : name,
                           bound = (name == "value" ? "" : name + "_") + "bound" + ending;
@@ -166,7 +178,10 @@ TEST(AReductionOfAFile, HasABoundThatHolds) {
         const auto list = [](const Json& x) { return x.is_array() ? x : Json::array({x}); };
         const Json values = list(narrow[key]), bounds = list(narrow[bound]), exact = list(wide[key]),
                    of_exact = list(wide[bound]);
-        ASSERT_EQ(values.size(), method.is_scan() ? 12u : axis == "" ? 1u : axis == "rows" ? 3u : 4u);
+        ASSERT_EQ(values.size(), method.has_result_per_element ? 12u
+                                 : axis == ""                  ? 1u
+                                 : axis == "rows"              ? 3u
+                                                               : 4u);
         for (std::size_t i = 0; i < values.size(); ++i) {
           if (bounds[i].is_null()) continue;  // an overflow cannot be excluded
           ++compared;
@@ -196,6 +211,17 @@ TEST(AReductionOfAFile, PrintsALinePerResult) {
   EXPECT_EQ(text({.operation = "moments", .axis = "rows"}),
             "2 0.6666666666666666 0.816496580927726\n6 4.666666666666667 2.160246899469287\n");
   EXPECT_EQ(text({.operation = "max", .axis = "columns", .bound = true}), "4 0\n5 0\n9 0\n");
+  EXPECT_EQ(text({.operation = "rolling_sum", .window = 2}), "nan\n3\n5\n7\n9\n14\n");
+  EXPECT_EQ(text({.operation = "rolling_sum", .axis = "rows", .window = 2, .min_periods = 1}),
+            "1\n3\n5\n4\n9\n14\n");
+  EXPECT_EQ(text({.operation = "rolling_max", .axis = "columns", .window = 1, .bound = true}),
+            "1 0\n2 0\n3 0\n4 0\n5 0\n9 0\n");
+  EXPECT_EQ(text({.operation = "rolling_var", .ddof = 1, .window = 3, .min_periods = 2, .centred = true}),
+            "0.5\n1\n1\n1\n7\n8\n");
+  EXPECT_EQ(text({.operation = "rolling_sum", .method = "fixed_point", .grid = 1, .window = 6}),
+            "nan\nnan\nnan\nnan\nnan\n22\n");
+  EXPECT_THROW(text({.operation = "rolling_sum", .method = "fixed_point", .window = 6}), UsageError);
+  EXPECT_THROW(text({.operation = "rolling_sum", .window = 7}), std::invalid_argument);
   EXPECT_EQ(text({.operation = "cumsum"}), "1\n3\n6\n10\n15\n24\n");
   EXPECT_EQ(text({.operation = "cumsum", .axis = "rows", .hex = true}),
             "0x1p+0\n0x1.8p+1\n0x1.8p+2\n0x1p+2\n0x1.2p+3\n0x1.2p+4\n");

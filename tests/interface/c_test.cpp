@@ -58,6 +58,7 @@ TEST(TheCatalogueInC, HasTheMethodsAndFactsOfCpp) {
     EXPECT_EQ(samesum_method_returns_index(m), expected.returns_index);
     EXPECT_EQ(samesum_method_has_result_per_element(m), expected.has_result_per_element);
     EXPECT_EQ(samesum_method_is_scan(m), expected.is_scan());
+    EXPECT_EQ(samesum_method_takes_window(m), expected.takes_window);
     EXPECT_EQ(samesum_method_takes_keys(m), expected.takes_keys);
     EXPECT_EQ(samesum_method_takes_grid(m), expected.takes_grid);
     EXPECT_EQ(samesum_method_can_combine(m), expected.can_combine);
@@ -109,6 +110,11 @@ void expect_the_same(Call call, const samesum_layout& layout, const Bytes& held)
   in_c.options.combine = call.options.combine;
   in_c.options.has_grid = call.options.grid.has_value();
   in_c.options.grid = call.options.grid.value_or(0);
+  in_c.options.skip_nan = call.options.skip_nan;
+  in_c.options.window = call.options.window;
+  in_c.options.has_min_periods = call.options.min_periods.has_value();
+  in_c.options.min_periods = call.options.min_periods.value_or(0);
+  in_c.options.centred = call.options.centred;
   call.out.data = expected.data();
   std::string refusal;
   try {
@@ -146,14 +152,14 @@ TEST(EveryMethodInC, HasTheBitsAndTheMessagesOfCpp) {
         const FormatInfo* const format = m.result_format(f);
         const std::size_t size =
             m.has_result_per_element ? 130 : layout.results() * static_cast<std::size_t>(m.results);
-        expect_the_same(
-            {.method = &m,
-             .x = x.values(),
-             .y = m.inputs == 2 ? y.values() : Values{},
-             .layout = layout,
-             .out = {format, nullptr, size},
-             .options = {.threads = 2, .ddof = m.results == 2 ? 1.0 : 0, .exclusive = m.is_scan()}},
-            in_c, Bytes(size * 8, std::byte{0x5a}));
+        expect_the_same({.method = &m,
+                         .x = x.values(),
+                         .y = m.inputs == 2 ? y.values() : Values{},
+                         .layout = layout,
+                         .out = {format, nullptr, size},
+                         .options = with_window(
+                             m, {.threads = 2, .ddof = m.results == 2 ? 1.0 : 0, .exclusive = m.is_scan()})},
+                        in_c, Bytes(size * 8, std::byte{0x5a}));
         ++calls;
       }
     }
@@ -326,7 +332,8 @@ TEST(PartialsInC, FinishToTheBitsOfTheUndividedCall) {
     ASSERT_THAT(
         ask(samesum_partial_create, found(m->name), std::uint64_t{cut}, has_grid, grid, &right.handle),
         IsOk());
-    const samesum_options options{0, 2, 0, 0, 0, 0, 0, nullptr, {}};
+    samesum_options options{};
+    options.threads = 2;
     for (const auto& [partial, first, count] :
          {std::tuple{left.handle, std::size_t{0}, cut}, {right.handle, cut, n - cut}}) {
       const samesum_values of_x = part(x, first, count), of_y = part(y, first, count);
@@ -537,8 +544,11 @@ TEST(ADamagedCall, IsRefusedAndWritesNothing) {
       {"combine is only", [](samesum_call& c) { c.options.combine = 1; }},
       {"options.has_grid is 9", [](samesum_call& c) { c.options.has_grid = 9; }},
       {"grid is only", [](samesum_call& c) { c.options.has_grid = 1; }},
-      {"options.reserved", [](samesum_call& c) { c.options.reserved[2] = 1; }},
+      {"options.reserved", [](samesum_call& c) { c.options.reserved[1] = 1; }},
       {"options.skip_nan is 3", [](samesum_call& c) { c.options.skip_nan = 3; }},
+      {"options.centred is 2", [](samesum_call& c) { c.options.centred = 2; }},
+      {"options.has_min_periods is 2", [](samesum_call& c) { c.options.has_min_periods = 2; }},
+      {"window is only for rolling", [](samesum_call& c) { c.options.window = 2; }},
       {"call.reserved", [](samesum_call& c) { c.reserved[0] = 1; }},
       {"method is NULL", [](samesum_call& c) { c.method = nullptr; }}};
   for (const auto& [message, damage] : damages) {

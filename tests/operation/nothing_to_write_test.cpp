@@ -43,7 +43,7 @@ TEST(ACallWithoutResultsToWrite, ReturnsAtOnce) {
       for (const int threads : {1, 4})
         expect_at_once(m, ", a layout without results", [&] {
           m.inputs == 2 ? reduce(m, x, x, layout, out, {.threads = threads})
-                        : reduce(m, x, layout, out, {.threads = threads});
+                        : reduce(m, x, layout, out, with_window(m, {.threads = threads}));
         });
     }
   }

@@ -44,7 +44,7 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
     x, y = data(format, 5000), data(format, 5000, 1)
     checked = 0
     for m in samesum.methods("*@cpu"):
-        if not m.accepts(format) or m.format not in NUMPY or m.promise == "none" or m.takes_keys:
+        if not m.accepts(format) or m.format not in NUMPY or m.promise == "none" or m.takes_keys or m.takes_window:
             continue
         count = 5000 if m.has_result_per_element else m.results
         dtype = np.int64 if m.returns_index else x.dtype if m.keeps_format else NUMPY[m.format]

@@ -20,7 +20,8 @@ from samesum import _calls, _core  # noqa: E402
 
 DTYPES = {"fp16": "float16", "bf16": ml_dtypes.bfloat16, "fp32": "float32", "fp64": "float64"}
 METHODS = [
-    m for m in _core.methods() if m.backend == "cpu" and m.promise != "none" and not m.takes_keys
+    m for m in _core.methods()
+    if m.backend == "cpu" and m.promise != "none" and not m.takes_keys and not m.takes_window
 ]
 
 needs_handler = pytest.mark.skipif(

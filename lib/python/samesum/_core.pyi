@@ -50,6 +50,9 @@ class Method:
     def takes_keys(self) -> bool:
         """Whether elements are reduced by key, as in scatter_add."""
     @property
+    def takes_window(self) -> bool:
+        """Whether each result is that of a window of elements, as in rolling_sum."""
+    @property
     def is_scan(self) -> bool:
         """Whether result i is that of the first i + 1 elements."""
     @property
@@ -126,7 +129,7 @@ def run(
     method: Method, format: str, x: int, size: int, layout: Sequence[int], out: int, out_size: int, device: int,
     stream: int, *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0,
     threads: int = 0, ddof: float = 0.0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
-    where: int = 0, skip_nan: bool = False,
+    where: int = 0, skip_nan: bool = False, window: int = 0, min_periods: int | None = None, centred: bool = False,
 ) -> None:  # fmt: skip
     """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
     `size` is the number of elements per input.

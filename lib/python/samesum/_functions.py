@@ -9,6 +9,7 @@ from ._arrays import library_of
 from ._calls import MethodName, reduce
 from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
+from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_sum, rolling_var
 from ._traced import square_root, watches
 from ._weights import weighted_mean, weighted_sum, weighted_variance
 
@@ -363,8 +364,13 @@ _PARAMETERS = {
     "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
     "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes.",
     "y": "the second input, in the same memory as x; it is broadcast against x.",
+    "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first and\n"
+    "the last element there are none.",
     "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
-    "row-major order.",
+    "row-major order. A rolling operation takes one axis, the last one by default.",
+    "min_periods": "the result is NaN if a window has fewer elements; None for the length of the window, which then must\n"
+    "not exceed that of the axis.",
+    "center": "whether the element is in the middle of its window, which then has (window - 1) // 2 elements behind it.",
     "exclusive": "whether each result leaves out its own element.",
     "include_initial": "whether the result for no elements comes first.",
     "correction, ddof": "subtracted from n in the divisor.",
@@ -404,5 +410,6 @@ FUNCTIONS = (
     sum, mean, var, std, prod, min, max, argmin, argmax, vecdot, dot, norm, logsumexp, softmax, log_softmax,
     cumsum, cumprod, cummax, cummin, cumlogsumexp, cumulative_sum, cumulative_prod,
 )  # fmt: skip
-for _function in FUNCTIONS:
+ROLLING = (rolling_sum, rolling_mean, rolling_var, rolling_min, rolling_max)
+for _function in FUNCTIONS + ROLLING:
     _describe_parameters(_function)

@@ -119,7 +119,7 @@ std::optional<Found> find(const Arguments& call, const Array& a) {
   const Method& m = *found->second;
   const Layout layout = Layout::axis(a.length(0, axes->first), a.length(axes->first, axes->last),
                                      a.length(axes->last, a.shape.size()));
-  if (m.inputs != 1 || m.returns_index || !m.accepts(*a.x.format, layout) || m.is_scan() ||
+  if (m.inputs != 1 || m.returns_index || !m.accepts(*a.x.format, layout) || m.is_scan() || m.takes_window ||
       (m.has_result_per_element && layout.inner != 1))
     return std::nullopt;
   return Found{m, *axes, layout};

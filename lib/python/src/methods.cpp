@@ -40,6 +40,8 @@ void bind_method(nb::module_& m) {
       .def_ro("keeps_format", &Method::keeps_format,
               "Whether the results have the format of the elements, as in softmax.")
       .def_ro("takes_keys", &Method::takes_keys, "Whether elements are reduced by key, as in scatter_add.")
+      .def_ro("takes_window", &Method::takes_window,
+              "Whether each result is that of a window of elements, as in rolling_sum.")
       .def_prop_ro(
           "is_scan", [](const Method& x) { return x.is_scan(); },
           "Whether result i is that of the first i + 1 elements.")

@@ -101,7 +101,8 @@ void bind_run(nb::module_& m) {
          const std::vector<std::size_t>& layout, std::uintptr_t out, std::size_t out_size, int device,
          std::uintptr_t stream, std::uintptr_t y, std::string_view key_format, std::uintptr_t keys,
          std::uintptr_t offsets, std::size_t out_stride, int threads, double ddof, bool exclusive,
-         std::optional<int> grid, bool combine, std::uintptr_t where, bool skip_nan) {
+         std::optional<int> grid, bool combine, std::uintptr_t where, bool skip_nan, std::size_t window,
+         std::optional<std::size_t> min_periods, bool centred) {
         const FormatInfo& input = format_named(format);
         const Layout l{layout.at(0), layout.at(1), layout.at(2),
                        layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
@@ -122,14 +123,17 @@ void bind_run(nb::module_& m) {
                         .where = where == 0 ? Mask{}
                                             : Mask{reinterpret_cast<const void*>(where),
                                                    method.inputs == 0 ? l.n : size},
-                        .skip_nan = skip_nan}};
+                        .skip_nan = skip_nan,
+                        .window = window,
+                        .centred = centred,
+                        .min_periods = min_periods}};
         const nb::gil_scoped_release released;
         run_at(call, {device, stream});
       },
       "method"_a, "format"_a, "x"_a, "size"_a, "layout"_a, "out"_a, "out_size"_a, "device"_a, "stream"_a,
       nb::kw_only(), "y"_a = 0, "key_format"_a = "", "keys"_a = 0, "offsets"_a = 0, "out_stride"_a = 0,
       "threads"_a = 0, "ddof"_a = 0.0, "exclusive"_a = false, "grid"_a = nb::none(), "combine"_a = false,
-      "where"_a = 0, "skip_nan"_a = false);
+      "where"_a = 0, "skip_nan"_a = false, "window"_a = 0, "min_periods"_a = nb::none(), "centred"_a = false);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "samesum/accumulator/exact.hpp"
 
@@ -25,14 +26,46 @@ template <class Words> class RunningExact {
     not_zero_ = value == 0 ? not_zero_ & ~bit : not_zero_ | bit;
     not_ones_ = ~value == 0 ? not_ones_ & ~bit : not_ones_ | bit;
   }
+  SAMESUM_HD std::uint64_t word(int i) const { return word_[at(i)]; }
   /// Adds flags of elements, a combination of SumFlags::Flag.
   SAMESUM_HD void add_flags(std::uint32_t flags) { flags_ |= flags; }
+  SAMESUM_HD std::uint32_t flags() const { return flags_; }
   /// Adds a finite number, but not its flags.
   SAMESUM_HD void add_finite(double x) {
     const Decomposed d = decompose<double>(to_bits(x));
     const int place = d.exponent - Exact::lowest_exponent;
     const Wide term = Wide{d.significand} << place % 64;
     if (d.significand != 0) d.negative ? subtract(place / 64, term) : add(place / 64, term);
+  }
+
+  /// Writes two doubles whose sum is that of the finite elements, but for less than 2^-105 of it. Returns
+  /// whether they lack nothing; false also for very large and very small sums, of which nothing is written.
+  SAMESUM_HD bool leading(double& high, double& low) const {
+    high = low = 0;
+    if (not_zero_ == 0) return true;
+    const bool negative = word_[at(words - 1)] >> 63;
+    const std::uint64_t has_bits = negative ? not_ones_ : not_zero_;
+    const int top = has_bits == 0 ? 0 : 63 - leading_zeros(has_bits);
+    const auto word = [&](int i) { return i < 0 ? 0 : negative ? ~word_[at(i)] : word_[at(i)]; };
+    std::uint64_t a = word(top), b = word(top - 1), c = word(top - 2);
+    const bool more = top > 2 && (not_zero_ << (66 - top)) != 0;
+    if (negative && !more) {  // the magnitude is one more than the complement
+      if (top >= 2) b += ++c == 0, a += c == 0 && b == 0;
+      if (top == 1) a += ++b == 0;
+      if (top == 0) ++a;
+      if (a == 0) return high = low = std::numeric_limits<double>::quiet_NaN(), false;
+    }
+    const int zeros = leading_zeros(a), exponent = Exact::lowest_exponent + 64 * top + 11 - zeros;
+    if (exponent < -900 || exponent > 900) return high = low = std::numeric_limits<double>::quiet_NaN(), false;
+    if (zeros > 0) {
+      a = a << zeros | b >> (64 - zeros);
+      b = b << zeros | c >> (64 - zeros);
+      c <<= zeros;
+    }
+    const double unit = negative ? -power_of_two(exponent) : power_of_two(exponent);
+    high = static_cast<double>(a >> 11) * unit;
+    low = static_cast<double>((a & 0x7ff) << 42 | b >> 22) * (unit * 0x1p-53);
+    return !more && (b << 42 | c) == 0;
   }
 
   /// Bit pattern of the sum, correctly rounded to F: that of Exact::result.
@@ -106,6 +139,19 @@ class RunningSum {
     sum_.add_flags(seen_flags(x));
     if (special_flags_of(x) == 0) sum_.add_finite(convert<double>(x));
   }
+  /// Returns the same sum as a superaccumulator.
+  Exact exact() const {
+    std::array<std::int64_t, Exact::digit_count> digits;
+    for (std::size_t i = 0; i < digits.size() / 2; ++i) {
+      const std::uint64_t word = sum_.word(static_cast<int>(i));
+      digits[2 * i] = static_cast<std::uint32_t>(word);
+      digits[2 * i + 1] = static_cast<std::uint32_t>(word >> 32);
+    }
+    digits.back() = static_cast<std::int32_t>(digits.back());
+    return {digits, sum_.flags()};
+  }
+  /// Returns the sum of the finite elements as two doubles: see RunningExact::leading.
+  bool leading(double& high, double& low) const { return sum_.leading(high, low); }
   /// Returns the sum, correctly rounded to F.
   template <class F> F result() const { return from_bits<F>(sum_.template rounded<F>()); }
 

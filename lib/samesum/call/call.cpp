@@ -16,6 +16,29 @@ std::string error_of_threads(const Options& options) {
   return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
 }
 
+/// Checks the options of rolling operations, which other methods have not.
+std::string error_of_window(const Method& m, const Options& o) {
+  if (m.takes_window) return {};
+  const std::string_view given = o.window != 0   ? "window"
+                                 : o.centred     ? "centred"
+                                 : o.min_periods ? "min_periods"
+                                                 : "";
+  if (given.empty()) return {};
+  return std::string{given} + " is only for rolling operations, such as rolling_sum; leave it out";
+}
+/// Checks the window of a call on vectors of n elements.
+std::string error_of_window(const Options& o, std::size_t n) {
+  if (o.window == 0) return "window is 0; pass its number of elements, at least 1";
+  if (o.window >> 39 != 0) return "window is " + std::to_string(o.window) + "; fewer than 2^39 are supported";
+  if (o.min_periods && *o.min_periods > o.window)
+    return "min_periods is " + std::to_string(*o.min_periods) + ", more than the window of " +
+           std::to_string(o.window) + "; pass at most the window";
+  if (o.window > n && n > 0 && !o.min_periods)
+    return "window is " + std::to_string(o.window) + ", but there are " + std::to_string(n) +
+           " elements, so that every result would be NaN; pass a smaller window, or min_periods";
+  return {};
+}
+
 /// Whether two arrays share a byte.
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   if (a_bytes == 0 || b_bytes == 0) return false;
@@ -102,10 +125,12 @@ std::string error_of_rows(const Call& call) {
   const Layout& l = call.layout;
   const Results& out = call.out;
   const bool has_gaps = l.offsets || (l.n > 1 && l.stride != l.inner);
-  if (m.is_scan() && has_gaps)
+  if (!m.keeps_format && has_gaps)
     return "the method accepts only contiguous rows and axes; use Layout::rows or Layout::axis";
-  if (!m.is_scan() && (has_gaps || l.inner != 1))
+  if (m.keeps_format && (has_gaps || l.inner != 1))
     return "the method accepts only contiguous rows; use Layout::rows";
+  if (m.takes_window)
+    if (std::string wrong = error_of_window(call.options, l.n); !wrong.empty()) return wrong;
   if (l.results() == 0 || l.n == 0) return {};
   if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 are supported";
   const std::size_t width = l.n * l.inner, stride = out.stride_of(l);
@@ -119,6 +144,7 @@ std::string error_of_rows(const Call& call) {
   if (!reach || out.size < *reach)
     return "out has room for " + std::to_string(out.size) + " numbers; it needs one for each element" +
            (reach ? ", " + std::to_string(*reach) : "");
+  if (m.takes_window) return overlap_error({*call.x.format, call.x.data, *extent(l, true)}, {}, {out.format, out.data, *reach});
   if (rows_overlap(call.x, l, out, stride))
     return "out overlaps x; use separate memory, or the data and the row stride of x";
   return {};
@@ -190,7 +216,9 @@ void check(const Options& options) {
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
-  if (selects(options))
+  if (m.takes_window && options.where.is_given())
+    return "where is not for rolling operations; make the elements that take no part NaN, and pass skip_nan";
+  if (selects(options) && !m.takes_window)
     return "where and skip_nan are for calls on data in host memory; pass the elements that take part";
   if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
   if (options.grid && !m.takes_grid) return "grid is only for the accumulator fixed_point; leave it out";
@@ -199,7 +227,10 @@ std::string validation_error(const Method& m, const Options& options) {
            std::to_string(lowest_grid) + " to " + std::to_string(highest_grid);
   if (options.combine && !m.can_combine)
     return "combine is only for sums, counts and extrema by key, such as scatter_add; leave it out";
-  if (m.results != 2) return {};  // only moments divide by n - ddof
+  if (std::string wrong = error_of_window(m, options); !wrong.empty()) return wrong;
+  if (m.takes_window && m.takes_grid && !options.grid)
+    return "grid is missing; the windows of a rolling operation share one, so pass grid";
+  if (m.results != 2 && m.operation != "rolling_var") return {};  // only variances divide by n - ddof
   if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
   if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))
     return "ddof is " + three_digits(options.ddof) + "; for an exact variance it must be a whole number";

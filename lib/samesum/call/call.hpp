@@ -39,7 +39,8 @@ void run(const Call& call);
 ///
 /// Softmax accepts rows, and scans accept rows and axes (Layout::rows, Layout::axis). Result (o, k, i) is
 /// written at the position of element (o, k, i), with out.row_stride in place of the input's outer stride if
-/// it is not 0. `out` may be x itself with the same format and stride; any other overlap is an error.
+/// it is not 0. `out` may be x itself with the same format and stride; any other overlap is an error. Rolling
+/// operations accept what scans accept, but `out` must not overlap x.
 /// @throws std::invalid_argument, before anything is read or written, if the arguments do not fit together,
 ///   or if products of sizes, strides or offsets overflow.
 /// @throws std::overflow_error if a term or a sum overflows options.grid: a term exceeds 2^(126 - ⌈log2 n⌉)

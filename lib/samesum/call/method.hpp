@@ -71,6 +71,7 @@ struct Method {
   bool takes_keys = false;      ///< whether elements are reduced by key, as in scatter_add
   bool takes_grid = false;      ///< whether Options::grid may be given: the accumulator is fixed_point
   bool can_combine = false;     ///< whether Options::combine may be set: sums, counts and extrema by key
+  bool takes_window = false;    ///< whether Options::window must be given, as in rolling_sum
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
@@ -90,7 +91,7 @@ struct Method {
   bool accepts(const FormatInfo& input, const Layout& layout) const;
 
   /// Whether the method is a scan: result i is that of the first i + 1 elements.
-  bool is_scan() const { return has_result_per_element && !keeps_format; }
+  bool is_scan() const { return has_result_per_element && !keeps_format && !takes_window; }
 
   /// Returns the format of the results; nullptr for std::int64_t.
   const FormatInfo* result_format(const FormatInfo& input) const {

@@ -56,8 +56,16 @@ struct Options {
   /// n of every bound, divisor and grid is their number. An index of argmin or argmax is that in x as given.
   /// A scan's result at another place is that of the elements before it. The keys of others are not read.
   Mask where = {};
-  /// As if `where` were false wherever x, or y, is NaN.
+  /// As if `where` were false wherever x, or y, is NaN. A rolling operation counts NaNs as empty places.
   bool skip_nan = false;
+  /// For rolling operations: number of places of a window, at least 1. Window i ends with element i, or, if it
+  /// is `centred`, (window - 1) / 2 elements behind it. Places before the first or behind the last element are
+  /// empty.
+  std::size_t window = 0;
+  bool centred = false;  ///< for rolling operations: whether element i is in the middle of window i
+  /// For rolling operations: the least number of elements for a result; with fewer it is NaN. If it is not
+  /// given, that is `window`. A window without elements has the sum 0; other operations give NaN for it.
+  std::optional<std::size_t> min_periods = {};
 };
 /// Whether only some elements may take part.
 inline bool selects(const Options& options) { return options.where.is_given() || options.skip_nan; }

@@ -93,6 +93,9 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"cumsum", " scan prefix_sum cumulative_sum inclusive_scan exclusive_scan "},
     {"cumprod", " cumulative_prod "},
     {"cumlogsumexp", " logcumsumexp "},
+    {"rolling_sum", " moving_sum sliding_sum move_sum "},
+    {"rolling_mean", " moving_average rolling_average move_mean "},
+    {"rolling_var", " rolling_moments rolling_variance move_var "},
     {"scatter_add", " index_add segment_sum bincount group_by "},
     {"scatter_count", " histogram "},
     {"serial", " naive loop left_fold "},
@@ -227,7 +230,7 @@ std::vector<Unsupported> all_unsupported() {
         for (const FormatInfo& f : formats) {
           Combination c{Operation::name, "", Accumulator::name, f.name, {}};
           for (std::size_t i = 0; i < backends.size(); ++i)
-            c.reasons[i] = order_free_refusal(Operation::facts, Accumulator::name);
+            c.reasons[i] = order_free_refusal(Operation::facts, Accumulator::name, backends[i]);
           combinations.push_back(c);
         }
       });
@@ -259,6 +262,7 @@ Method method_of(const Facts& f) {
   m.has_result_per_element = operation.has_result_per_element;
   m.keeps_format = operation.keeps_format;
   m.takes_keys = operation.takes_keys;
+  m.takes_window = operation.takes_window;
   m.takes_grid = f.takes_grid;
   m.can_combine = operation.can_combine;
   m.is_slow = f.is_slow;

@@ -15,6 +15,11 @@ template <class Order> constexpr bool is_combination(const OperationFacts& opera
                                                                          is_plain);
 }
 
+/// Returns the reason why a backend has no rolling operations; empty if it has.
+constexpr std::string_view rolling_refusal(std::string_view backend) {
+  return backend == "cuda" ? "rolling operations are computed on the host; use @cpu" : "";
+}
+
 /// Returns the reason why a backend has no method in this order with the accumulator `plain` (`is_plain`) or
 /// with another one; empty if it has one.
 template <class Order>
@@ -36,6 +41,9 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
                ? ""
                : "the elements of a key are added in their own order; use serial";
   }
+  if (operation.takes_window)
+    return operation.has_order ? "only a sum of integers loses nothing when an element leaves the window; use exact"
+                               : rolling_refusal(backend);
   if (operation.is_scan() && operation.has_order) {
     if (!is_closed_under_prefixes<Order>)
       return "the prefixes of a sum in this order are not sums in the same order; use prefix";
@@ -55,10 +63,12 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
 }
 
 /// Returns the reason why an operation that can be exact has no method with an accumulator that takes no
-/// order; empty if it has.
-constexpr std::string_view order_free_refusal(const OperationFacts& operation, std::string_view accumulator) {
+/// order on a backend; empty if it has.
+constexpr std::string_view order_free_refusal(const OperationFacts& operation, std::string_view accumulator,
+                                              std::string_view backend) {
   if (accumulator == "fixed_point" && !operation.takes_keys && !operation.has_accumulator)
     return "its sums of squares would need a second grid; use exact";
+  if (operation.takes_window) return rolling_refusal(backend);
   return {};
 }
 

@@ -111,7 +111,7 @@ void refuse_grid(const Method& m, int grid) {
 }
 
 void run(const Call& call) {
-  if (selects(call.options)) return run_selected(call);
+  if (selects(call.options) && !call.method->takes_window) return run_selected(call);
   const FloatingPointEnvironment environment;
   check(call);
   HostRun run{normalised(call)};

@@ -68,11 +68,12 @@ template <class Visit> constexpr void for_each_combination(Visit&& visit) {
   });
 }
 
-/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except methods by
-/// key, softmax, and methods with an accumulator of `OrderFree`.
+/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except rolling
+/// methods, methods by key, softmax, and methods with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (!takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
+    if constexpr (!takes_keys<Operation> && !takes_window<Operation> &&
+                  refusal<Operation, Order, A, F>(backend.view()).empty())
       visit.template operator()<Operation, Order, A>();
   });
 }
@@ -86,12 +87,12 @@ template <class F, Name backend, class Visit> constexpr void for_each_method_by_
 }
 
 /// Calls visit.operator()<Operation, Accumulator>() for every method with an accumulator of `OrderFree`,
-/// either by key or not.
+/// either by key or not, except rolling methods.
 template <bool by_key = false, class Visit> constexpr void for_each_order_free(Visit&& visit) {
   OrderFree::for_each([&]<class Accumulator>() {
     Operations::for_each([&]<class Operation>() {
-      if constexpr (takes_keys<Operation> == by_key && Operation::can_be_exact &&
-                    order_free_refusal(Operation::facts, Accumulator::name).empty())
+      if constexpr (takes_keys<Operation> == by_key && !takes_window<Operation> && Operation::can_be_exact &&
+                    order_free_refusal(Operation::facts, Accumulator::name, "").empty())
         visit.template operator()<Operation, Accumulator>();
     });
   });

@@ -148,6 +148,9 @@ SAMESUM_API int samesum_method_has_result_per_element(const samesum_method* meth
 SAMESUM_API int samesum_method_is_scan(const samesum_method* method) {
   return fact<int>(method, 0, [](const Method& m) { return m.is_scan(); });
 }
+SAMESUM_API int samesum_method_takes_window(const samesum_method* method) {
+  return is_set(method, &Method::takes_window);
+}
 SAMESUM_API int samesum_method_takes_keys(const samesum_method* method) {
   return is_set(method, &Method::takes_keys);
 }

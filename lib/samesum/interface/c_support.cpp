@@ -118,9 +118,12 @@ Options options_of(const samesum_options& o, std::size_t elements) {
                   .ddof = o.ddof,
                   .exclusive = flag_of(o.exclusive, "options.exclusive"),
                   .combine = flag_of(o.combine, "options.combine"),
-                  .skip_nan = flag_of(o.skip_nan, "options.skip_nan")};
+                  .skip_nan = flag_of(o.skip_nan, "options.skip_nan"),
+                  .window = o.window,
+                  .centred = flag_of(o.centred, "options.centred")};
   if (o.where != nullptr) options.where = {o.where, elements};
   if (flag_of(o.has_grid, "options.has_grid")) options.grid = o.grid;
+  if (flag_of(o.has_min_periods, "options.has_min_periods")) options.min_periods = o.min_periods;
   return options;
 }
 

@@ -12,7 +12,7 @@ namespace samesum {
 struct OperationFacts {
   std::string_view name;
   std::string_view summary;             ///< what the operation computes
-  std::string_view of = {};             ///< the operation that a scan or an operation by key repeats
+  std::string_view of = {};  ///< the operation that a scan, a rolling one or one by key repeats
   bool has_accumulator = false;         ///< whether it sums terms, with any accumulator
   bool has_order = true;                ///< whether the order of its additions matters
   bool can_be_exact = false;            ///< whether it has a method `exact`
@@ -24,13 +24,14 @@ struct OperationFacts {
   bool keeps_format = false;            ///< whether results have the format of the elements
   bool takes_keys = false;              ///< whether elements are reduced by key
   bool can_combine = false;             ///< whether Options::combine may be set
+  bool takes_window = false;            ///< whether result i is that of a window of elements around i
 
   /// Whether there are methods in a format.
   constexpr bool has_format(std::string_view format) const {
     return only_formats.empty() || only_formats.find(format) != only_formats.npos;
   }
   /// Whether result i is that of the first i + 1 elements.
-  constexpr bool is_scan() const { return has_result_per_element && !keeps_format; }
+  constexpr bool is_scan() const { return has_result_per_element && !keeps_format && !takes_window; }
   /// Whether a vector gives one result, which may be several numbers.
   constexpr bool reduces() const { return !has_result_per_element && !takes_keys; }
 };
@@ -44,6 +45,11 @@ constexpr OperationFacts extremum(std::string_view name, std::string_view summar
 }
 constexpr OperationFacts scan_of(OperationFacts of, std::string_view name, std::string_view summary) {
   of.of = of.name, of.name = name, of.summary = summary, of.has_result_per_element = true;
+  return of;
+}
+constexpr OperationFacts rolling(OperationFacts of, std::string_view name, std::string_view summary) {
+  of = scan_of(of, name, summary);
+  of.results = 1, of.takes_window = true;
   return of;
 }
 constexpr OperationFacts by_key(OperationFacts of, std::string_view name, std::string_view summary) {
@@ -60,6 +66,10 @@ inline constexpr OperationFacts sum = sum_of_terms("sum", "sum of the elements")
                                 logsumexp{.name = "logsumexp",
                                           .summary = "logarithm of the sum of exponentials",
                                           .only_formats = "fp32 fp64"},
+                                moments{.name = "moments",
+                                        .summary = "mean and variance of the elements",
+                                        .can_be_exact = true,
+                                        .results = 2},
                                 min = extremum("min", "smallest element", false),
                                 max = extremum("max", "largest element", false);
 
@@ -81,10 +91,7 @@ inline constexpr std::array operation_facts{
     OperationFacts{.name = "norm", .summary = "Euclidean norm of the elements"},
     detail::prod,
     detail::logsumexp,
-    OperationFacts{.name = "moments",
-                   .summary = "mean and variance of the elements",
-                   .can_be_exact = true,
-                   .results = 2},
+    detail::moments,
     detail::min,
     detail::max,
     detail::extremum("argmin", "index of the first smallest element", true),
@@ -94,6 +101,11 @@ inline constexpr std::array operation_facts{
     detail::scan_of(detail::max, "cummax", "largest of the first elements"),
     detail::scan_of(detail::min, "cummin", "smallest of the first elements"),
     detail::scan_of(detail::logsumexp, "cumlogsumexp", "log of sums of exponentials of the first elements"),
+    detail::rolling(detail::sum, "rolling_sum", "sums of the elements of each window"),
+    detail::rolling(detail::mean, "rolling_mean", "means of the elements of each window"),
+    detail::rolling(detail::moments, "rolling_var", "variances of the elements of each window"),
+    detail::rolling(detail::min, "rolling_min", "smallest elements of each window"),
+    detail::rolling(detail::max, "rolling_max", "largest elements of each window"),
     detail::by_key(detail::sum, "scatter_add", "sum of the elements of each key"),
     detail::scatter_mean(),
     detail::by_key(detail::min, "scatter_min", "smallest element of each key"),

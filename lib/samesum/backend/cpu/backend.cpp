@@ -1,4 +1,4 @@
-/// The entry of the CPU backend: the methods of every format, methods by key, and softmax.
+/// The entry of the CPU backend: the methods of every format, rolling methods, methods by key, and softmax.
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
@@ -12,7 +12,9 @@ class Cpu : public Backend {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
     const auto scans_of = []<std::size_t index>() { return scans<index>(); };
-    return joined(sums_of, joined(reductions_of, joined(scans_of, joined(methods_by_key(), softmaxes()))));
+    return joined(sums_of,
+                  joined(reductions_of,
+                         joined(scans_of, joined(rolling_methods(), joined(methods_by_key(), softmaxes())))));
   }
 };
 

@@ -1,5 +1,6 @@
-/// Exact prefix sums: the prefixes of a block are exact in one double, or two, per element, and a sum of
-/// these and of all elements before is rounded once. Each instruction set compiles its own copy.
+/// Exact prefix sums and rolling sums: the prefixes of a block are exact in one double, or two, per element, and
+/// a sum of these and of all elements before is rounded once. In a rolling sum the elements are differences of
+/// one that enters the window and one that leaves it. Each instruction set compiles its own copy.
 #pragma once
 
 #include "samesum/backend/cpu/bit_range.hpp"
@@ -35,7 +36,79 @@ template <class T, class F> class ExactScanLoops {
     return done < n ? done : n;
   }
 
+  /// See RollExactly.
+  static std::size_t roll(const double* entering, const double* leaving, std::size_t n, double (&sum)[2],
+                          double* high, double* low) {
+    std::size_t done = 0;
+    for (; done < n; done += block) {
+      const std::size_t mine = n - done < block ? n - done : block;
+      Extremes<fp64> seen;
+      seen.see(entering + done, mine);
+      seen.see(leaving + done, mine);
+      const BitRange range = seen.range();
+      Window<2> window;
+      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(2 * mine))) break;
+      if (!roll_block(entering + done, leaving + done, mine, window, sum, high + done, low + done)) break;
+    }
+    return done < n ? done : n;
+  }
+  /// See HasSpecial.
+  static bool has_special(const double* x, std::size_t n) {
+    constexpr std::uint64_t sign = Format<fp64>::sign_bit, infinity = Format<fp64>::infinity;
+    Words any{};
+    std::size_t i = 0;
+    for (; i + w <= n; i += w) {
+      Words bits;
+      std::memcpy(&bits, x + i, sizeof bits);
+      any |= Words(bits == sign) | Words((bits & infinity) == infinity);
+    }
+    bool found = false;
+    for (std::size_t l = 0; l < w; ++l) found = found || any[l] != 0;
+    for (; i < n; ++i) found = found || to_bits(x[i]) == sign || (to_bits(x[i]) & infinity) == infinity;
+    return found;
+  }
+
  private:
+  /// Moves the window over a block. Returns false if a sum does not fit; then `sum` is that before it.
+  static bool roll_block(const double* entering, const double* leaving, std::size_t n,
+                         const Window<2>& window, double (&sum)[2], double* high, double* low) {
+    const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(sum[0]),
+            second = V::broadcast(sum[1]);
+    V carry[2] = {V::zero(), V::zero()};
+    Words lost{};
+    double last[2] = {};
+    for (std::size_t i = 0; i < n; i += w) {
+      const bool whole = i + w <= n;
+      const V in = whole ? V::load(entering + i) : load_numbers(entering + i, n - i),
+              out = whole ? V::load(leaving + i) : load_numbers(leaving + i, n - i);
+      const V in_high = (anchor + in) - anchor, out_high = (anchor + out) - anchor;
+      V up_to[2] = {in_high - out_high, (in - in_high) - (out - out_high)};
+      for (int k = 0; k < 2; ++k) {
+        up_to[k] = scan_lanes<1>(up_to[k]);
+        const V all = carry[k] + V{last_lane(up_to[k].v)};
+        up_to[k] = carry[k] + up_to[k];
+        carry[k] = all;
+      }
+      const auto [a, after_a] = two_sum(first, up_to[0]);
+      const V b = sum_of(after_a, sum_of(second, up_to[1], lost), lost);
+      const auto [rounded, rest] = two_sum(a, b);
+      std::memcpy(high + i, &rounded.v, sizeof rounded.v);
+      std::memcpy(low + i, &rest.v, sizeof rest.v);
+      last[0] = rounded.v[width - 1];  // lanes beyond the end repeat the last sum
+      last[1] = rest.v[width - 1];
+    }
+    for (std::size_t l = 0; l < w; ++l)
+      if (lost[l] != 0) return false;
+    sum[0] = last[0];
+    sum[1] = last[1];
+    return true;
+  }
+  static V load_numbers(const double* x, std::size_t n) {
+    double part[w] = {};
+    for (std::size_t l = 0; l < n; ++l) part[l] = x[l];
+    return V::load(part);
+  }
+
   /// Scans a block. Returns false if a sum does not fit; then the results are not valid, nor written over the
   /// elements.
   static bool scan_block(const T* x, std::size_t n, bool exclusive, const Window<words>& window,

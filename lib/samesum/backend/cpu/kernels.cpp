@@ -84,6 +84,8 @@ constexpr Kernels make() {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
     all.round_to_grid = GridLoops::round;
+    all.roll_exactly = ExactScanLoops<fp64, fp64>::roll;
+    all.has_special = ExactScanLoops<fp64, fp64>::has_special;
   }
   if constexpr (std::is_same_v<F, CarrierOf<F>>) all.sum_units = GridLoops::sum_units<F>;
   all.largest_bits = largest_bits<F>;

@@ -63,6 +63,16 @@ inline constexpr std::size_t exactly_summed = 3;
 using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, double (&before)[2],
                                     void* out);
 
+/// Moves a window over elements, from the first on, and returns how many it has moved: it stops before a block
+/// with elements that are not finite, or with sums that two words cannot hold. Each move adds an element of
+/// `entering` to the sum, which has two words, and subtracts one of `leaving`. Writes the sum after each move
+/// as a rounded number, `high`, and what that lacks, `low`, each in memory for n numbers, rounded up to a
+/// multiple of 8.
+using RollExactly = std::size_t (*)(const double* entering, const double* leaving, std::size_t n,
+                                    double (&sum)[2], double* high, double* low);
+/// Whether one of n numbers is -0, infinite or NaN.
+using HasSpecial = bool (*)(const double* x, std::size_t n);
+
 /// Writes the terms of n elements, for products of n pairs, as numbers of the carrier; if `low` is not null,
 /// also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
@@ -208,6 +218,8 @@ struct Kernels {
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next two
   AddSlices add_slices;
   RoundToGrid round_to_grid;
+  RollExactly roll_exactly;  ///< for fp64 only, as the next one
+  HasSpecial has_special;
   SumUnits sum_units;         ///< of elements in the format, for fp32 and fp64 only
   LargestBits largest_bits;   ///< of elements in the format
   SumUnitRows sum_unit_rows;  ///< of elements in the format

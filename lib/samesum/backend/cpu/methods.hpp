@@ -16,6 +16,7 @@ template <std::size_t index> std::vector<Entry> scans();
 std::vector<Entry> methods_by_key();  ///< all of them; the next two are parts
 std::vector<Entry> exact_by_key();
 std::vector<Entry> on_grid_by_key();
+std::vector<Entry> rolling_methods();
 std::vector<Entry> softmaxes();
 
 /// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`

@@ -1,4 +1,5 @@
-/// The entry of the reference backend: the methods of every format, methods by key, and softmax.
+/// The entry of the reference backend: the methods of every format, rolling methods, methods by key, and
+/// softmax.
 #include "samesum/backend/reference/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
@@ -10,7 +11,7 @@ class Reference : public Backend {
   std::string_view name() const override { return "reference"; }
   std::vector<Entry> entries() const override {
     return joined([]<std::size_t index>() { return methods<index>(); },
-                  joined(methods_by_key(), softmaxes()));
+                  joined(rolling_methods(), joined(methods_by_key(), softmaxes())));
   }
 };
 

@@ -7,9 +7,10 @@
 
 namespace samesum::reference {
 
-/// Methods of the format with that format index, except softmax and methods by key.
+/// Methods of the format with that format index, except softmax, rolling methods and methods by key.
 template <std::size_t index> std::vector<Entry> methods();
 std::vector<Entry> methods_by_key();
+std::vector<Entry> rolling_methods();
 std::vector<Entry> softmaxes();
 
 }  // namespace samesum::reference

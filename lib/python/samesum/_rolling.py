@@ -1,0 +1,175 @@
+"""The rolling operations: a result for each element, that of a window of elements around it.
+
+Each function passes its arguments, which are all its local names, to `roll`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import _core
+from ._arrays import DTYPES, format_of, library_of
+from ._calls import (
+    Method, MethodName, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
+    whole_number,
+)  # fmt: skip
+from ._layout import Layout, normalised_axes
+
+_MOST = 1 << 62  # beyond the limits of the library
+
+
+def rolling_sum(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+    grid: int | None = None,
+) -> Any:  # fmt: skip
+    """Returns the sums of the elements of each window along `axis`, by default correctly rounded.
+
+    Each result has the bits of `sum` of the elements of its window, whatever came before them: nothing drifts. The
+    time for an element does not depend on the window.
+
+    >>> rolling_sum([1e16, 1.0, 1.0, 1.0], 2).tolist()
+    [nan, 1e+16, 2.0, 2.0]
+    >>> rolling_sum([1.0, 2.0, 3.0], 2, min_periods=1).tolist()
+    [1.0, 3.0, 5.0]
+
+    {parameters}
+    """
+    return roll("rolling_sum", **locals())
+
+
+def rolling_mean(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+    grid: int | None = None,
+) -> Any:  # fmt: skip
+    """Returns the means of the elements of each window along `axis`, by default correctly rounded.
+
+    Each result has the bits of `mean` of the elements of its window.
+
+    >>> rolling_mean([3.0, 1.0, 2.0, 6.0], 3, center=True, min_periods=1).tolist()
+    [2.0, 2.0, 3.0, 4.0]
+
+    {parameters}
+    """
+    return roll("rolling_mean", **locals())
+
+
+def rolling_var(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
+    out: Any = None, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the variances of the elements of each window along `axis`, correctly rounded.
+
+    Each result has the bits of `var` of the elements of its window. The sum of squared deviations is divided by
+    n - correction: 0, the default, gives the variance of a population; the default of pandas is 1. It must be a whole
+    number. `ddof` is NumPy's name for `correction`.
+
+    >>> rolling_var([1.0, 3.0, 3.0, 5.0], 2, ddof=1).tolist()
+    [nan, 2.0, 0.0, 2.0]
+
+    {parameters}
+    """
+    return roll("rolling_var", **locals())
+
+
+def rolling_min(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the smallest elements of each window along `axis`; NaN if there is one.
+
+    >>> rolling_min([3.0, 1.0, 2.0, 5.0], 2, min_periods=1).tolist()
+    [3.0, 1.0, 1.0, 2.0]
+
+    {parameters}
+    """
+    return roll("rolling_min", **locals())
+
+
+def rolling_max(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the largest elements of each window along `axis`; NaN if there is one.
+
+    >>> rolling_max([3.0, 1.0, 2.0, 5.0], 2, min_periods=1).tolist()
+    [3.0, 3.0, 2.0, 5.0]
+
+    {parameters}
+    """
+    return roll("rolling_max", **locals())
+
+
+def roll(
+    operation: str,
+    x: Any,
+    *,
+    window: int,
+    axis: int = -1,
+    min_periods: int | None = None,
+    center: bool = False,
+    skipna: bool = False,
+    correction: float | None = None,
+    ddof: float | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    method: str | Method | None = None,
+    threads: int = 0,
+    grid: int | None = None,
+) -> Any:
+    """Moves a window along an axis of x, and reduces its elements by a method of `operation`."""
+    if library_of(x).is_traced(x):
+        raise NotImplementedError(
+            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
+            "of transformations"
+        )
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis")
+    size = _count("window", window, 1, ", the number of elements")
+    least = None if min_periods is None else _count("min_periods", min_periods, 0, ", or None for the window")
+    if correction is not None and ddof is not None and correction != ddof:
+        raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
+    threads, grid = check_threads(threads), check_grid(grid)
+    library, a = read(x, out)
+    if a.ndim == 0:
+        raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
+    a = in_type(library, a, dtype)
+    format = format_of(a.dtype)
+    if format == "int":
+        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
+    chosen = method_of(method, operation, format, library.view(a).device)
+    along = normalised_axes(axis, a.ndim)[0]
+    a = library.contiguous(a)
+    shape = tuple(a.shape)
+    n, inner = shape[along], math.prod(shape[along + 1 :])
+    layout = Layout(math.prod(shape[:along]), n, inner, n * inner, inner)
+    view = library.view(a)
+    apart = out if out is not None and not _overlap(library, a, format, out) else None
+    result = result_array(library, apart, shape, DTYPES[chosen.format], a)
+    if layout.results and n:
+        run_call(
+            chosen, format, view.address, layout.results * n, layout, library.view(result).address, math.prod(shape),
+            view.device, view.stream, threads=threads, ddof=float((ddof if correction is None else correction) or 0),
+            grid=grid, window=size, min_periods=least, centred=bool(center), skip_nan=bool(skipna),
+        )  # fmt: skip
+    return delivered(library, result, x, out)
+
+
+def _overlap(library: Any, a: Any, format: str, out: Any) -> bool:
+    """Whether results that are written to `out` would replace elements of a that later windows still need."""
+    if not isinstance(out, library.kind):
+        return False  # refused elsewhere
+    first, second = library.view(a).address, library.view(out).address
+    size = math.prod(a.shape) * _core.format_bytes[format]
+    extent = sum((n - 1) * abs(stride) for n, stride in zip(out.shape, library.strides(out)) if n) + 1
+    return first < second + extent * out.dtype.itemsize and second < first + size
+
+
+def _count(name: str, value: Any, least: int, meaning: str) -> int:
+    count = whole_number(name, value, meaning)
+    if count < least:
+        raise ValueError(f"samesum: {name} is {value!r}; use {least} or more{meaning}")
+    return min(count, _MOST)

@@ -1,0 +1,320 @@
+/// Rolling operations: every result has the bits of the reduction of its window alone, for any window, layout
+/// and number of threads.
+#include <cmath>
+
+#include "operation/reduction_support.hpp"
+#include "samesum/call/validation.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using ::testing::HasSubstr;
+
+std::vector<const Method*> rolling_methods_of(std::string_view backend) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == backend && m.takes_window) chosen.push_back(&m);
+  return chosen;
+}
+
+/// The method whose result for a window is that of the window alone; of moments the variance.
+const Method& reduction_for_windows(const Method& m) {
+  const std::string operation = m.operation == "rolling_var" ? "moments" : m.operation.substr(8);
+  return find(operation + m.name.substr(m.operation.size()));
+}
+
+constexpr int grid_of_windows = -40;
+Options on_grid_of_windows(const Method& m, Options options) {
+  if (m.takes_grid) options.grid = grid_of_windows;
+  return options;
+}
+
+/// Returns the bits of all results, and checks that nothing else is written. `stride` is the row stride of
+/// the results.
+Bits rolled(const Method& m, Values x, const Layout& layout, const Options& options, std::size_t stride = 0) {
+  return with_format(*m.format, [&]<class F>() {
+    constexpr std::size_t margin = 8;
+    const std::size_t width = layout.n * layout.inner, apart = stride == 0 ? layout.outer_stride : stride,
+                      size = layout.results() == 0 || layout.n == 0 ? 0 : (layout.outer - 1) * apart + width;
+    const F poison = from_bits<F>(BitsOf<F>(0x5a5a));
+    std::vector<F> out(size + margin, poison);
+    reduce(m, x, layout, Results{&format_info<F>(), out.data(), size, stride},
+           on_grid_of_windows(m, options));
+    Bits bits;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i < size && i % apart < width)
+        bits.push_back(to_bits(out[i]));
+      else
+        EXPECT_EQ(to_bits(out[i]), to_bits(poison)) << m.name << ": a place without an element was written";
+    }
+    return bits;
+  });
+}
+Bits rolled(const Method& m, Values x, const Options& options) {
+  return rolled(m, x, Layout::vector(x.size), options);
+}
+
+/// The result of window i, by the reduction of its elements alone, which are copied from x. It follows the
+/// definition of a window, and shares no code with the library.
+std::uint64_t of_window_alone(const Method& m, Values x, std::size_t i, const Options& options) {
+  const auto n = static_cast<std::ptrdiff_t>(x.size), window = static_cast<std::ptrdiff_t>(options.window),
+             last = static_cast<std::ptrdiff_t>(i) + (options.centred ? (window - 1) / 2 : 0);
+  return with_format(*x.format, [&]<class T>() {
+    std::vector<T> elements;
+    for (std::ptrdiff_t j = std::max<std::ptrdiff_t>(last - window + 1, 0); j <= last && j < n; ++j) {
+      const T element = static_cast<const T*>(x.data)[j];
+      if (!(options.skip_nan && std::isnan(convert<double>(element)))) elements.push_back(element);
+    }
+    if (elements.size() < options.min_periods.value_or(options.window) ||
+        (elements.empty() && m.operation != "rolling_sum"))
+      return m.format->canonical_nan;
+    const Method& reduction = reduction_for_windows(m);
+    const Options plain{.threads = 1,
+                        .ddof = options.ddof,
+                        .grid = m.takes_grid ? std::optional{grid_of_windows} : std::nullopt};
+    return reduce_all(reduction, Values{std::span<const T>{elements}}, {}, Layout::vector(elements.size()),
+                      plain)
+        .back();
+  });
+}
+
+/// Elements with all that a window counts in and out.
+std::vector<Dataset> data_with_specials(std::size_t n) {
+  std::vector<Dataset> all = awkward_data(n);
+  const std::vector<double> u = uniform(n, 91), v = wide(n, 30, 92), far = wide(n, 2000, 93);
+  std::mt19937_64 random{94};
+  const auto mixed = [&](unsigned one_in) {
+    std::vector<double> x = v;
+    for (double& e : x)
+      if (random() % one_in == 0) {
+        const double specials[] = {NAN,       INFINITY,   -INFINITY, -0.0,     0.0,
+                                   0x1p-1074, -0x1p-1060, 0x1p1023,  -0x1p1023};
+        e = specials[random() % std::size(specials)];
+      }
+    return x;
+  };
+  all.push_back({"rare specials", mixed(100)});
+  all.push_back({"many specials", mixed(3)});
+  all.push_back({"30 binades", v});
+  all.push_back({"all exponents", far});
+  std::vector<double> nans = u, zeros(n, -0.0), steps(n), tiny = u;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (random() % 4 == 0) nans[i] = NAN;
+    if (random() % 9 == 0) zeros[i] = random() % 2 == 0 ? 0.0 : 1.0;
+    steps[i] = static_cast<double>(i / 50 % 7);
+    tiny[i] *= 0x1p-1050;
+  }
+  all.push_back({"a quarter NaN", nans});
+  all.push_back({"mostly -0", zeros});
+  all.push_back({"equal neighbours", steps});
+  all.push_back({"subnormals of fp64", tiny});
+  all.push_back({"0.1", std::vector<double>(n, 0.1)});
+  return all;
+}
+
+class EveryRollingMethod : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+
+  /// Elements of which no sum overflows the grid.
+  Array elements(const FormatInfo& format, std::vector<double> x) const {
+    if (m.takes_grid)
+      for (double& e : x)
+        if (std::isfinite(e)) e = std::fmod(e, m.format == &format_info<fp64>() ? 0x1p70 : 0x1p8);
+    return {format, x};
+  }
+  void compare(Values x, const Options& options, std::size_t step = 1) {
+    const Bits all = rolled(m, x, options);
+    ASSERT_EQ(all.size(), x.size);
+    for (std::size_t i = 0; i < x.size; i += step)
+      ASSERT_EQ(all[i], of_window_alone(m, x, i, options))
+          << "result " << i << " of " << x.size << " for a window of " << options.window << ", centred "
+          << options.centred << ", skip_nan " << options.skip_nan << ", min_periods "
+          << (options.min_periods ? std::to_string(*options.min_periods) : "-");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Reference, EveryRollingMethod, ::testing::ValuesIn(rolling_methods_of("reference")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryRollingMethod, ::testing::ValuesIn(rolling_methods_of("cpu")), test_name);
+
+TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindow) {
+  constexpr std::size_t n = 45;
+  std::vector<double> x = wide(n, 20, 5);
+  for (const std::size_t at : {3, 4, 20}) x[at] = NAN;
+  x[9] = INFINITY, x[12] = -INFINITY, x[30] = x[31] = x[32] = -0.0;
+  for (const FormatInfo& input : formats) {
+    if (!m.accepts(input)) continue;
+    const Array array = elements(input, x);
+    for (const std::size_t window :
+         {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7}, n, 3 * n})
+      for (const bool centred : {false, true})
+        for (const bool skip_nan : {false, true})
+          for (const std::optional<std::size_t> least :
+               {std::optional<std::size_t>{}, {0}, {1}, {2}, {window}}) {
+            if ((window > n && !least) || (least && *least > window)) continue;
+            compare(array.values(), {.ddof = static_cast<double>(window % 3),
+                                     .window = window,
+                                     .centred = centred,
+                                     .min_periods = least,
+                                     .skip_nan = skip_nan});
+          }
+  }
+}
+
+TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindowForAwkwardData) {
+  const std::size_t n = m.backend == "cpu" ? 1300 : 300;
+  for (const Dataset& d : data_with_specials(std::max<std::size_t>(n, 4100))) {
+    SCOPED_TRACE(d.name);
+    const Array array = elements(*m.format, {d.x.end() - static_cast<std::ptrdiff_t>(n), d.x.end()});
+    for (const std::size_t window :
+         {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, n / 2, n}) {
+      const std::size_t step = window > 100 ? 97 : m.backend == "cpu" ? 3 : 1;
+      compare(array.values(), {.ddof = 1, .window = window, .min_periods = 1}, step);
+      if (window % 2 == 1 || window == n)
+        compare(array.values(),
+                {.window = window, .centred = true, .min_periods = window / 2, .skip_nan = true}, step);
+    }
+  }
+}
+
+TEST_P(EveryRollingMethod, HasTheSameBitsForAnyNumberOfThreads) {
+  if (m.backend == "reference") return;
+  const std::size_t n = 150'001;
+  std::vector<double> x = wide(n, 24, 8);
+  for (std::size_t i = 0; i < n; i += 9973) x[i] = i % 2 == 0 ? NAN : -0.0;
+  const Array array = elements(*m.format, x);
+  for (const std::size_t window : {std::size_t{3}, std::size_t{1000}, n / 3, n}) {
+    const Options options{
+        .threads = 1, .window = window, .centred = window == 1000, .min_periods = 1, .skip_nan = true};
+    const Bits expected = rolled(m, array.values(), options);
+    for (const int threads : {2, 3, 7}) {
+      Options parallel = options;
+      parallel.threads = threads;
+      ASSERT_EQ(rolled(m, array.values(), parallel), expected)
+          << "a window of " << window << ", " << threads << " threads";
+    }
+    for (const std::size_t i : {std::size_t{0}, window - 1, n / 2, n - 1})
+      EXPECT_EQ(expected[i], of_window_alone(m, array.values(), i, options))
+          << "result " << i << ", a window of " << window;
+  }
+}
+
+TEST_P(EveryRollingMethod, TakesRowsAndAxes) {
+  for (const auto& [outer, n, inner] :
+       {std::array<std::size_t, 3>{3, 50, 1}, {2, 600, 3}, {1, 70, 40}, {2, 1, 5}}) {
+    const Array x = elements(*m.format, wide(outer * n * inner, 12, n));
+    const Layout layout = Layout::axis(outer, n, inner);
+    const Options options{.threads = 2, .window = 5, .min_periods = 2};
+    const std::size_t gap = 4;
+    const Bits dense = rolled(m, x.values(), layout, options),
+               apart = rolled(m, x.values(), layout, options, n * inner + gap);
+    EXPECT_EQ(dense, apart);
+    with_format(*m.format, [&]<class F>() {
+      for (std::size_t o = 0; o < outer; ++o)
+        for (std::size_t i = 0; i < inner; ++i) {
+          std::vector<F> column(n);
+          for (std::size_t k = 0; k < n; ++k)
+            column[k] = static_cast<const F*>(x.values().data)[(o * n + k) * inner + i];
+          const Bits expected = rolled(m, Values{std::span<const F>{column}}, options);
+          for (std::size_t k = 0; k < n; ++k) ASSERT_EQ(dense[(o * n + k) * inner + i], expected[k]);
+        }
+    });
+  }
+}
+
+TEST_P(EveryRollingMethod, HasARigorousBound) {
+  const Array x = elements(*m.format, wide(200, 12, 3));
+  const Options options{.window = 10, .min_periods = 1};
+  const Bits all = rolled(m, x.values(), options);
+  const Method& reduction = reduction_for_windows(m);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{9}, std::size_t{150}}) {
+    const std::size_t n = std::min<std::size_t>(i + 1, 10);
+    BoundOptions same;
+    if (m.takes_grid) same.grid = grid_of_windows;
+    const Number result{m.format, all[i]};
+    const double bound = m.bound(*m.format, n, result, {}, same);
+    if (reduction.results == 1) {
+      EXPECT_EQ(bound, reduction.bound(*m.format, n, result, {}, same));
+    }
+    EXPECT_TRUE(std::isfinite(bound)) << m.name;
+  }
+}
+
+TEST(ARollingSum, DoesNotDrift) {
+  std::vector<double> x(3000, 1.0);
+  x[10] = 1e300;
+  x[11] = -0x1p-1074;
+  std::vector<double> sums(x.size());
+  reduce(find("rolling_sum/exact/fp64"), Values{std::span<const double>{x}}, Layout::vector(x.size()),
+         std::span{sums}, {.window = 5});
+  for (std::size_t i = 16; i < x.size(); ++i) ASSERT_EQ(sums[i], 5) << i;
+}
+
+TEST(ARollingSum, OnAGridReportsASumThatOverflows) {
+  const std::vector<double> x{1, 2, 0x1p100, 4, 5, 6};
+  std::vector<double> sums(x.size());
+  const auto roll = [&](std::string_view name, Options options) {
+    reduce(find(name), Values{std::span<const double>{x}}, Layout::vector(x.size()), std::span{sums},
+           options);
+  };
+  for (const std::string_view backend : {"@cpu", "@reference"}) {
+    const std::string name = "rolling_sum/fixed_point/fp64" + std::string{backend};
+    EXPECT_THROW(roll(name, {.grid = -40, .window = 2}), std::overflow_error) << backend;
+    EXPECT_EQ(sums[1], 3);
+    EXPECT_TRUE(std::isnan(sums[2]) && std::isnan(sums[3]));
+    EXPECT_EQ(sums[5], 11);
+    roll(name, {.grid = -20, .window = 2});
+    EXPECT_EQ(sums[2], 0x1p100 + 2);
+  }
+}
+
+TEST(ARollingMethod, RefusesOptionsThatDoNotFit) {
+  const std::vector<double> x{1, 2, 3};
+  std::vector<double> out(3);
+  const auto refusal = [&](std::string_view name, Options options) {
+    return refusal_by([&] {
+      reduce(find(name), Values{std::span<const double>{x}}, Layout::vector(3), std::span{out}, options);
+    });
+  };
+  EXPECT_THAT(refusal("rolling_sum/exact/fp64", {}), HasSubstr("window is 0; pass its number of elements"));
+  EXPECT_THAT(
+      refusal("rolling_sum/exact/fp64", {.window = 4}),
+      HasSubstr("window is 4, but there are 3 elements, so that every result would be NaN; pass a smaller "
+                "window, or min_periods"));
+  EXPECT_EQ(refusal("rolling_sum/exact/fp64", {.window = 4, .min_periods = 3}), "");
+  EXPECT_EQ(out[2], 6);
+  EXPECT_THAT(refusal("rolling_max/fp64", {.window = 2, .min_periods = 3}),
+              HasSubstr("min_periods is 3, more than the window of 2"));
+  EXPECT_THAT(refusal("rolling_mean/fixed_point/fp64", {.window = 2}), HasSubstr("grid is missing"));
+  EXPECT_THAT(refusal("rolling_var/exact/fp64", {.ddof = 0.5, .window = 2}),
+              HasSubstr("must be a whole number"));
+  EXPECT_THAT(refusal("rolling_sum/exact/fp64", {.exclusive = true, .window = 2}),
+              HasSubstr("only for scans"));
+  EXPECT_THAT(refusal("rolling_sum/exact/fp64", {.window = std::size_t{1} << 40, .min_periods = 1}),
+              HasSubstr("fewer than 2^39"));
+  EXPECT_THAT(refusal("cumsum/exact/fp64", {.window = 2}),
+              HasSubstr("window is only for rolling operations"));
+  EXPECT_THAT(refusal("cumsum/exact/fp64", {.min_periods = 2}), HasSubstr("min_periods is only for rolling"));
+  EXPECT_THAT(refusal("cumsum/exact/fp64", {.centred = true}), HasSubstr("centred is only for rolling"));
+  EXPECT_THAT(refusal_by([&] { find("rolling_sum/tree/kahan/fp64"); }), HasSubstr("use exact"));
+  EXPECT_THAT(refusal_by([&] { find("rolling_var/fixed_point/fp64"); }), HasSubstr("use exact"));
+  EXPECT_THAT(refusal_by([&] { find("rolling_max/fp32@cuda"); }), HasSubstr("use @cpu"));
+  EXPECT_THAT(refusal_by([&] { find("rolling_sum/exact/fp32@cuda"); }), HasSubstr("use @cpu"));
+}
+
+TEST(ARollingMethod, NeedsSeparateMemoryForItsResults) {
+  std::vector<double> x(10, 1.0);
+  const auto refusal = [&](double* out) {
+    return refusal_by([&] {
+      reduce(find("rolling_sum/exact/fp64"), Values{std::span<const double>{x}.first(5)}, Layout::vector(5),
+             std::span{out, 5}, {.window = 2});
+    });
+  };
+  EXPECT_THAT(refusal(x.data()), HasSubstr("out overlaps x; use separate memory"));
+  EXPECT_THAT(refusal(x.data() + 4), HasSubstr("out overlaps x"));
+  EXPECT_EQ(refusal(x.data() + 5), "");
+}
+
+}  // namespace
+}  // namespace samesum
