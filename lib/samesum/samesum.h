@@ -158,16 +158,16 @@ typedef struct samesum_results {
 
 /// Options of a call. Flags are 0 or 1.
 typedef struct samesum_options {
-  double ddof;           ///< for moments: the divisor of the sum of squares is n - ddof; 1 for a sample
-  int32_t threads;       ///< the most threads; 0: one per 2^17 elements, at most one per processor
-  int32_t exclusive;     ///< flag, for scans: result i is that of the first i elements, without element i
-  int32_t combine;       ///< flag, by key: results are combined with what `out` holds
-  int32_t has_grid;      ///< flag: `grid` is given
-  int32_t grid;          ///< for fixed_point: terms are rounded to multiples of 2^grid
-  int32_t skip_nan;      ///< flag: NaN are as if absent; data in host memory
-  const uint8_t* where;  ///< one flag for each element of x: others are as if absent; or NULL. As skip_nan
-  uint64_t window;       ///< for rolling operations, as all below: number of places of a window
-  uint64_t min_periods;  ///< the least number of elements for a result other than NaN
+  double ddof;              ///< for moments: the divisor of the sum of squares is n - ddof; 1 for a sample
+  int32_t threads;          ///< the most threads; 0: one per 2^17 elements, at most one per processor
+  int32_t exclusive;        ///< flag, for scans: result i is that of the first i elements, without element i
+  int32_t combine;          ///< flag, by key: results are combined with what `out` holds
+  int32_t has_grid;         ///< flag: `grid` is given
+  int32_t grid;             ///< for fixed_point: terms are rounded to multiples of 2^grid
+  int32_t skip_nan;         ///< flag: NaN are as if absent; data in host memory
+  const uint8_t* where;     ///< one flag for each element of x: others are as if absent; or NULL. As skip_nan
+  uint64_t window;          ///< for rolling operations, as all below: number of places of a window
+  uint64_t min_periods;     ///< the least number of elements for a result other than NaN
   int32_t has_min_periods;  ///< flag: `min_periods` is given; otherwise it is `window`
   int32_t centred;          ///< flag: the element is in the middle of its window, not at its end
   uint64_t reserved[2];     ///< 0

@@ -56,7 +56,8 @@ template <class Words> class RunningExact {
       if (a == 0) return high = low = std::numeric_limits<double>::quiet_NaN(), false;
     }
     const int zeros = leading_zeros(a), exponent = Exact::lowest_exponent + 64 * top + 11 - zeros;
-    if (exponent < -900 || exponent > 900) return high = low = std::numeric_limits<double>::quiet_NaN(), false;
+    if (exponent < -900 || exponent > 900)
+      return high = low = std::numeric_limits<double>::quiet_NaN(), false;
     if (zeros > 0) {
       a = a << zeros | b >> (64 - zeros);
       b = b << zeros | c >> (64 - zeros);

@@ -144,7 +144,8 @@ std::string error_of_rows(const Call& call) {
   if (!reach || out.size < *reach)
     return "out has room for " + std::to_string(out.size) + " numbers; it needs one for each element" +
            (reach ? ", " + std::to_string(*reach) : "");
-  if (m.takes_window) return overlap_error({*call.x.format, call.x.data, *extent(l, true)}, {}, {out.format, out.data, *reach});
+  if (m.takes_window)
+    return overlap_error({*call.x.format, call.x.data, *extent(l, true)}, {}, {out.format, out.data, *reach});
   if (rows_overlap(call.x, l, out, stride))
     return "out overlaps x; use separate memory, or the data and the row stride of x";
   return {};

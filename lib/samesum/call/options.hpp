@@ -58,9 +58,9 @@ struct Options {
   Mask where = {};
   /// As if `where` were false wherever x, or y, is NaN. A rolling operation counts NaNs as empty places.
   bool skip_nan = false;
-  /// For rolling operations: number of places of a window, at least 1. Window i ends with element i, or, if it
-  /// is `centred`, (window - 1) / 2 elements behind it. Places before the first or behind the last element are
-  /// empty.
+  /// For rolling operations: number of places of a window, at least 1. Window i ends with element i, or, if
+  /// it is `centred`, (window - 1) / 2 elements behind it. Places before the first or behind the last element
+  /// are empty.
   std::size_t window = 0;
   bool centred = false;  ///< for rolling operations: whether element i is in the middle of window i
   /// For rolling operations: the least number of elements for a result; with fewer it is NaN. If it is not

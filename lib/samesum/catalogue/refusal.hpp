@@ -42,8 +42,9 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
                : "the elements of a key are added in their own order; use serial";
   }
   if (operation.takes_window)
-    return operation.has_order ? "only a sum of integers loses nothing when an element leaves the window; use exact"
-                               : rolling_refusal(backend);
+    return operation.has_order
+               ? "only a sum of integers loses nothing when an element leaves the window; use exact"
+               : rolling_refusal(backend);
   if (operation.is_scan() && operation.has_order) {
     if (!is_closed_under_prefixes<Order>)
       return "the prefixes of a sum in this order are not sums in the same order; use prefix";

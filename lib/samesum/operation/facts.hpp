@@ -12,7 +12,7 @@ namespace samesum {
 struct OperationFacts {
   std::string_view name;
   std::string_view summary;             ///< what the operation computes
-  std::string_view of = {};  ///< the operation that a scan, a rolling one or one by key repeats
+  std::string_view of = {};             ///< the operation that a scan, a rolling one or one by key repeats
   bool has_accumulator = false;         ///< whether it sums terms, with any accumulator
   bool has_order = true;                ///< whether the order of its additions matters
   bool can_be_exact = false;            ///< whether it has a method `exact`

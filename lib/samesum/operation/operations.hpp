@@ -16,7 +16,8 @@ namespace samesum {
 
 using Operations =
     Sums::And<Norm, Prod, LogSumExp, MeanAndVariance, Min, Max, ArgMin, ArgMax, CumSum, CumProd, CumMax,
-              CumMin, CumLogSumExp, RollingSum, RollingMean, RollingVar, RollingMin, RollingMax, ScatterAdd, ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
+              CumMin, CumLogSumExp, RollingSum, RollingMean, RollingVar, RollingMin, RollingMax, ScatterAdd,
+              ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
 
 /// Whether a state of format F accepts elements of format T: its own format, 16-bit formats if F is fp32, and
 /// fp32 if F is fp64.

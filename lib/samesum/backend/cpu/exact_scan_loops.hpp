@@ -1,6 +1,7 @@
-/// Exact prefix sums and rolling sums: the prefixes of a block are exact in one double, or two, per element, and
-/// a sum of these and of all elements before is rounded once. In a rolling sum the elements are differences of
-/// one that enters the window and one that leaves it. Each instruction set compiles its own copy.
+/// Exact prefix sums and rolling sums: the prefixes of a block are exact in one double, or two, per element,
+/// and a sum of these and of all elements before is rounded once. In a rolling sum the elements are
+/// differences of one that enters the window and one that leaves it. Each instruction set compiles its own
+/// copy.
 #pragma once
 
 #include "samesum/backend/cpu/bit_range.hpp"
