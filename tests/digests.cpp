@@ -147,7 +147,7 @@ std::string digest_of_windows(const Method& m, const FormatInfo& format) {
       for (const std::size_t window : {1, 6, 33}) {
         std::vector<F> out(l.results() == 0 ? 0 : (l.outer - 1) * l.outer_stride + l.n * l.inner);
         Options options =
-            with_window(m, {.window = window, .centred = window == 6, .skip_nan = window == 33});
+            with_window(m, {.skip_nan = window == 33, .window = window, .centred = window == 6});
         options.window = window;
         try {
           reduce(m, input.x.values(), l, std::span{out}, options);

@@ -57,8 +57,9 @@ def run_by_key(
 
 def _packed_pairs(keys: tuple[Any, Any], values: tuple[Any, Any], takes: Any, inner: int) -> Any:
     """Returns the pairs that take part of a key and a single element, which has a key of its own in its row."""
-    xp = keys[0].namespace
-    each = keys[0].astype(keys[1], "int64").reshape((-1, 1)) * inner + xp.arange(inner, device=keys[1].device)
+    place = {"device": keys[1].device} if keys[0].name == "torch" else {}
+    columns = keys[0].namespace.arange(inner, **place)
+    each = keys[0].astype(keys[1], "int64").reshape((-1, 1)) * inner + columns
     flags = takes.reshape((-1, inner))
     return (keys[0], each[flags]), (values[0], values[1].reshape((-1, inner))[flags])
 
