@@ -154,10 +154,10 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindow) {
                {std::optional<std::size_t>{}, {0}, {1}, {2}, {window}}) {
             if ((window > n && !least) || (least && *least > window)) continue;
             compare(array.values(), {.ddof = static_cast<double>(window % 3),
+                                     .skip_nan = skip_nan,
                                      .window = window,
                                      .centred = centred,
-                                     .min_periods = least,
-                                     .skip_nan = skip_nan});
+                                     .min_periods = least});
           }
   }
 }
@@ -173,7 +173,7 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindowForAwkwardData) {
       compare(array.values(), {.ddof = 1, .window = window, .min_periods = 1}, step);
       if (window % 2 == 1 || window == n)
         compare(array.values(),
-                {.window = window, .centred = true, .min_periods = window / 2, .skip_nan = true}, step);
+                {.skip_nan = true, .window = window, .centred = true, .min_periods = window / 2}, step);
     }
   }
 }
@@ -186,7 +186,7 @@ TEST_P(EveryRollingMethod, HasTheSameBitsForAnyNumberOfThreads) {
   const Array array = elements(*m.format, x);
   for (const std::size_t window : {std::size_t{3}, std::size_t{1000}, n / 3, n}) {
     const Options options{
-        .threads = 1, .window = window, .centred = window == 1000, .min_periods = 1, .skip_nan = true};
+        .threads = 1, .skip_nan = true, .window = window, .centred = window == 1000, .min_periods = 1};
     const Bits expected = rolled(m, array.values(), options);
     for (const int threads : {2, 3, 7}) {
       Options parallel = options;
@@ -293,6 +293,9 @@ TEST(ARollingMethod, RefusesOptionsThatDoNotFit) {
               HasSubstr("only for scans"));
   EXPECT_THAT(refusal("rolling_sum/exact/fp64", {.window = std::size_t{1} << 40, .min_periods = 1}),
               HasSubstr("fewer than 2^39"));
+  const std::vector<std::uint8_t> flags{1, 0, 1};
+  EXPECT_THAT(refusal("rolling_sum/exact/fp64", {.where = flags, .window = 2}),
+              HasSubstr("where is not for rolling operations; make the elements that take no part NaN"));
   EXPECT_THAT(refusal("cumsum/exact/fp64", {.window = 2}),
               HasSubstr("window is only for rolling operations"));
   EXPECT_THAT(refusal("cumsum/exact/fp64", {.min_periods = 2}), HasSubstr("min_periods is only for rolling"));
