@@ -154,6 +154,7 @@ NB_MODULE(_core, m) {
   bind_states(m);
   bind_exact_sums(m);
   bind_fast(m);
+  bind_groups(m);
   bind_gpu(m);
   bind_foreign(m);
 }

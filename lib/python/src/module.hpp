@@ -60,6 +60,7 @@ void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
 void bind_exact_sums(nb::module_& m);
 void bind_fast(nb::module_& m);
+void bind_groups(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_foreign(nb::module_& m);
 
