@@ -12,6 +12,7 @@ from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulati
 from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
+from ._groupby import groupby
 from ._integers import integer_overflow
 from ._nan import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
@@ -25,11 +26,11 @@ from ._weights import average
 __all__ = [
     "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
     "bincount", "bound", "choose", "compare", "corrcoef", "cov", "cumlogsumexp", "cummax", "cummin", "cumprod",
-    "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum", "groupby_sum", "integer_overflow",
-    "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "nanargmax", "nanargmin",
-    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "norm",
-    "prod", "reduce_by_key", "rolling_max", "rolling_mean", "rolling_min", "rolling_sum", "rolling_var",
-    "scatter_add", "softmax", "std", "sum", "var", "vecdot",
+    "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum", "groupby", "groupby_sum",
+    "integer_overflow", "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min",
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
+    "nansum", "nanvar", "norm", "prod", "reduce_by_key", "rolling_max", "rolling_mean", "rolling_min",
+    "rolling_sum", "rolling_var", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

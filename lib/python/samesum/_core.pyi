@@ -169,3 +169,12 @@ def square_root(format: str, x: int, n: int, /) -> None:
 def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
 def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], /) -> None: ...
 def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...
+def number_groups(keys: int, n: int, sorted: bool, threads: int, format: str, numbers: int, /) -> bytes:
+    """Writes the number of the group of each of n keys of 64 bits, as integers of the format int32 or int64.
+    Returns the index of the first key of each group, as integers of 64 bits.
+    """
+
+def sort_by_group(
+    format: str, numbers: int, n: int, groups: int, threads: int, indices: int, offsets: int, /
+) -> None:
+    """Writes the indices of n numbers in the order of these, and where those of each group begin and end."""

@@ -49,7 +49,7 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
     elif has_objects:
         found = library.narrowed(xp.asarray(found, object))
         if found is None:
-            raise _beyond_64_bits(operation)
+            raise beyond_64_bits(operation)
     return found.reshape(reduced_shape(a.shape, axes, True)) if keepdims else found
 
 
@@ -82,7 +82,7 @@ def high_and_low(library: Any, a: Any, dtype: str) -> tuple[Any, Any]:
     return high & 0xFFFFFFFF if dtype == "uint64" else high, signed & 0xFFFFFFFF
 
 
-def _beyond_64_bits(operation: str) -> OverflowError:
+def beyond_64_bits(operation: str) -> OverflowError:
     return OverflowError(
         f"samesum: the {operation} of integers is beyond 64 bits; pass dtype='float64' for a rounded {operation}"
     )
@@ -92,7 +92,7 @@ def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
     view = library.view(a)
     if view.device < 0 or check:
         if bool(overflowed.any()):
-            raise _beyond_64_bits("sum")
+            raise beyond_64_bits("sum")
         return
     key = (library.name, view.device, view.stream)
     with _lock:

@@ -148,7 +148,7 @@ def _columns(records: Any) -> list[Any]:
 
 
 def _groups_of_objects(function: str, np: Any, keys: Any) -> tuple[Any, Any]:
-    objects = _canonical_keys(function, keys)
+    objects = canonical_keys(function, keys)
     first: dict[Any, int] = {}
     try:
         for place, key in enumerate(objects):
@@ -183,7 +183,12 @@ _NAN = object()
 _NAMED = {"NaT": object(), "<NA>": object()}
 
 
-def _canonical_keys(function: str, keys: Any) -> list[Any]:
+def is_missing(canonical: Any) -> bool:
+    """Whether an object that `canonical_keys` returns stands for a missing key: None, NaN, NaT or pandas.NA."""
+    return canonical is None or canonical is _NAN or any(canonical is named for named in _NAMED.values())
+
+
+def canonical_keys(function: str, keys: Any) -> list[Any]:
     """Returns objects as a list in which one object stands for all NaN, one for all NaT, and one for all pandas.NA."""
     try:
         return [_canonical(key) for key in keys.tolist()]
@@ -259,13 +264,13 @@ def _changes_of_objects(function: str, np: Any, keys: Any) -> Any:
     try:
         places = np.nonzero(keys[1:] != keys[:-1])[0]
         doubtful = [i for i, key in enumerate(keys[places].tolist()) if key != key or type(key) is tuple]
-    except (TypeError, ValueError):  # pandas.NA, or what `_canonical_keys` refuses
+    except (TypeError, ValueError):  # pandas.NA, or what `canonical_keys` refuses
         places = np.arange(max(0, len(keys) - 1))
         doubtful = [*range(len(places))]
     if not doubtful:
         return places
     doubtful = np.array(doubtful, np.int64)
-    pairs = zip(*(_canonical_keys(function, keys[places[doubtful] + next_]) for next_ in (0, 1)))
+    pairs = zip(*(canonical_keys(function, keys[places[doubtful] + next_]) for next_ in (0, 1)))
     return np.delete(places, doubtful[np.array([a is b or a == b for a, b in pairs], bool)])
 
 
