@@ -25,8 +25,10 @@ def family_of(x: Any) -> str:
 
 
 def is_frame(x: Any) -> bool:
-    """Whether x has columns with names."""
+    """Whether x has columns with names, and rows."""
     family = family_of(x)
+    if family == "polars" and hasattr(x, "collect"):
+        raise TypeError("samesum: a LazyFrame has no rows yet; pass the frame that its collect() returns")
     if family == "pandas":
         return getattr(x, "ndim", 1) == 2
     return bool(family) and hasattr(x, "columns")
@@ -68,10 +70,6 @@ class Ranks(NamedTuple):
 def key_column(function: str, argument: str, keys: Any) -> Any:
     """Returns keys as a column of a frame, or as an array of NumPy with one axis."""
     family = family_of(keys)
-    if family == "polars" and hasattr(keys, "collect"):
-        raise TypeError(
-            f"samesum: {function}: {argument} is a LazyFrame, which has no rows yet; pass {argument}.collect()"
-        )
     if is_frame(keys):
         raise TypeError(f"samesum: {function}: {argument} is a frame within a list; pass its columns")
     if family:
@@ -265,9 +263,11 @@ def _in_numpy(column: Any) -> Any:
 def pandas_index(keys: list[tuple[Any, Any]]) -> Any:
     """Returns the index of pandas whose levels are keys with their names."""
     pandas = sys.modules["pandas"]
-    columns = [column if family_of(column) == "pandas" else _in_numpy(column) for _, column in keys]
+    columns = [  # from an array of objects, pandas makes an index of texts if it holds texts
+        column if family_of(column) == "pandas" and column.dtype != object else _in_numpy(column) for _, column in keys
+    ]
     if len(keys) == 1:
-        return pandas.Index(columns[0], name=keys[0][0])
+        return pandas.Index(columns[0], name=keys[0][0], tupleize_cols=False)
     return pandas.MultiIndex.from_arrays(columns, names=[name for name, _ in keys])
 
 

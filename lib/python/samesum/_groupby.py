@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from functools import partial
 from typing import Any, Callable
@@ -265,8 +266,8 @@ class GroupBy:
                     numbers = self._numbers[rows]
                     places[numbers] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
             if not family_of(column):
-                library = library_of(column)
-                column = np.asarray(column) if library.name == "numpy" else column
+                is_tensor = library_of(column).name == "torch"
+                column = column if is_tensor else np.asarray(column)
             if len(column) != self._rows:
                 raise self._length_error(argument, len(column))
             return taken(column, places)
@@ -375,6 +376,8 @@ class GroupBy:
             numpy = library_of([])
             result = numpy.empty((len(self), *arrays[0].shape[1:]), DTYPES[by_key.format], arrays[0])
             run_by_key(by_key, (numpy, numbers), (numpy, arrays[0]), (numpy, result), threads, grid)
+            if operation in ("min", "max") and len(numbers) < len(self._numbers):  # samesum.min of nothing is infinite
+                result[self._np.bincount(numbers, minlength=len(self)) == 0] = math.nan
             return result
 
         return self._packed(read, skips, reduce)
@@ -385,8 +388,8 @@ class GroupBy:
         """Reduces the values in the order of their groups, in which those of a group are a segment."""
         np, numpy = self._np, library_of([])
         shape, n, groups = arrays[0].shape[1:], len(order), len(self)
-        columns = [np.ascontiguousarray(a.reshape(n, -1).T[:, order]) for a in arrays]
-        inner = columns[0].shape[0] if n else int(np.prod(shape))
+        inner = math.prod(shape)
+        columns = [np.ascontiguousarray(a.reshape(n, inner).T[:, order]) for a in arrays]
         ends = [offsets[:-1] + column * n for column in range(inner)]
         all_offsets = np.concatenate([*ends, np.array([inner * n], np.int64)])
         dtype = "int64" if method.returns_index else DTYPES[method.format]

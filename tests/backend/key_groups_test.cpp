@@ -1,0 +1,106 @@
+/// Groups of equal keys: their numbers and first keys are those of a map, whatever the range of the keys, the
+/// type of the numbers and the threads.
+#include "samesum/backend/cpu/key_groups.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <random>
+#include <type_traits>
+
+namespace samesum::cpu {
+namespace {
+
+constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                       most = std::numeric_limits<std::int64_t>::max();
+
+/// Arrays of keys that share a table, or not; with few and many different ones; sorted and not.
+std::vector<std::vector<std::int64_t>> key_arrays() {
+  std::vector<std::vector<std::int64_t>> all{
+      {}, {7}, {-7, -7}, {most, least, most}, {least, 0, -1, 0, least}};
+  std::mt19937_64 random{1};
+  for (const std::size_t n : {100, 5000, 300'000})
+    for (const std::int64_t count : {1, 50, 3000, 200'000})
+      for (const std::int64_t step : {1, 2, 1 << 20, 1 << 30}) {
+        std::vector<std::int64_t> keys(n);
+        for (std::int64_t& key : keys)
+          key = (static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)) - count / 2) * step;
+        all.push_back(keys);
+      }
+  all.push_back(all.back());
+  std::ranges::sort(all.back());
+  std::vector<std::int64_t> of_any_size(100'000);  // every digit differs
+  for (std::int64_t& key : of_any_size) key = static_cast<std::int64_t>(random());
+  all.push_back(of_any_size);
+  std::vector<std::int64_t> high_digits(2000);  // whose low bits are equal
+  for (std::size_t k = 0; k < high_digits.size(); ++k)
+    high_digits[k] = static_cast<std::int64_t>(k % 1024 << 54);
+  all.push_back(high_digits);
+  return all;
+}
+
+template <class Number> struct Expected {
+  std::vector<Number> numbers;
+  std::vector<std::int64_t> first;
+};
+
+template <class Number> Expected<Number> by_map(const std::vector<std::int64_t>& keys, bool sorted) {
+  std::map<std::int64_t, std::int64_t> first;
+  for (std::size_t i = 0; i < keys.size(); ++i) first.emplace(keys[i], i);
+  Expected<Number> expected;
+  for (const auto& [key, index] : first) expected.first.push_back(index);
+  if (!sorted) std::ranges::sort(expected.first);
+  std::map<std::int64_t, Number> number;
+  for (std::size_t g = 0; g < expected.first.size(); ++g)
+    number[keys[static_cast<std::size_t>(expected.first[g])]] = static_cast<Number>(g);
+  for (const std::int64_t key : keys) expected.numbers.push_back(number[key]);
+  return expected;
+}
+
+template <class Number> class KeyGroups : public testing::Test {};
+using Numbers = testing::Types<std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(KeyGroups, Numbers);
+
+TYPED_TEST(KeyGroups, AreNumberedInOrderOnAnyNumberOfThreads) {
+  for (const std::vector<std::int64_t>& keys : key_arrays())
+    for (const bool sorted : {true, false}) {
+      const auto expected = by_map<TypeParam>(keys, sorted);
+      for (const int threads : {0, 1, 2, 3}) {
+        std::vector<TypeParam> numbers(keys.size(), -1);
+        const auto first = number_groups(std::span{keys}, sorted, threads, numbers.data());
+        ASSERT_EQ(first, expected.first) << keys.size() << " keys, " << threads << " threads";
+        ASSERT_EQ(numbers, expected.numbers) << keys.size() << " keys, " << threads << " threads";
+      }
+    }
+}
+
+TYPED_TEST(KeyGroups, HaveTheirKeysInOrderOnAnyNumberOfThreads) {
+  for (const std::vector<std::int64_t>& keys : key_arrays()) {
+    const auto [numbers, first] = by_map<TypeParam>(keys, true);
+    std::vector<std::int64_t> sorted(keys.size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::ranges::stable_sort(sorted, {}, [&](std::int64_t i) { return keys[static_cast<std::size_t>(i)]; });
+    const std::size_t groups = first.size() + 2;  // the last two have no keys
+    for (const int threads : {0, 1, 3}) {
+      std::vector<std::int64_t> indices(keys.size(), -1);
+      std::vector<std::uint64_t> offsets(groups + 1, ~std::uint64_t{0});
+      sort_by_group(std::span<const TypeParam>{numbers}, groups, threads, indices.data(), offsets.data());
+      ASSERT_EQ(indices, sorted);
+      for (std::size_t g = 0; g < groups; ++g) {
+        const auto count = std::ranges::count(numbers, static_cast<TypeParam>(g));
+        if (g < 20 || g + 20 > groups)
+          ASSERT_EQ(offsets[g + 1] - offsets[g], static_cast<std::uint64_t>(count));
+        else
+          g = std::max(g, groups - 21);
+      }
+      ASSERT_EQ(offsets.front(), 0u);
+      ASSERT_EQ(offsets.back(), keys.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,539 @@
+"""groupby: its results are those of each group alone, for keys and values of every kind."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import statistics
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import samesum
+
+NAN = math.nan
+REDUCTIONS = ("sum", "mean", "var", "std", "min", "max")
+AWKWARD = (0.0, -0.0, 1.5, -1e300, 1e300, 5e-324, math.inf, -math.inf, NAN, 1 / 3)
+
+
+def same_bits(a, b):
+    """Whether arrays have the same elements; one NaN is as good as another."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and a[a == a].tobytes() == b[b == b].tobytes()
+        and ((a == a) == (b == b)).all()
+    )
+
+
+def rows_of(keys):
+    """The rows of each key, in the order of the keys; those of missing keys left out."""
+    rows = {}
+    for row, key in enumerate(keys):
+        if key is not None and key == key:
+            rows.setdefault(key, []).append(row)
+    return {key: rows[key] for key in sorted(rows)}
+
+
+def pairs(n, count, *, seed=1, dtype=np.float64, inner=()):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((n, *inner)) * 2.0 ** rng.integers(-9, 9, (n, *inner))
+    return rng.integers(-count, count, n) * 7, values.astype(dtype)
+
+
+# --- each group alone ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("inner", [(), (3,), (2, 2)])
+def test_a_result_has_the_bits_of_the_reduction_of_its_group_alone(reduction, dtype, inner):
+    keys, values = pairs(700, 20, dtype=dtype, inner=inner)
+    groups = samesum.groupby(keys)
+    result = getattr(groups, reduction)(values)
+    assert groups.groups.tolist() == sorted({*keys.tolist()})
+    for number, rows in enumerate(rows_of(keys.tolist()).values()):
+        assert same_bits(result[number], getattr(samesum, reduction)(values[rows], axis=0))
+
+
+@pytest.mark.parametrize(
+    ("reduction", "method"),
+    [
+        *(("sum", m) for m in ("serial/plain", "tree/plain", "tree/kahan", "pairwise", "fixed_point", "exact/fp32")),
+        *(("mean", m) for m in ("tree/plain", "tree/kahan", "fixed_point", "mean/exact")),
+        *((r, "tree") for r in ("var", "std")),
+        ("min", "min"),
+    ],
+)
+def test_every_method_has_the_bits_of_each_group_alone(reduction, method):
+    keys, values = pairs(30_000, 5, seed=3)
+    result = getattr(samesum.groupby(keys), reduction)(values, method=method)
+    expected = [getattr(samesum, reduction)(values[rows], method=method) for rows in rows_of(keys.tolist()).values()]
+    assert same_bits(result, np.array(expected))
+
+
+def test_a_grid_is_that_of_the_caller_or_of_each_group():
+    keys, values = [0, 0, 1, 1], [0.75, 0.75, 2.0**60, 1.0]
+    groups = samesum.groupby(keys)
+    assert groups.sum(values, method="fixed_point", grid=0).tolist() == [2.0, 2.0**60]
+    assert groups.sum(values, method="fixed_point").tolist() == [1.5, 2.0**60]
+    assert groups.mean(values, method="fixed_point", grid=0).tolist() == [1.0, 2.0**59]
+    with pytest.raises(ValueError, match="grid is only for"):
+        groups.sum(values, grid=0)
+    with pytest.raises(OverflowError, match="larger grid"):
+        groups.sum([1e300] * 4, method="fixed_point", grid=0)
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 3])
+def test_the_variance_and_the_deviation_of_each_group(ddof):
+    keys, values = pairs(400, 9, seed=5)
+    groups = samesum.groupby(keys)
+    variances, deviations = groups.var(values, ddof=ddof), groups.std(values, ddof=ddof)
+    for number, rows in enumerate(rows_of(keys.tolist()).values()):
+        assert same_bits(variances[number], samesum.var(values[rows], ddof=ddof))
+        assert same_bits(deviations[number], samesum.std(values[rows], ddof=ddof))
+        if ddof == 0:
+            numbers = [Fraction(x) for x in values[rows].tolist()]
+            mean = sum(numbers) / len(numbers)
+            assert variances[number] == float(sum((x - mean) ** 2 for x in numbers) / len(numbers))
+    assert math.isnan(samesum.groupby([1]).var([2.0], ddof=1)[0])
+
+
+@pytest.mark.parametrize("method", [None, "tree/kahan"])
+@pytest.mark.parametrize("types", [(np.float64, np.float64), (np.float32, np.float64), (np.int64, np.float16)])
+def test_the_dot_product_of_each_group(method, types):
+    keys, x = pairs(400, 9, seed=6)
+    x, y = (x * 8).astype(types[0]), pairs(400, 9, seed=7)[1].astype(types[1])
+    result = samesum.groupby(keys).dot(x, y, method=method)
+    for number, rows in enumerate(rows_of(keys.tolist()).values()):
+        xs, ys = (a[rows].astype(np.float64) if a.dtype.kind == "i" else a[rows] for a in (x, y))
+        assert same_bits(result[number], samesum.dot(xs, ys, method=method))
+        if method is None and np.float64 in types:
+            exact = sum(Fraction(a) * Fraction(b) for a, b in zip(xs.tolist(), ys.tolist()))
+            assert result[number] == float(exact)
+
+
+def test_the_first_value_and_the_number_of_values_of_each_group():
+    groups = samesum.groupby([2, 1, 2, 1])
+    assert groups.first([1.0, NAN, 3.0, 4.0]).tolist()[1:] == [1.0]
+    assert groups.first([1.0, NAN, 3.0, 4.0], skipna=True).tolist() == [4.0, 1.0]
+    assert groups.first(["a", "b", "c", "d"]).tolist() == ["b", "a"]
+    assert groups.first(np.arange(8).reshape(4, 2)).tolist() == [[2, 3], [0, 1]]
+    assert math.isnan(samesum.groupby([1, 1]).first([NAN, NAN], skipna=True)[0])
+    assert groups.count().tolist() == [2, 2] and len(groups) == 2
+    assert groups.count([1.0, NAN, 3.0, 4.0]).tolist() == [2, 2]
+    assert groups.count([1.0, NAN, 3.0, 4.0], skipna=True).tolist() == [1, 2]
+    assert groups.count([[1.0, 2.0], [NAN, 1.0], [NAN, NAN], [4.0, NAN]], skipna=True).tolist() == [[1, 1], [1, 1]]
+    assert groups.count().dtype == np.int64
+
+
+def test_integers_stay_exact():
+    keys = [0, 1, 0, 1, 0]
+    groups = samesum.groupby(keys)
+    values = np.array([2**62, 7, 2**62 - 1, -3, 1 - 2**62])
+    assert groups.sum(values).tolist() == [2**62, 4] and groups.sum(values).dtype == np.int64
+    assert groups.min(values).tolist() == [1 - 2**62, -3] and groups.max(values).tolist() == [2**62, 7]
+    assert groups.mean(values).tolist() == [samesum.mean(values[[0, 2, 4]]), 2.0]
+    assert groups.sum(np.array([2**63, 1, 2**63 - 1, 2, 0], np.uint64)).tolist() == [2**64 - 1, 3]
+    assert groups.sum([True, True, True, False, False]).tolist() == [2, 1]
+    assert groups.sum(np.full((5, 2), -1, np.int8)).tolist() == [[-3, -3], [-2, -2]]
+    assert groups.sum(values, method="exact/fp64").dtype == np.float64
+    for wide in (np.full(5, 2**62), np.full(5, 2**63, np.uint64), np.full(5, -(2**62) - 1)):
+        with pytest.raises(OverflowError, match="beyond 64 bits"):
+            groups.sum(wide)
+
+
+def test_nothing_of_other_groups_reaches_a_group():
+    keys, values = [0, 1, 1, 2, 2, 3], [-0.0, math.inf, -math.inf, math.inf, 1e308, NAN]
+    sums = samesum.groupby(keys).sum(values)
+    assert same_bits(sums, np.array([-0.0, NAN, math.inf, NAN]))
+    assert same_bits(samesum.groupby(keys).var([1.0, NAN, 1.0, 1.0, 3.0, math.inf]), np.array([0.0, NAN, 1.0, NAN]))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("spread", [1, 10**12])
+def test_results_depend_neither_on_threads_nor_on_the_order_of_rows(threads, spread):
+    rng = np.random.default_rng(4)
+    keys, values = rng.integers(-5000, 5000, 400_000) * spread, rng.standard_normal(400_000)
+    expected = samesum.groupby(keys, threads=1)
+    groups = samesum.groupby(keys, threads=threads)
+    assert same_bits(groups.groups, np.unique(keys))
+    for reduction in ("sum", "var"):
+        result = getattr(groups, reduction)(values, threads=threads)
+        assert same_bits(result, getattr(expected, reduction)(values, threads=1))
+        order = rng.permutation(len(keys))
+        assert same_bits(result, getattr(samesum.groupby(keys[order]), reduction)(values[order]))
+    unsorted = samesum.groupby(keys, sort=False, threads=threads)
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    assert same_bits(unsorted.groups, keys[first])
+    assert same_bits(unsorted.first(values), values[first])
+    assert same_bits(unsorted.sum(values), expected.sum(values)[np.searchsorted(expected.groups, unsorted.groups)])
+
+
+# --- keys -----------------------------------------------------------------------------------------------------
+
+DAYS = [datetime.date(2020, 1, day) for day in (3, 1, 2, 1)]
+
+
+def key_kinds():
+    yield [3, 1, 2, 1]
+    yield ["c", "a", "b", "a"]
+    yield [0.5, -0.0, 0.25, 0.0]
+    yield [2**70, 1, 2**65, 1]
+    yield [("b", 1), ("a", 2), ("a", 3), ("a", 2)]
+    yield [b"c", b"a", b"b", b"a"]
+    yield DAYS
+    yield (3, 1, 2, 1)
+    yield np.array([3, 1, 2, 1], ">i4")
+    for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16):
+        yield np.array([3, 1, 2, 1], dtype)
+    yield np.array([2**64 - 1, 0, 2**63, 0], np.uint64)
+    yield np.array([2**63 - 1, -(2**63), 0, -(2**63)])
+    yield np.array([2 + 1j, 1, 2, 1])
+    yield np.array([1e-320, -math.inf, -1e-320, -math.inf], np.longdouble)
+    yield np.array(["c", "a", "b", "a"])
+    yield np.array(["c", "a", "b", "a"], object)
+    yield np.array(DAYS, "datetime64[D]")
+    yield np.array([3, 1, 2, 1], "timedelta64[s]")
+    yield np.array([(2, 1.0), (1, 0.0), (1, 5.0), (1, 0.0)], "i4,f8")
+
+
+@pytest.mark.parametrize("keys", [*key_kinds()], ids=str)
+def test_keys_of_every_kind_are_sorted_or_in_order_of_appearance(keys):
+    listed = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+    groups = samesum.groupby(keys)
+    assert groups.groups.tolist() == [listed[1], listed[2], listed[0]]
+    assert groups.sum([1, 2, 4, 8]).tolist() == [10, 4, 1]
+    unsorted = samesum.groupby(keys, sort=False)
+    assert unsorted.groups.tolist() == listed[:3]
+    assert unsorted.sum([1, 2, 4, 8]).tolist() == [1, 10, 4]
+
+
+@pytest.mark.parametrize(
+    ("keys", "kept"),
+    [
+        ([1.0, NAN, 2.0, NAN, -NAN], [1.0, 2.0]),
+        (["a", None, "b", NAN, None], ["a", "b"]),
+        ([1, None, 2, None, NAN], [1, 2]),
+        (np.array(["2020-01-01", "NaT", "2020-01-02", "NaT", "NaT"], "datetime64[D]"), DAYS[1:3]),
+        (np.array([1, NAN, 2, NAN, NAN], complex), [1, 2]),
+    ],
+    ids=str,
+)
+def test_missing_keys_are_left_out_or_are_the_last_group(keys, kept):
+    values = [1.0, math.inf, 4.0, -math.inf, 2.0]
+    groups = samesum.groupby(keys)
+    assert groups.groups.tolist() == kept
+    assert groups.sum(values).tolist() == [1, 4] and groups.count().tolist() == [1, 1]
+    assert groups.first(values).tolist() == [1, 4] and groups.first(values, skipna=True).tolist() == [1, 4]
+    assert groups.var(values).tolist() == [0, 0]
+    all_groups = samesum.groupby(keys, dropna=False)
+    assert all_groups.groups[:2].tolist() == kept and len(all_groups) == 3
+    assert same_bits(all_groups.sum(values), np.array([1, 4, NAN]))
+    assert all_groups.count().tolist() == [1, 1, 3]
+
+
+def test_keys_of_several_columns():
+    letters, numbers = ["b", "a", "b", "a", None], np.array([2, 1, 2, 3, 1])
+    for keys in ([letters, numbers], (letters, numbers)):
+        groups = samesum.groupby(keys)
+        assert [column.tolist() for column in groups.groups] == [["a", "a", "b"], [1, 3, 2]]
+        assert groups.sum([1, 2, 4, 8, 16]).tolist() == [2, 8, 5]
+    named = samesum.groupby({"letter": letters, "number": numbers}, dropna=False, sort=False)
+    assert {name: column.tolist() for name, column in named.groups.items()} == {
+        "letter": ["b", "a", "a", None],
+        "number": [2, 1, 3, 1],
+    }
+    assert named.sum([1, 2, 4, 8, 16]).tolist() == [5, 2, 8, 16]
+    many = [np.random.default_rng(k).integers(0, 3, 1000) for k in range(4)]
+    expected = np.unique(np.stack(many, 1), axis=0, return_counts=True)
+    groups = samesum.groupby(many)
+    assert (np.stack(groups.groups, 1) == expected[0]).all() and (groups.count() == expected[1]).all()
+
+
+def test_no_rows_have_no_groups():
+    for keys in ([], np.empty(0, np.int64), np.empty(0, object), [[], []]):
+        groups = samesum.groupby(keys)
+        assert len(groups) == 0
+        for reduction in (*REDUCTIONS, "first", "count"):
+            assert getattr(groups, reduction)(np.empty(0)).shape == (0,)
+        assert groups.dot(np.empty(0), np.empty(0)).shape == (0,)
+        assert groups.sum(np.empty((0, 3))).shape == groups.var(np.empty((0, 3))).shape == (0, 3)
+    assert samesum.groupby([None, NAN]).sum([1.0, 2.0]).shape == (0,)
+
+
+# --- missing values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", [(), (3,)])
+def test_skipped_values_are_as_if_absent(inner):
+    rng = np.random.default_rng(8)
+    keys, values = pairs(500, 40, seed=8, inner=inner)
+    values[rng.random(values.shape) < 0.3] = NAN
+    values[keys == keys[0]] = NAN
+    groups = samesum.groupby(keys)
+    other = values.copy()
+    other[np.isnan(values)] = -NAN
+    for reduction in (*REDUCTIONS, "count"):
+        result = getattr(groups, reduction)(values, skipna=True)
+        assert same_bits(result, getattr(groups, reduction)(other, skipna=True))
+        for number, rows in enumerate(rows_of(keys.tolist()).values()):
+            for column in np.ndindex(inner):
+                own = values[rows][(slice(None), *column)]
+                own = own[~np.isnan(own)]
+                expected = len(own) if reduction == "count" else getattr(samesum, reduction)(own)
+                if reduction in ("min", "max") and not len(own):
+                    expected = NAN
+                assert same_bits(result[(number, *column)], np.asarray(expected))
+    dots = groups.dot(values, other[::-1], skipna=True)
+    ok = ~np.isnan(values) & ~np.isnan(other[::-1])
+    zero = np.where(ok, values, 0), np.where(ok, other[::-1], 0)
+    np.testing.assert_array_equal(dots, groups.dot(*zero))
+    assert np.isnan(groups.sum(values)).any()
+
+
+# --- frames ---------------------------------------------------------------------------------------------------
+
+
+def pandas_keys():
+    pandas = pytest.importorskip("pandas")
+    texts = ["b", "a", None, "b"]
+    dates = ["2020-01-02", "2020-01-01", None, "2020-01-02"]
+    yield pandas.Series(texts, name="key")
+    yield pandas.Series(texts, name="key", dtype=object)
+    yield pandas.Index(texts, name="key")
+    yield pandas.Series([2, 1, None, 2], name="key")
+    yield pandas.Series([2, 1, None, 2], name="key", dtype="Int64")
+    yield pandas.Series([True, False, None, True], name="key", dtype="boolean")
+    yield pandas.Series(pandas.to_datetime(dates), name="key")
+    yield pandas.Series(pandas.to_datetime(dates).tz_localize("Asia/Tokyo"), name="key")
+    yield pandas.Series(pandas.PeriodIndex(dates, freq="D"), name="key")
+    yield pandas.Series(pandas.Categorical(texts, ["c", "a", "b"]), name="key")
+    yield pandas.Series(pandas.Categorical(texts, ["b", "c", "a"], ordered=True), name="key")
+
+
+@pytest.mark.parametrize("place", range(11))
+@pytest.mark.parametrize("dropna", [True, False])
+@pytest.mark.parametrize("sort", [True, False])
+def test_keys_and_values_of_pandas(place, dropna, sort):
+    keys = [*pandas_keys()][place]
+    pandas = sys.modules["pandas"]
+    values = pandas.DataFrame({"x": [1.0, 2.0, 4.0, NAN], "i": [1, 2, 4, 8]})
+    groups = samesum.groupby(keys, dropna=dropna, sort=sort)
+    frame = values.assign(key=keys if isinstance(keys, pandas.Series) else keys.array)
+    expected = frame.groupby("key", dropna=dropna, sort=sort, observed=True)
+    if sort or dropna or not isinstance(keys.dtype, pandas.CategoricalDtype):
+        pandas.testing.assert_index_equal(groups.groups, expected.sum().index)
+    for reduction in ("sum", "mean", "min", "max", "count", "first"):
+        result, known = getattr(groups, reduction)(values), getattr(expected, reduction)()
+        result, known = (table.reset_index(drop=not sort).sort_values("i") for table in (result, known))
+        pandas.testing.assert_frame_equal(
+            result.reset_index(drop=True), known.reset_index(drop=True), check_categorical=False
+        )
+    assert groups.count(values["x"]).name == "x"
+
+
+def test_columns_of_pandas_have_their_names_and_skip_what_pandas_skips():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"k": ["b", "a", "b"], "l": [1, 1, 2], "x": [1.0, NAN, 2.0], "y": pandas.array([1, None, 2**60], "Int64")}
+    )
+    groups = samesum.groupby(frame, "k")
+    assert groups.sum("x").to_dict() == {"a": 0.0, "b": 3.0} and groups.sum("x").index.name == "k"
+    assert groups.sum("y").to_dict() == {"a": 0, "b": 2**60 + 1}
+    assert groups.sum("y", skipna=False).isna().to_dict() == {"a": True, "b": False}
+    assert [*groups.sum().columns] == ["l", "x", "y"] and [*groups.sum(["y", "l"]).columns] == ["y", "l"]
+    assert groups.dot("x", "y").to_dict() == {"a": 0.0, "b": 1 + 2.0**61}
+    assert groups.max("y").isna().to_dict() == {"a": True, "b": False}
+    assert samesum.groupby(frame, ["k", "l"]).sum("x").to_dict() == {("a", 1): 0.0, ("b", 1): 1.0, ("b", 2): 2.0}
+    assert samesum.groupby(frame[["k", "l"]]).sum(frame["x"]).index.names == ["k", "l"]
+    assert same_bits(samesum.groupby(frame["k"]).sum(frame["x"].to_numpy()), np.array([NAN, 3.0]))
+    assert samesum.groupby(["b", "a", "b"]).sum(frame["x"]).to_dict() == {"a": 0.0, "b": 3.0}
+
+
+def test_keys_and_values_of_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {"k": ["b", "a", None, "b"], "n": [2, 1, None, 2], "x": [1.0, None, 4.0, NAN], "i": [1, 2, 4, None]}
+    )
+    keys = [frame["k"], frame["n"], frame["k"].cast(polars.Categorical), frame["n"].cast(polars.Datetime)]
+    keys += [frame["k"].cast(polars.Enum(["a", "b"])), frame["n"].cast(polars.Float32), frame["n"] == 2]
+    for column in keys:
+        groups = samesum.groupby(column)
+        assert groups.groups.dtype == column.dtype and len(groups) == 2
+        sums = groups.sum(frame[["x", "i"]])
+        assert isinstance(sums, polars.DataFrame) and sums.columns == [column.name, "x", "i"]
+        assert sums["i"].to_list() == [2, 1] and same_bits(sums["x"].to_numpy(), np.array([0.0, NAN]))
+        assert groups.sum(frame["x"], skipna=True)["x"].to_list() == [0.0, 1.0]
+        last = samesum.groupby(column, dropna=False).sum(frame["i"])
+        assert last[column.name].to_list()[2] is None and last["i"].to_list() == [2, 1, 4]
+    several = samesum.groupby(frame[["k", "n"]], sort=False).mean(frame["i"])
+    assert several.to_dict(as_series=False) == {"k": ["b", "a"], "n": [2, 1], "i": [1.0, 2.0]}
+    by = samesum.groupby(frame, ["k"])
+    assert by.groups["k"].to_list() == ["a", "b"] and by.first()["i"].to_list() == [2, 1]
+    assert by.dot("i", "i")["dot"].to_list() == [4.0, 1.0]
+    assert samesum.groupby([1, 2, 2, 1]).sum(frame["i"]).to_dict(as_series=False) == {"key": [1, 2], "i": [1, 6]}
+    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass the frame that its collect\(\) returns"):
+        samesum.groupby(frame.lazy())
+    with pytest.raises(ValueError, match="the column 'k' in common"):
+        samesum.groupby(frame["k"]).count(frame[["k"]].rename({}).with_columns(k=1.0))
+
+
+def test_keys_and_values_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    texts = arrow.array(["b", "a", None, "b"])
+    repeated = arrow.DictionaryArray.from_arrays(arrow.array([0, 1, None, 2]), arrow.array(["b", "a", "b"]))
+    null = arrow.DictionaryArray.from_arrays(arrow.array([0, 1, 2, 0]), arrow.array(["b", "a", None]))
+    chunks = arrow.chunked_array([texts[:1].dictionary_encode(), texts[1:].dictionary_encode()])
+    numbers = arrow.array([2, 1, None, 2]), arrow.array([2.5, 1, None, 2.5]), arrow.chunked_array([[2, 1, 3], [2]])
+    for keys in (texts, texts.dictionary_encode(), repeated, null, chunks, *numbers):
+        groups = samesum.groupby(keys)
+        values = arrow.array([1.0, None, 4.0, 8.0])
+        assert groups.groups.type == keys.type and len(groups) == (3 if keys is numbers[2] else 2)
+        assert groups.sum(values).tolist()[:2] == [0.0, 9.0]
+        assert math.isnan(groups.sum(values, skipna=False)[0])
+        assert groups.sum(arrow.chunked_array([[1], [2, None, 2**60]])).tolist()[:2] == [2, 2**60 + 1]
+    table = arrow.table({"k": texts, "x": [1.0, 2.0, 3.0, 4.0], "b": [True, None, True, True]})
+    result = samesum.groupby(table, "k").sum()
+    assert result.to_pydict() == {"k": ["a", "b"], "x": [2.0, 5.0], "b": [0, 2]}
+    assert samesum.groupby(arrow.chunked_array([], "string")).count().tolist() == []
+
+
+@pytest.mark.parametrize(("name", "make"), [("torch", "tensor"), ("jax.numpy", "array")])
+def test_values_of_another_library_have_results_of_it(name, make):
+    module = pytest.importorskip(name)
+    values = getattr(module, make)([1.0, 2.0, 4.0], dtype=module.float32)
+    groups = samesum.groupby(getattr(module, make)([2, 1, 2]))
+    for result in (groups.sum(values), groups.var(values), groups.first(values)):
+        assert type(result) is type(values) and result.dtype == values.dtype
+    assert groups.sum(values).tolist() == [2.0, 5.0]
+    assert groups.dot(values, values).tolist() == [4.0, 17.0]
+
+
+# --- what is refused ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda s: s.groupby([1, "a"]), TypeError, "keys has elements that do not compare .*pass keys of one kind"),
+        (lambda s: s.groupby([[1, 2], [1, "a"]]), TypeError, r"keys\[1\] has elements that do not compare"),
+        (lambda s: s.groupby(np.array([{}, {}], object)), TypeError, "keys has elements without a hash"),
+        (lambda s: s.groupby([[1, 2], [1, 2, 3]]), ValueError, "columns of keys have the lengths {0: 2, 1: 3}"),
+        (lambda s: s.groupby({}), ValueError, "keys has no columns"),
+        (lambda s: s.groupby(7), ValueError, r"keys has shape \(\)"),
+        (lambda s: s.groupby(np.zeros((2, 2))), ValueError, r"keys has shape \(2, 2\)"),
+        (lambda s: s.groupby(np.ma.array([1, 2])), TypeError, "keys is a masked array"),
+        (lambda s: s.groupby([1, 2], "k"), TypeError, "by names columns of a frame, and keys is a list"),
+        (lambda s: s.groupby([1, 2]).sum([1.0]), ValueError, "values has 1 rows, and there are 2 keys"),
+        (lambda s: s.groupby([1, 2]).sum(1.0), ValueError, "values has no rows"),
+        (lambda s: s.groupby([1, 2]).first([1.0]), ValueError, "values has 1 rows, and there are 2 keys"),
+        (lambda s: s.groupby([1, 2]).sum(), TypeError, "values is None; pass the values"),
+        (lambda s: s.groupby([1, 2]).sum(["a", "b"]), TypeError, "values"),
+        (lambda s: s.groupby([1, 2]).dot([1.0, 2.0], [1.0]), ValueError, "y has 1 rows, and there are 2 keys"),
+        (lambda s: s.groupby([1, 2]).dot([1.0, 2.0], [[1.0], [2.0]]), ValueError, "pass arrays of one shape"),
+        (lambda s: s.groupby([1, 2]).sum([1.0, 2.0], method="mean/exact"), ValueError, "computes mean, not sum"),
+        (lambda s: s.groupby([1, 2]).sum([1.0, 2.0], threads=-1), ValueError, "threads is -1"),
+        (lambda s: s.groupby([1, 2]).var([1.0, 2.0], ddof=0.5), ValueError, "ddof"),
+        (lambda s: s.groupby([1, 2]).first([[1.0, NAN], [1.0, 1.0]], skipna=True), ValueError, "pass one column"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named_with_a_remedy(call, error, message):
+    with pytest.raises(error, match=f"^samesum: .*{message}"):
+        call(samesum)
+    assert samesum.groupby([1, "a"], sort=False).sum([1.0, 2.0]).tolist() == [1.0, 2.0]
+
+
+def test_columns_that_a_frame_does_not_have_are_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": [1, 2], "x": [1.0, 2.0], "t": ["a", "b"]})
+    with pytest.raises(
+        ValueError, match="by names the column 'z', which the frame does not have; use one of 'k', 'x', 't'"
+    ):
+        samesum.groupby(frame, ["k", "z"])
+    with pytest.raises(ValueError, match="values names the column 'z'"):
+        samesum.groupby(frame, "k").sum(["x", "z"])
+    with pytest.raises(ValueError, match="y names the column 'z'"):
+        samesum.groupby(frame, "k").dot("x", "z")
+    with pytest.raises(TypeError, match=r"values\['t'\] has"):
+        samesum.groupby(frame, "k").sum()
+
+
+# --- against Python -------------------------------------------------------------------------------------------
+
+hypothesis = pytest.importorskip("hypothesis")
+st = hypothesis.strategies
+NUMBERS = st.floats(width=32) | st.sampled_from(AWKWARD)
+ELEMENTS = {
+    "int64": st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1),
+    "float64": st.sampled_from([NAN, 0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, 5e-324]),
+    "object": st.sampled_from(["b", "a", "", None, NAN]),
+}
+
+
+@st.composite
+def tables(draw):
+    """Columns of keys, and two of values."""
+    n = draw(st.integers(0, 40))
+    kinds = draw(st.lists(st.sampled_from([*ELEMENTS]), min_size=1, max_size=3))
+    columns = [np.array(draw(st.lists(ELEMENTS[kind], min_size=n, max_size=n)), kind) for kind in kinds]
+    x, y = (np.array(draw(st.lists(NUMBERS, min_size=n, max_size=n)), np.float64) for _ in range(2))
+    return columns, x, y
+
+
+def exact_sum(numbers):
+    if all(map(math.isfinite, numbers)):
+        total = sum(map(Fraction, numbers))
+        if total == 0 and numbers:
+            return -0.0 if all(x == 0 and math.copysign(1, x) < 0 for x in numbers) else 0.0
+        return rounded(total)
+    special = {x for x in numbers if not math.isfinite(x)}
+    return special.pop() if len(special) == 1 else NAN
+
+
+def rounded(fraction):
+    try:
+        return float(fraction)
+    except OverflowError:
+        return math.inf if fraction > 0 else -math.inf
+
+
+@hypothesis.given(tables(), st.booleans(), st.booleans(), st.booleans())
+def test_groups_are_those_of_python(table, sort, dropna, skipna):
+    columns, x, y = table
+    is_missing = lambda key: key is None or key != key
+    rows = {}
+    for row in range(len(x)):
+        key = tuple((1, 0) if is_missing(k) else (0, k) for k in (c.tolist()[row] for c in columns))
+        if not dropna or all(part[0] == 0 for part in key):
+            rows.setdefault(key, []).append(row)
+    expected = {key: rows[key] for key in (sorted(rows) if sort else rows)}
+    groups = samesum.groupby(columns, sort=sort, dropna=dropna)
+    keys = [
+        tuple((1, 0) if is_missing(k) else (0, k) for k in key) for key in zip(*(c.tolist() for c in groups.groups))
+    ]
+    assert keys == [*expected]
+    found = {name: getattr(groups, name)(x, skipna=skipna) for name in ("sum", "mean", "var", "min", "max", "count")}
+    dots, first = groups.dot(x, y, skipna=skipna), groups.first(x, skipna=skipna)
+    for number, own in enumerate(expected.values()):
+        numbers = [v for v in x[own].tolist() if not (skipna and v != v)]
+        assert found["count"][number] == len(numbers)
+        total = exact_sum(numbers)
+        assert same_bits(found["sum"][number], np.float64(total if numbers else 0.0))
+        assert same_bits(first[number], np.float64(numbers[0] if numbers else x[own[0]]))
+        if not numbers:
+            assert all(math.isnan(found[name][number]) for name in ("mean", "var", "min", "max"))
+            continue
+        has_nan = any(v != v for v in numbers)
+        assert same_bits(found["min"][number], np.float64(NAN if has_nan else samesum.min(numbers)))
+        assert found["max"][number] == max(numbers) or has_nan
+        if all(map(math.isfinite, numbers)):
+            fractions = [*map(Fraction, numbers)]
+            assert found["mean"][number] == rounded(sum(fractions) / len(numbers))
+            assert found["var"][number] == rounded(statistics.pvariance(fractions))
+        pairs_ = [(a, b) for a, b in zip(x[own].tolist(), y[own].tolist()) if not (skipna and (a != a or b != b))]
+        if all(math.isfinite(a) and math.isfinite(b) for a, b in pairs_):
+            assert dots[number] == rounded(sum(Fraction(a) * Fraction(b) for a, b in pairs_))
