@@ -128,6 +128,9 @@ def test_the_first_value_and_the_number_of_values_of_each_group():
     assert groups.count([1.0, NAN, 3.0, 4.0], skipna=True).tolist() == [1, 2]
     assert groups.count([[1.0, 2.0], [NAN, 1.0], [NAN, NAN], [4.0, NAN]], skipna=True).tolist() == [[1, 1], [1, 1]]
     assert groups.count().dtype == np.int64
+    texts = np.array(["a", None, "c", "d"], object)
+    assert groups.count(texts, skipna=True).tolist() == [1, 2]
+    assert groups.first(texts, skipna=True).tolist() == ["d", "a"]
 
 
 def test_integers_stay_exact():
@@ -347,6 +350,9 @@ def test_columns_of_pandas_have_their_names_and_skip_what_pandas_skips():
     assert groups.sum("y", skipna=False).isna().to_dict() == {"a": True, "b": False}
     assert [*groups.sum().columns] == ["l", "x", "y"] and [*groups.sum(["y", "l"]).columns] == ["y", "l"]
     assert groups.dot("x", "y").to_dict() == {"a": 0.0, "b": 1 + 2.0**61}
+    texts = frame.assign(t=["c", None, "d"])
+    assert samesum.groupby(texts, "l").first("t").to_dict() == {1: "c", 2: "d"}
+    assert samesum.groupby(texts, "l").count(["t", "k"]).to_dict() == {"t": {1: 1, 2: 1}, "k": {1: 2, 2: 1}}
     assert groups.max("y").isna().to_dict() == {"a": True, "b": False}
     assert samesum.groupby(frame, ["k", "l"]).sum("x").to_dict() == {("a", 1): 0.0, ("b", 1): 1.0, ("b", 2): 2.0}
     assert samesum.groupby(frame[["k", "l"]]).sum(frame["x"]).index.names == ["k", "l"]
@@ -375,6 +381,8 @@ def test_keys_and_values_of_polars():
     by = samesum.groupby(frame, ["k"])
     assert by.groups["k"].to_list() == ["a", "b"] and by.first()["i"].to_list() == [2, 1]
     assert by.dot("i", "i")["dot"].to_list() == [4.0, 1.0]
+    texts = samesum.groupby([1, 1, 2, 2])
+    assert texts.count(frame["k"])["k"].to_list() == [2, 1] and texts.first(frame["k"])["k"].to_list() == ["b", "b"]
     assert samesum.groupby([1, 2, 2, 1]).sum(frame["i"]).to_dict(as_series=False) == {"key": [1, 2], "i": [1, 6]}
     with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass the frame that its collect\(\) returns"):
         samesum.groupby(frame.lazy())

@@ -250,6 +250,24 @@ def values_of(function: str, argument: str, column: Any) -> Values:
     return Values(numpy.array(numpy.converted(a) if library is not numpy else a, argument), valid)
 
 
+def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:
+    """Returns which elements of a column of any type are not skipped."""
+    np, family = library_of([]).np, family_of(column)
+    takes = np.ones(len(column) if family else np.shape(column), bool)
+    if family == "pandas":
+        return np.asarray(column.notna()) if skips_null else takes
+    if family == "polars" and skips_null:
+        takes &= column.is_not_null().to_numpy()
+    elif family == "pyarrow" and skips_null:
+        takes &= _in_numpy(column.is_valid())
+    if not skips_nan:
+        return takes
+    a = _in_numpy(column) if family else np.asarray(column)
+    if a.dtype.hasobject and not family:
+        return ~np.array([is_missing(key) for key in canonical_keys("groupby", a.ravel())], bool).reshape(a.shape)
+    return takes & (a == a) if a.dtype.kind in "fcmM" else takes
+
+
 # --- results ------------------------------------------------------------------------------------------------
 
 

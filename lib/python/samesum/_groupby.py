@@ -12,9 +12,11 @@ from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
 from ._by_key import run_by_key
 from ._calls import Method, check_grid, check_threads, common_type, is_exact, method_of, run_call
 from ._columns import (
-    Values, family_of, frame_columns, is_frame, key_column, name_of, pandas_index, ranks_of, table, taken, values_of,
+    Values, family_of, frame_columns, is_frame, key_column, name_of, pandas_index, present, ranks_of, table, taken,
+    values_of,
 )  # fmt: skip
 from ._integers import EXACT_OPERATIONS, beyond_64_bits, high_and_low
+from ._keys import numbered
 from ._layout import Layout
 from ._traced import square_root
 
@@ -137,13 +139,13 @@ class GroupBy:
         for place, (name, column) in enumerate(columns):
             argument = "keys" if is_one else f"keys[{place if name is None else name!r}]"
             ranks.append(ranks_of("groupby", argument, column, sort))
-        numbers, first = self._numbered(ranks[0].ranks, sort, threads)
+        numbers, first = numbered(np, ranks[0].ranks, sort, threads)
         for other, _ in ranks[1:]:
             pairs = numbers.astype(np.int64)
-            of_other, first_of_other = self._numbered(other, sort, threads)
+            of_other, first_of_other = numbered(np, other, sort, threads)
             pairs *= max(len(first_of_other), 1)
             pairs += of_other
-            numbers, first = self._numbered(pairs, sort, threads)
+            numbers, first = numbered(np, pairs, sort, threads)
         self._kept = None
         """Whether rows belong to a group; None if all do."""
         is_missing = np.zeros(len(first), bool)
@@ -169,14 +171,6 @@ class GroupBy:
 
     def __len__(self) -> int:
         return len(self._first)
-
-    def _numbered(self, keys: Any, sort: bool, threads: int) -> tuple[Any, Any]:
-        """Returns the number of the group of each key, and the first row of each group."""
-        np = self._np
-        keys = np.ascontiguousarray(keys)
-        numbers = np.empty(len(keys), np.int32 if len(keys) < 2**31 else np.int64)
-        first = _core.number_groups(keys.ctypes.data, len(keys), sort, threads, numbers.dtype.name, numbers.ctypes.data)
-        return numbers, np.frombuffer(first, np.int64).copy()  # which can be written
 
     # --- reductions ---------------------------------------------------------------------------------------------
 
@@ -232,44 +226,37 @@ class GroupBy:
 
     def count(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the number of values of each group, as int64; without values, the number of its rows."""
+        np = self._np
         if values is None and self._frame is None:
-            return self._np.bincount(self._numbers, minlength=len(self))
-
-        def of_packed(numbers: Any, order: Any, arrays: list[Any]) -> Any:
-            inner = arrays[0].shape[1:]
-            each = self._np.bincount(numbers, minlength=len(self)).reshape((-1,) + (1,) * len(inner))
-            return self._np.broadcast_to(each, (len(self), *inner)).copy()
+            return np.bincount(self._numbers, minlength=len(self))
 
         def count(argument: str, column: Any) -> Any:
-            read = self._rows_of(argument, values_of("groupby", argument, column))
-            return self._packed([read], [_skips(column, skipna)], of_packed)
+            takes = self._present(argument, column, skipna)
+            inner = takes.shape[1:]
+            counts = np.empty((len(self), math.prod(inner)), np.int64)
+            for place, each in enumerate(takes.reshape(len(takes), counts.shape[1]).T):
+                counts[:, place] = np.bincount(self._numbers[each], minlength=len(self))
+            return counts.reshape(len(self), *inner)
 
         return self._assembled(values, count)
 
     def first(self, values: Any = None, *, skipna: bool | None = None) -> Any:
-        """Returns the first value of each group, of any type without `skipna`; if all are skipped, the first one."""
+        """Returns the first value of each group, of any type; if all are skipped, the first of these."""
         np = self._np
 
         def first(argument: str, column: Any) -> Any:
-            places = self._first
-            if _skips(column, skipna) != (False, False):
-                read = self._rows_of(argument, values_of("groupby", argument, column))
-                takes = _takes(read, *_skips(column, skipna))
-                if takes is not None and takes.ndim > 1:
-                    raise ValueError(
-                        f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different "
-                        "rows; pass one column"
-                    )
-                if takes is not None:
-                    places = places.copy()
-                    rows = np.flatnonzero(takes)[::-1]
-                    numbers = self._numbers[rows]
-                    places[numbers] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
-            if not family_of(column):
-                is_tensor = library_of(column).name == "torch"
-                column = column if is_tensor else np.asarray(column)
-            if len(column) != self._rows:
-                raise self._length_error(argument, len(column))
+            takes, places = self._present(argument, column, skipna), self._first
+            if takes.ndim > 1 and not takes.all():
+                raise ValueError(
+                    f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different rows; "
+                    "pass one column"
+                )
+            if takes.ndim == 1 and not takes.all():
+                places = places.copy()
+                rows = np.flatnonzero(takes)[::-1]
+                places[self._numbers[rows]] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
+            if not family_of(column) and library_of(column).name != "torch":
+                column = np.asarray(column)
             return taken(column, places)
 
         return self._assembled(values, first)
@@ -284,7 +271,7 @@ class GroupBy:
         """
         y = self._named_column("y", y)
         for argument, a in (("x", x), ("y", y)):
-            if is_frame(a) or isinstance(a, list) and self._frame is not None and a and a[0] in self._frame:
+            if is_frame(a) or (self._frame is not None and isinstance(a, list) and a and isinstance(a[0], str)):
                 raise ValueError(f"samesum: groupby: {argument} is a frame; pass one column")
 
         def dot(argument: str, column: Any) -> Any:
@@ -451,6 +438,13 @@ class GroupBy:
         if self._kept is None:
             return read
         return Values(a[self._kept], None if read.valid is None else read.valid[self._kept])
+
+    def _present(self, argument: str, column: Any, skipna: bool | None) -> Any:
+        """Returns which values in rows of groups are not skipped."""
+        takes = present(column, *_skips(column, skipna))
+        if takes.ndim == 0 or takes.shape[0] != self._rows:
+            raise self._length_error(argument, takes.shape[0] if takes.ndim else "no")
+        return takes if self._kept is None else takes[self._kept]
 
     def _named_column(self, argument: str, values: Any) -> Any:
         if self._frame is not None and isinstance(values, str):

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from . import _core
 from ._arrays import INTEGERS, dtype_name, library_of
 
 _FORMATS = ("int32", "uint32", "int64")
@@ -128,8 +129,22 @@ def groups(function: str, library: Any, keys: Any) -> tuple[Any, Any]:
         wide = next((t for t in (np.float64, np.complex128) if np.can_cast(type_, t)), object)
         unique, numbers = groups(function, library, keys.astype(wide))
         return unique.astype(type_), numbers
+    if type_.kind == "i":
+        numbers, first = numbered(np, keys.astype(np.int64, copy=False))
+        return keys[first], numbers.astype(np.int64, copy=False)
     unique, numbers = np.unique(keys, return_inverse=True)
     return unique, numbers.astype(np.int64, copy=False)
+
+
+def numbered(np: Any, keys: Any, sort: bool = True, threads: int = 0) -> tuple[Any, Any]:
+    """Returns the number of the group of each key, int32 if that holds the number of keys, and the first key of each.
+
+    Keys are int64 in host memory. Groups are in the order of their keys, or of their first keys.
+    """
+    keys = np.ascontiguousarray(keys)
+    numbers = np.empty(len(keys), np.int32 if len(keys) < 2**31 else np.int64)
+    first = _core.number_groups(keys.ctypes.data, len(keys), sort, threads, numbers.dtype.name, numbers.ctypes.data)
+    return numbers, np.frombuffer(first, np.int64).copy()  # which can be written
 
 
 def _groups_of_records(function: str, library: Any, keys: Any) -> tuple[Any, Any]:
