@@ -142,7 +142,7 @@ void add_grid(CLI::App* command, ReduceOptions& options) {
 void add_window(CLI::App* command, ReduceOptions& options) {
   command
       ->add_option("--window", options.window,
-                   "Number of elements of a window, which ends with the\nelement of its result")
+                   "Number of elements of a window, which ends with\nthe element of its result")
       ->required()
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("N");
@@ -186,7 +186,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                    first.keeps_format
                        ? "rows, or -1 for the last axis of an array, which\nis the default and the only one"
                        : std::string{first.is_scan()      ? "Scan"
-                                     : first.takes_window ? "Move along"
+                                     : first.takes_window ? "Move in"
                                                           : "Reduce"} +
                              " each row, each column, or along axis N of\nan array (-1 is the last); a "
                              "line per result")

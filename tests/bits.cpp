@@ -76,7 +76,7 @@ template <class T> void print_exact(const std::vector<T>& x) {
   literal.add(std::span<const T>{x});
   cpu::Expansions words;
   const std::size_t whole = x.size() / cpu::exact_step * cpu::exact_step;
-  const std::size_t taken = cpu::ExactBlocks<T>::add(words, x.data(), whole);
+  const std::size_t taken = cpu::ExactBlocks<T, cpu::AllElements<T>>::add(words, x.data(), whole);
   for (const auto& word : words.word) sum.add(std::span<const double>{word});
   sum.add(std::span<const T>{x}.subspan(taken));
   std::printf("exact of %s %zu %llx %llx\n", std::string{Format<T>::name}.c_str(), x.size(),
