@@ -91,7 +91,8 @@ inline constexpr bool order_allows = R::commutative || Order::combines_only_neig
 /// @param x the array that the layout describes, with elements of 2, 4 or 8 bytes. Its size is not checked.
 /// @param out layout.results() results, one after the other.
 /// @throws std::invalid_argument if sizes in the layout overflow, its columns share elements or its offsets
-///   decrease; if a pointer is null or misaligned; if options.threads is negative.
+///   decrease; if a pointer is null or misaligned; if options.threads is negative, or `where` or `skip_nan`
+///   set.
 /// @throws whatever `map`, `combine` and `finish` throw on any thread, after all threads have stopped.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReducerFor<R, T>

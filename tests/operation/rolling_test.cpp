@@ -201,8 +201,8 @@ TEST_P(EveryRollingMethod, HasTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST_P(EveryRollingMethod, TakesRowsAndAxes) {
-  for (const auto& [outer, n, inner] :
-       {std::array<std::size_t, 3>{3, 50, 1}, {2, 600, 3}, {1, 70, 40}, {2, 1, 5}}) {
+  for (const auto& sizes : {std::array<std::size_t, 3>{3, 50, 1}, {2, 600, 3}, {1, 70, 40}, {2, 1, 5}}) {
+    const std::size_t outer = sizes[0], n = sizes[1], inner = sizes[2];
     const Array x = elements(*m.format, wide(outer * n * inner, 12, n));
     const Layout layout = Layout::axis(outer, n, inner);
     const Options options{.threads = 2, .window = 5, .min_periods = 2};

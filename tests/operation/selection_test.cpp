@@ -236,6 +236,14 @@ TEST(Selection, OfMinusZerosIsMinusZero) {
   }
 }
 
+TEST(Selection, OfNothingIsPlusZeroAtEveryLength) {
+  for (const FormatInfo& format : formats)
+    for (const std::size_t n : {1, 8, 64, 2056, 32'768, 32'769, 32'776, 32'777, 131'077}) {
+      const Array x{format, std::vector<double>(n, NAN)};
+      EXPECT_EQ(find("sum/exact/fp64")(x.values(), {.skip_nan = true}).bits, 0u) << format.name << ", " << n;
+    }
+}
+
 TEST(Selection, OfBoundCallsIsThatOfCalls) {
   const std::vector<double> x{1, NAN, 2};
   EXPECT_EQ(find("sum/exact/fp64").bind(x, {.skip_nan = true})().to_double(), 3);
@@ -262,6 +270,8 @@ TEST(Selection, IsRefusedWithTheRemedy) {
   EXPECT_THAT(refusal_of(find("sum/exact/fp64"), x, {.where = {nullptr, 3}}), HasSubstr("where is null"));
   EXPECT_THAT(refusal_of(find("softmax/tree/plain/fp64"), x, {.skip_nan = true}),
               HasSubstr("where and skip_nan are for reductions and scans"));
+  EXPECT_THROW(accumulate(x, {.skip_nan = true}), std::invalid_argument);
+  EXPECT_THROW(Partial{"sum/exact/fp64"}.finish({.where = flags}), std::invalid_argument);
 }
 
 }  // namespace

@@ -11,6 +11,11 @@
 namespace samesum {
 namespace {
 
+constexpr char no_selection[] =
+    "where and skip_nan are for reduce, run, Method and Partial::add on data in host memory; leave them out "
+    "here, and pass "
+    "the elements that take part";
+
 std::string error_of_threads(const Options& options) {
   if (options.threads >= 0) return {};
   return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
@@ -211,6 +216,7 @@ void refuse(const Method& method, const std::string& why) {
 }
 
 void check(const Options& options) {
+  if (selects(options)) throw std::invalid_argument("samesum: " + std::string{no_selection});
   if (options.threads < 0) throw std::invalid_argument("samesum: " + error_of_threads(options));
 }
 
@@ -219,8 +225,7 @@ std::string validation_error(const Method& m, const Options& options) {
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
   if (m.takes_window && options.where.is_given())
     return "where is not for rolling operations; make the elements that take no part NaN, and pass skip_nan";
-  if (selects(options) && !m.takes_window)
-    return "where and skip_nan are for calls on data in host memory; pass the elements that take part";
+  if (selects(options) && !m.takes_window) return no_selection;
   if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
   if (options.grid && !m.takes_grid) return "grid is only for the accumulator fixed_point; leave it out";
   if (options.grid && (*options.grid < lowest_grid || *options.grid > highest_grid))

@@ -85,7 +85,8 @@ std::string validation_error(const Method& method, const Options& options);
 /// are valid otherwise.
 std::string overlap_error(const Values& x, const Values& y, const Results& out);
 
-/// Throws std::invalid_argument if the number of threads is negative.
+/// Throws std::invalid_argument if the number of threads is negative, or if only some elements shall take
+/// part.
 void check(const Options& options);
 
 /// Throws std::invalid_argument with a message about a call or a partial of a method.

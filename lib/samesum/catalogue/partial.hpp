@@ -49,7 +49,8 @@ class Partial {
 
   /// Takes in the next elements. They lie where the method can read them, as for samesum::reduce; on the
   /// backend "cuda" also in host memory. Complexity: linear; the elements are reduced on options.threads
-  /// threads.
+  /// threads. Under options.where or skip_nan the range grows by the elements that take part, and an index
+  /// counts these.
   /// @throws std::invalid_argument as Method::operator() does.
   /// @throws std::length_error if the range would end beyond element 2^63 - 2.
   /// If it throws, the partial is unchanged.

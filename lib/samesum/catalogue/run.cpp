@@ -72,10 +72,10 @@ Number Method::operator()(Values x, Values y, Options options) const {
 Job Method::bind(Values x, Values y, Options options) const {
   const FloatingPointEnvironment environment;
   check_gives_number(*this);
-  samesum::check(options);
   samesum::check("x", x);
-  if (simple_sum(*this, x, y, options)) return [this, x, options] { return (*this)(x, options); };
   if (selects(options)) return [this, x, y, options] { return one_number(*this, x, y, options); };
+  samesum::check(options);
+  if (simple_sum(*this, x, y, options)) return [this, x, options] { return (*this)(x, options); };
   std::uint64_t bits = 0;
   const Call call = call_for_number(*this, x, y, options, bits);
   check(call);  // reads no data, which may lie in any memory; the backend copies what it cannot read

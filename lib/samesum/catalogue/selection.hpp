@@ -6,8 +6,8 @@
 namespace samesum {
 
 /// Runs such a call: it packs the elements that take part, portion by portion, and runs the method on them.
-/// Memory: a few portions; all elements for one long result of fixed_point without a grid, by key, and on the
-/// backend "cuda".
+/// Memory: portions of 2^15 elements; all elements of a vector for scans, for long segments and for long
+/// results of fixed_point without a grid; all elements by key and on the backend "cuda".
 /// @throws as `run` does, and std::invalid_argument if there is not one flag for each element.
 void run_selected(const Call& call);
 

@@ -171,6 +171,7 @@ SelectedSum sum_selected(const T* x, const std::uint8_t* where, bool skip_nan, s
                                 std::min(first + size - i, exact_block));
     return count;
   });
+  if (total.count == 0) total.sum = {};  // without those that stand in for others
   if (total.sum.only_minus_zero() && has_others(x, where, skip_nan, n)) total.sum.add(T{});
   return total;
 }
