@@ -494,7 +494,6 @@ def test_a_second_input_of_any_library_is_read(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("y", "error", "message"),
     [
-        (np.ma.masked_equal([1.0, 2.0, 3.0], 2), TypeError, "y is a masked array; pass y.compressed"),
         ((i for i in range(3)), TypeError, "y is a generator; pass a list"),
         (["a", "b", "c"], TypeError, "y has texts"),
         (np.array(["1", "2", "3"]), TypeError, "y has texts"),

@@ -179,7 +179,7 @@ def test_integers_are_selected(name, dtype):
     mask[:, 4] = True
     assert np.array_equal(getattr(samesum, name)(x, axis=1, where=mask), packed(name, x, mask, 1))
     assert np.array_equal(getattr(samesum, name)(x, axis=1, skipna=True), getattr(samesum, name)(x, axis=1))
-    with pytest.raises(ValueError, match="`where` must leave at least one"):
+    with pytest.raises(ValueError, match="must leave at least one"):
         samesum.max(x, axis=1, where=np.zeros(30, bool))
 
 
@@ -229,3 +229,52 @@ def test_tensors_are_selected():
         assert bits(function(torch.tensor(nans), axis=1, skipna=True)) == bits(expected)
     with pytest.raises(TypeError, match="where and skipna do not go with tracing or gradients"):
         samesum.sum(torch.ones(3, requires_grad=True), skipna=True)
+
+
+def test_masks_of_two_inputs_leave_out_pairs():
+    x, y = np.ma.masked_array([1.0, 2.0, 4.0], [0, 1, 0]), np.ma.masked_array([1.0, 1.0, 8.0], [0, 0, 1])
+    assert samesum.dot(x, y) == 1
+    assert samesum.dot(np.asarray(x.data), y) == 3
+    with pytest.raises(ValueError, match="x has 1 axes and y 2; inputs with masks or nulls must agree"):
+        samesum.vecdot(x, np.ones((3, 3)), axis=0)
+
+
+def test_the_nan_functions_take_frames_and_arrays_of_jax():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]})
+    least = samesum.nanmin(frame)
+    assert np.isnan(least["a"]) and least["b"] == 1 and list(least.index) == ["a", "b"]
+    with pytest.raises(ValueError, match="all elements of a result"):
+        samesum.nanargmin(frame)
+    out = np.empty(())
+    samesum.nanmin(np.array([np.nan]), out=out)
+    assert np.isnan(out)
+    jnp = pytest.importorskip("jax").numpy
+    assert np.isnan(float(samesum.nanmax(jnp.array([np.nan], np.float32))))
+
+
+def test_integers_without_results_have_none():
+    x = np.zeros((0, 3), int)
+    assert samesum.max(x, axis=1, where=np.ones((0, 3), bool)).shape == (0,)
+    with pytest.raises(ValueError, match="must leave at least one"):
+        samesum.max(np.zeros((2, 0), int), axis=1, where=np.ones((2, 0), bool))
+
+
+def test_a_mask_of_a_frame_has_its_columns():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with pytest.raises(ValueError, match="x 2 columns; pass a flag for each row, or for each element"):
+        samesum.sum(frame, where=np.ones((2, 3), bool))
+    for function in (samesum.cumsum, samesum.nancumsum):
+        with pytest.raises(TypeError, match="x is a frame; pass one of its columns"):
+            function(frame)
+    with pytest.raises(TypeError, match="x is a frame"):
+        samesum.rolling_sum(frame, 2)
+
+
+def test_groups_refuse_masked_arrays():
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], [1, 0, 1])
+    for call in ("sum", "count", "first"):
+        with pytest.raises(TypeError, match="masked array"):
+            getattr(samesum.groupby([1, 1, 2]), call)(masked)
+    assert samesum.groupby([1, 1, 2]).var([1.0, 3.0, 2.0], correction=1).tolist()[0] == 2

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Sequence, Union
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
-from ._frames import kind_of, reduce_frames
+from ._frames import kind_of, reduce_frames, require_same_axes
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
-    beside, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask,
+    beside, is_masked, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask,
 )  # fmt: skip
 from ._traced import reduce_traced
 
@@ -130,6 +130,8 @@ class Options(NamedTuple):
     check: bool = False
     where: Any = None
     skipna: bool = False
+    as_numpy: bool = False
+    """Whether results for no elements are those of NumPy's nan-functions: extrema NaN, and indices errors."""
     finish: Any = None
     """finish(namespace, result) computes further from the results, in the caller's array library."""
 
@@ -139,9 +141,12 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if kind_of(x):
         return reduce_frames(reduce, operation, x, y, options)
     o = Options(**options)
+    has_mask = is_masked(x) or is_masked(y) or bool(kind_of(y))
     x, where = without_mask(x, o.where)
-    if kind_of(y):
+    if kind_of(y) or is_masked(y):
         y, where = without_mask(y, where)
+    if y is not None and has_mask and where is not None and hasattr(x, "ndim"):
+        require_same_axes(x, y)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
@@ -181,11 +186,27 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         result = per_element(library, chosen, format, a, axes, o.out, o.threads)
     else:
         result = per_axis(library, chosen, format, a, b, axes, o if o.finish is None else o._replace(out=None))
+    if o.as_numpy and (o.where is not None or o.skipna):
+        result = _as_numpy(library, operation, a, axes, o, result)
     if o.finish is not None:
         result = o.finish(library.namespace, result)
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
     return delivered(library, result, x, o.out)
+
+
+def _as_numpy(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Options, result: Any) -> Any:
+    """Returns results in which those of no elements are NaN. Raises ValueError if one of them is an index."""
+    if operation.startswith("arg"):
+        if bool((result < 0).any()):
+            raise ValueError(f"samesum: nan{operation}: all elements of a result are NaN or left out; pass others")
+        return result
+    takes = library.astype(takes_part(library, o.where, o.skipna, a), "int64")
+    counts = takes.sum(axes) if axes else takes
+    if bool((counts == 0).any()):
+        nan = library.namespace.full_like(result, math.nan)
+        library.copy_to(result, library.namespace.where(counts.reshape(tuple(result.shape)) == 0, nan, result))
+    return result
 
 
 def refuse_product(operation: str) -> None:

@@ -94,6 +94,8 @@ def ranks_of(function: str, argument: str, column: Any, sort: bool) -> Ranks:
     if family == "polars":
         if column.null_count() == 0 and (column.dtype.is_integer() or column.dtype.is_float()):
             return _ranks_of_array(np, function, argument, column.to_numpy(), sort)
+        if column.dtype.is_float():
+            column = column.fill_nan(None)  # NaN and null are missing keys
         return _coded(np, column.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1)
     if family == "pyarrow":
         return _ranks_in_arrow(np, function, argument, column, sort)
@@ -253,6 +255,10 @@ def values_of(function: str, argument: str, column: Any) -> Values:
 def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:
     """Returns which elements of a column of any type are not skipped."""
     np, family = library_of([]).np, family_of(column)
+    if library_of([]).is_masked(column):
+        raise TypeError(
+            "samesum: groupby: a column is a masked array; pass its compressed() elements and their keys, or filled ones"
+        )
     takes = np.ones(len(column) if family else np.shape(column), bool)
     if family == "pandas":
         return np.asarray(column.notna()) if skips_null else takes

@@ -147,6 +147,24 @@ def _joined(chunks: list[Pair]) -> Pair:
     )
 
 
+def require_same_axes(x: Any, y: Any) -> None:
+    """Raises ValueError if inputs of which one has a mask or nulls differ in their number of axes."""
+    ndim = library("numpy").np.ndim(y) if isinstance(y, (list, tuple)) else getattr(y, "ndim", 1)
+    if ndim != x.ndim:
+        raise ValueError(
+            f"samesum: x has {x.ndim} axes and y {ndim}; inputs with masks or nulls must agree in their axes"
+        )
+
+
+def refuse_frame(function: str, x: Any) -> None:
+    """Raises TypeError if x is a frame."""
+    kind = kind_of(x)
+    if kind is not None and kind.name in ("frame", "dask", "lazy"):
+        raise TypeError(
+            f"samesum: {function}: x is a frame; pass one of its columns, or x.to_numpy() and an axis, such as axis=0"
+        )
+
+
 def without_nulls(x: Any, argument: str) -> Any:
     """Returns a column as a vector, or a frame as a matrix. Raises ValueError if it has nulls."""
     return _whole(x, read(x, argument), argument)
@@ -196,6 +214,8 @@ def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, op
         return reduce(operation, _whole(x, found, "x"), **options)
     if y is not None or (isinstance(found, Pair) and wide is None):
         values, valid = found.matrix() if isinstance(found, Table) else found
+        if y is not None and valid is not None:
+            require_same_axes(values, y)
         return reduce(operation, values, y, **{**options, "where": both(valid, options.get("where"))})
     axes = (0,) if options.get("axis") is None else normalised_axes(options["axis"], 2, "a frame")
     given = {"out": options.get("out") is not None, "keepdims": options.get("keepdims")}
@@ -205,7 +225,7 @@ def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, op
         raise ValueError(
             "samesum: axis is (); a frame is reduced over its rows (0, the default), its columns (1), or both (0, 1)"
         )
-    where = _rows_of(options.get("where"))
+    where = _rows_of(options.get("where"), wide.shape[1] if wide is not None else len(found.columns))
     if wide is None and axes == (0,):
         options = {**options, "axis": None}
         masks = [_column_of(where, i) for i in range(len(found.columns))]
@@ -233,11 +253,15 @@ def both(valid: Any, where: Any) -> Any:
         ) from error
 
 
-def _rows_of(where: Any) -> Any:
+def _rows_of(where: Any, columns: int) -> Any:
     """Returns a mask of a frame as an array with a flag for each row, or for each element."""
     if where is None:
         return None
     where = library("numpy").array(where, "where")
+    if where.ndim > 2 or (where.ndim == 2 and where.shape[1] not in (1, columns)):
+        raise ValueError(
+            f"samesum: where has shape {where.shape} and x {columns} columns; pass a flag for each row, or for each element"
+        )
     return where[:, None] if where.ndim == 1 else where
 
 

@@ -62,6 +62,8 @@ def sum(
     {parameters}
     """
     if weights is not None:
+        if check:
+            raise ValueError("samesum: check is for sums of integers without weights; leave it out")
         return weighted_sum(
             x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
             where=where, skipna=skipna,
@@ -384,7 +386,8 @@ _PARAMETERS = {
     "grid": "for the accumulator fixed_point: terms are rounded to multiples of 2^grid. A sum that overflows the grid\n"
     "raises OverflowError on the host, and is NaN on a GPU. Default: a grid found for each result from its terms.",
     "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
-    "of the call on the elements that take part, packed in their order, whatever the others hold.",
+    "of the call on the elements that take part, packed in their order, whatever the others hold. For two inputs they\n"
+    "are broadcast to the pairs; for a frame, those with one axis are of its rows.",
     "skipna": "whether NaN are as if absent, too.",
     "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the lengths\n"
     "of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",

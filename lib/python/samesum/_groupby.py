@@ -15,6 +15,7 @@ from ._columns import (
     Values, family_of, frame_columns, is_frame, key_column, name_of, pandas_index, present, ranks_of, table, taken,
     values_of,
 )  # fmt: skip
+from ._functions import _divisor
 from ._integers import EXACT_OPERATIONS, beyond_64_bits, high_and_low
 from ._keys import numbered
 from ._layout import Layout
@@ -195,22 +196,24 @@ class GroupBy:
         return self._reduced("mean", values, method, skipna, threads, grid)
 
     def var(
-        self, values: Any = None, *, ddof: float = 0, method: str | Method | None = None, skipna: bool | None = None,
-        threads: int = 0,
+        self, values: Any = None, *, correction: float | None = None, ddof: float | None = None,
+        method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the variance of the values of each group, by default correctly rounded.
 
-        The sum of squared deviations is divided by n - ddof, as in `samesum.var`; the default of pandas and polars is
-        1. See `GroupBy` for the other arguments.
+        The sum of squared deviations is divided by n - correction, as in `samesum.var`; the default of pandas and
+        polars is 1. `ddof` is another name for it. See `GroupBy` for the other arguments.
         """
-        return self._reduced("moments", values, method, skipna, threads, None, ddof, lambda m: m[..., 1].copy())
+        divisor = _divisor(correction, ddof)
+        return self._reduced("moments", values, method, skipna, threads, None, divisor, lambda m: m[..., 1].copy())
 
     def std(
-        self, values: Any = None, *, ddof: float = 0, method: str | Method | None = None, skipna: bool | None = None,
-        threads: int = 0,
+        self, values: Any = None, *, correction: float | None = None, ddof: float | None = None,
+        method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the standard deviation of the values of each group: the rounded square root of `var`."""
-        return self._reduced("moments", values, method, skipna, threads, None, ddof, self._root)
+        divisor = _divisor(correction, ddof)
+        return self._reduced("moments", values, method, skipna, threads, None, divisor, self._root)
 
     def min(
         self, values: Any = None, *, method: str | Method | None = None, skipna: bool | None = None, threads: int = 0

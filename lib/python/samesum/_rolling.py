@@ -14,6 +14,7 @@ from ._calls import (
     Method, MethodName, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
     whole_number,
 )  # fmt: skip
+from ._frames import refuse_frame
 from ._layout import Layout, normalised_axes
 
 _MOST = 1 << 62  # beyond the limits of the library
@@ -133,6 +134,7 @@ def roll(
     if correction is not None and ddof is not None and correction != ddof:
         raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
     threads, grid = check_threads(threads), check_grid(grid)
+    refuse_frame(operation, x)
     library, a = read(x, out)
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")

@@ -10,6 +10,7 @@ from ._arrays import DTYPES, format_of, library_of
 from ._calls import (
     Method, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
 )  # fmt: skip
+from ._frames import refuse_frame
 from ._layout import Layout, axes_last, normalised_axes
 from ._selection import mask_of, takes_part, without_mask
 
@@ -35,6 +36,7 @@ def scan(
     Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
     first, and the result is one longer than x.
     """
+    refuse_frame(operation, x)
     x, where = without_mask(x, where)
     if library_of(x).is_traced(x):
         raise NotImplementedError(

@@ -100,9 +100,14 @@ def selected_integers(library: Any, operation: str, a: Any, mask: Any, axes: tup
     if operation == "sum":
         return reduce(xp.where(mask, a, xp.zeros_like(a)))
     order, _ = axes_last(a.ndim, axes)
-    rows = library.contiguous(library.transposed(mask, order)).reshape((-1, math.prod(a.shape[d] for d in axes)))
+    count = math.prod(reduced_shape(tuple(a.shape), axes, False))
+    if count == 0:
+        return reduce(a)
+    rows = library.contiguous(library.transposed(mask, order)).reshape((count, math.prod(a.shape[d] for d in axes)))
     if rows.shape[1] == 0 or not bool(rows.any(1).all()):
-        raise ValueError(f"samesum: {operation} of no integers has no value; `where` must leave at least one")
+        raise ValueError(
+            f"samesum: {operation} of no integers has no value; `where`, masks and nulls must leave at least one"
+        )
     wide = library.astype(a, "uint8") if dtype_name(a.dtype) == "bool" else a
     most = wide.max() if operation.endswith("min") else wide.min()
     result = reduce(xp.where(mask, wide, most))

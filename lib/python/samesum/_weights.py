@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Sequence
 from ._arrays import DTYPES, format_of, library_of, second_array
 from ._calls import MethodName, check_threads, common_type, delivered, in_type, method_of, read, reduce
 from ._formats import dtype_name
+from ._frames import kind_of, refuse_frame
 from ._layout import axes_last, normalised_axes, reduced_shape
 from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient
-from ._selection import mask_of, takes_part, without_mask
+from ._selection import is_masked, mask_of, takes_part, without_mask
 from ._traced import square_root
 
 
@@ -87,6 +88,7 @@ class Weighted:
         keepdims: bool, method: MethodName = None, threads: int = 0, grid: Any = None, where: Any = None,
         skipna: bool = False,
     ) -> None:  # fmt: skip
+        refuse_frame(function, x)
         self.threads = check_threads(threads)
         if grid is not None:
             raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
@@ -170,7 +172,12 @@ def divided(moment: Dyadic, total: Dyadic, correction: Dyadic, squares: Dyadic, 
 
 def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any) -> Any:
     """Returns Σwx, a dot product. See `_calls.Options` for the keywords."""
+    refuse_frame("sum with weights", x)
     if library_of(x).is_traced(x) or library_of(weights).is_traced(weights):
+        if tuple(getattr(weights, "shape", ())) != tuple(x.shape):
+            raise ValueError(
+                "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
+            )
         return reduce("dot", x, weights, axis=axis, where=where, **options)
     x, where = without_mask(x, where)
     library, a = read(x, options["out"])
@@ -266,6 +273,8 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         mean = reduce("mean", x, axis=axis, keepdims=keepdims)
         if not returned:
             return mean
+        if kind_of(x) or is_masked(x):
+            raise TypeError("samesum: average: returned=True is for arrays without nulls and masks; pass weights, or its elements")
         library, a = read(x)
         count = math.prod(a.shape[d] for d in normalised_axes(axis, a.ndim))
         return mean, delivered(library, library.namespace.full_like(mean, count), x)
