@@ -545,3 +545,11 @@ def test_groups_are_those_of_python(table, sort, dropna, skipna):
         pairs_ = [(a, b) for a, b in zip(x[own].tolist(), y[own].tolist()) if not (skipna and (a != a or b != b))]
         if all(math.isfinite(a) and math.isfinite(b) for a, b in pairs_):
             assert dots[number] == rounded(sum(Fraction(a) * Fraction(b) for a, b in pairs_))
+
+
+def test_missing_keys_are_apart_from_all_others() -> None:
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    groups = samesum.groupby(pyarrow.array([1, 2**63 - 1, None, 2**63 - 1]))
+    assert groups.groups.to_pylist() == [1, 2**63 - 1] and groups.count().tolist() == [1, 2]
+    for keys in ([1.0, np.nan], [1.0, np.nan, None]):
+        assert len(samesum.groupby(polars.Series(keys, strict=False))) == 1

@@ -144,9 +144,9 @@ def _ranks_in_arrow(np: Any, function: str, argument: str, column: Any, sort: bo
     if distinct.size == 0:
         return _coded(np, codes)
     of_distinct = ranks_of(function, argument, distinct, sort)  # a dictionary may have nulls, and equal elements
-    missing = _LAST if of_distinct.missing is None else of_distinct.missing
-    has_missing = of_distinct.missing is not None or bool((codes < 0).any())
-    return Ranks(np.where(codes < 0, missing, of_distinct.ranks[codes]), missing if has_missing else None)
+    if of_distinct.missing is None:  # dense ranks, of which none is that of missing keys
+        return _coded(np, codes, np.unique(of_distinct.ranks, return_inverse=True)[1])
+    return Ranks(np.where(codes < 0, of_distinct.missing, of_distinct.ranks[codes]), of_distinct.missing)
 
 
 def _ranks_of_array(np: Any, function: str, argument: str, a: Any, sort: bool) -> Ranks:
