@@ -354,7 +354,6 @@ def test_a_second_input_of_another_library_is_read_as_jax_reads_it(name: str, en
     ("y", "message"),
     [
         (None, "y is None"),
-        (np.ma.masked_equal([1.0, 2.0, 3.0], 2), "y is a masked array"),
         (np.array(["a", "b", "c"]), "y has texts"),
         ((i for i in range(3)), "y is a generator"),
         (np.ones(3, complex), "y has elements of type complex"),
@@ -368,6 +367,14 @@ def test_a_second_input_that_jax_cannot_read_is_named(y: Any, message: str) -> N
     for call in (lambda x: samesum.vecdot(x, y), lambda x: samesum.dot(x, y), *traced):
         with pytest.raises(TypeError, match="samesum: .*" + message):
             call(x)
+
+
+@needs_handler
+def test_a_mask_does_not_go_with_tracing() -> None:
+    x, y = jnp.ones(3, jnp.float32), np.ma.masked_equal(np.array([1, 2, 3], np.float32), 2)
+    assert float(samesum.dot(x, y)) == 4
+    with pytest.raises(TypeError, match="where and skipna do not go with tracing"):
+        jax.jit(lambda x: samesum.dot(x, y))(x)
 
 
 PAIRS = [
