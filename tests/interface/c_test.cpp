@@ -157,7 +157,7 @@ TEST(EveryMethodInC, HasTheBitsAndTheMessagesOfCpp) {
                          .y = m.inputs == 2 ? y.values() : Values{},
                          .layout = layout,
                          .out = {format, nullptr, size},
-                         .options = with_window(
+                         .options = testing_support::with_window(
                              m, {.threads = 2, .ddof = m.results == 2 ? 1.0 : 0, .exclusive = m.is_scan()})},
                         in_c, Bytes(size * 8, std::byte{0x5a}));
         ++calls;
