@@ -33,6 +33,28 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
   return with_format(*m.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
 }
 
+/// Returns the bits of the results, at the places of the elements, and checks that nothing else is written.
+/// `stride` is the row stride of the results.
+inline Bits result_per_element(const Method& m, Values x, const Layout& layout, Options options = {},
+                               std::size_t stride = 0) {
+  return with_format(*m.format, [&]<class F>() {
+    constexpr std::size_t margin = 8;
+    const std::size_t width = layout.n * layout.inner, apart = stride == 0 ? layout.outer_stride : stride,
+                      size = layout.results() == 0 || layout.n == 0 ? 0 : (layout.outer - 1) * apart + width;
+    const F poison = from_bits<F>(BitsOf<F>(0x5a5a));
+    std::vector<F> out(size + margin, poison);
+    reduce(m, x, layout, Results{&format_info<F>(), out.data(), size, stride}, options);
+    Bits bits;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i < size && i % std::max<std::size_t>(apart, 1) < width)
+        bits.push_back(to_bits(out[i]));
+      else
+        EXPECT_EQ(to_bits(out[i]), to_bits(poison)) << m.name << ": a place without an element was written";
+    }
+    return bits;
+  });
+}
+
 /// Returns the methods of a backend, without softmax, that promise at least `everywhere`.
 inline std::vector<const Method*> reductions_of(std::string_view backend) {
   std::vector<const Method*> chosen;

@@ -30,26 +30,8 @@ Options on_grid_of_windows(const Method& m, Options options) {
   return options;
 }
 
-/// Returns the bits of all results, and checks that nothing else is written. `stride` is the row stride of
-/// the results.
 Bits rolled(const Method& m, Values x, const Layout& layout, const Options& options, std::size_t stride = 0) {
-  return with_format(*m.format, [&]<class F>() {
-    constexpr std::size_t margin = 8;
-    const std::size_t width = layout.n * layout.inner, apart = stride == 0 ? layout.outer_stride : stride,
-                      size = layout.results() == 0 || layout.n == 0 ? 0 : (layout.outer - 1) * apart + width;
-    const F poison = from_bits<F>(BitsOf<F>(0x5a5a));
-    std::vector<F> out(size + margin, poison);
-    reduce(m, x, layout, Results{&format_info<F>(), out.data(), size, stride},
-           on_grid_of_windows(m, options));
-    Bits bits;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      if (i < size && i % apart < width)
-        bits.push_back(to_bits(out[i]));
-      else
-        EXPECT_EQ(to_bits(out[i]), to_bits(poison)) << m.name << ": a place without an element was written";
-    }
-    return bits;
-  });
+  return result_per_element(m, x, layout, on_grid_of_windows(m, options), stride);
 }
 Bits rolled(const Method& m, Values x, const Options& options) {
   return rolled(m, x, Layout::vector(x.size), options);

@@ -24,6 +24,12 @@ std::unique_ptr<std::byte[]> room_for(std::size_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(bytes);
 }
 
+Options of_all_elements(Options options) {
+  options.where = {};
+  options.skip_nan = false;
+  return options;
+}
+
 /// Elements in a row or column of an array: those from `first` on, `stride` apart.
 struct Stretch {
   std::size_t first, n, stride = 1;
@@ -88,12 +94,10 @@ class Packed {
       : from_{from},
         x_{room_for(most * from.bytes())},
         y_{room_for(from.y.is_given() ? most * from.bytes() : 0)} {}
-  /// Appends the elements of a stretch that take part, and returns how many do.
-  std::size_t append(Stretch s) {
-    const std::size_t at = size_ * from_.bytes(),
-                      count = from_.pack(s, x_.get() + at, from_.y.is_given() ? y_.get() + at : nullptr);
-    size_ += count;
-    return count;
+  /// Appends the elements of a stretch that take part.
+  void append(Stretch s) {
+    const std::size_t at = size_ * from_.bytes();
+    size_ += from_.pack(s, x_.get() + at, from_.y.is_given() ? y_.get() + at : nullptr);
   }
   void clear() { size_ = 0; }
   std::size_t size() const { return size_; }
@@ -112,8 +116,7 @@ class Selected {
  public:
   explicit Selected(const Call& call)
       : call_{call}, elements_{call.x, call.y, call.options.where.data, call.options.skip_nan} {
-    call_.options.where = {};
-    call_.options.skip_nan = false;
+    call_.options = of_all_elements(call.options);
     call_ = normalised(call_);
   }
 
@@ -187,11 +190,16 @@ class Selected {
     return layout().offsets[layout().outer] - layout().offsets[0];
   }
 
+  /// What the method adds if it is an exact sum or mean of elements, by this backend's own loops.
+  const ExactKind* adds_elements() const {
+    const std::optional<ExactKind>& adds = Code::of(method()).adds;
+    const bool is_exact = method().backend == "cpu" && method().accumulator == "exact";
+    return is_exact && adds && adds->term == Term::element && !adds->moments ? &*adds : nullptr;
+  }
   /// Whether -0 in place of an element that takes no part changes no result but that of no elements.
   bool adds_in_place() const {
-    const std::optional<ExactKind>& adds = Code::of(method()).adds;
-    return method().backend == "cpu" && method().accumulator == "exact" && adds &&
-           adds->term == Term::element && !adds->mean && !adds->moments;
+    const ExactKind* const adds = adds_elements();
+    return adds && !adds->mean;
   }
   bool are_rows() const { return !layout().offsets && layout().inner == 1 && layout().stride == 1; }
   /// Whether there are blocks of neighbouring columns that are not too long.
@@ -261,9 +269,7 @@ class Selected {
     const Stretch all = elements_of(r);
     if (!form() || (method().takes_grid && !call_.options.grid))
       return reduce_results(r, 1, all.n, call_.options.threads);
-    const std::optional<ExactKind>& adds = Code::of(method()).adds;
-    const bool is_exact = method().backend == "cpu" && method().accumulator == "exact" && all.stride == 1;
-    if (is_exact && adds && adds->term == Term::element && !adds->moments) return sum_exactly(r, *adds);
+    if (const ExactKind* const adds = adds_elements(); adds && all.stride == 1) return sum_exactly(r, *adds);
     if (form()->leaf == 0) return reduce_in_parallel(r);
     Partial partial{method(), 0, call_.options.grid};
     Packed packed{elements_, portion};
@@ -364,8 +370,7 @@ class Selected {
   void scan() {
     const std::size_t results = layout().results();
     if (results == 0) return;
-    const std::size_t threads = results == 1 ? 1 : results;
-    cpu::for_each_task(cpu::thread_count(call_.options.threads, results * layout().n, threads), results,
+    cpu::for_each_task(cpu::thread_count(call_.options.threads, results * layout().n, results), results,
                        [&](std::size_t r) { scan_vector(r, results == 1 ? call_.options.threads : 1); });
   }
   void scan_vector(std::size_t r, int threads) {
@@ -410,19 +415,18 @@ class Selected {
     const std::size_t inner = layout().inner, n = call_.keys.size, results = call_.out.size;
     const bool counts = method().inputs == 0;
     std::vector<std::int64_t> keys;
-    std::vector<std::size_t> places;
     const auto take = [&](std::size_t at) {
       const std::size_t place = at / inner;
       const std::uint64_t key = key_at(call_.keys.format, call_.keys.data, place);
       if (key >= results / inner) refuse(method(), message_of_bad_key(place, key, results / inner));
       keys.push_back(static_cast<std::int64_t>(key * inner + at % inner));
     };
-    std::unique_ptr<Packed> packed;
+    std::optional<Packed> packed;
     if (counts) {
       for (std::size_t k = 0; k < n; ++k)
         if (elements_.where[k]) take(k);
     } else {
-      packed = std::make_unique<Packed>(elements_, n * inner);
+      packed.emplace(elements_, n * inner);
       packed->append({0, n * inner});
       with_format(*call_.x.format, [&]<class T>() {
         elements_.for_each<T>({0, n * inner}, [&](std::size_t at, bool takes) {
@@ -468,8 +472,7 @@ std::string selection_error(const Call& call) {
 void run_selected(const Call& call) {
   const FloatingPointEnvironment environment;
   Call all = call;
-  all.options.where = {};
-  all.options.skip_nan = false;
+  all.options = of_all_elements(call.options);
   std::string wrong = validation_error(all, true);
   if (wrong.empty()) wrong = selection_error(call);
   if (!wrong.empty()) refuse(*call.method, wrong);
@@ -478,16 +481,13 @@ void run_selected(const Call& call) {
 
 void add_selected(Partial& partial, const Values& x, const Values& y, const Options& options) {
   const FloatingPointEnvironment environment;
-  Options all = options;
-  all.where = {};
-  all.skip_nan = false;
   check_portion(partial, x, y);
   Call call = call_for_state(partial.method(), x, y, options);
   if (const std::string wrong = selection_error(call); !wrong.empty()) refuse(partial.method(), wrong);
   const Elements elements{x, y, options.where.data, options.skip_nan};
   Packed packed{elements, x.size};
   packed.append({0, x.size});
-  partial.add(packed.x(), packed.y(), all);
+  partial.add(packed.x(), packed.y(), of_all_elements(options));
 }
 
 }  // namespace samesum
