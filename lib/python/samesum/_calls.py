@@ -116,6 +116,30 @@ def check_grid(grid: Any) -> int | None:
     return max(-(1 << 30), min(whole_number("grid", grid, ", the exponent of 2"), 1 << 30))  # beyond the limits anyway
 
 
+def correction_of(correction: float | None, ddof: float | None) -> float:
+    """Returns what is subtracted from n in the divisor of a variance, from its two names."""
+    if correction is not None and ddof is not None and correction != ddof:
+        raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
+    return float(correction if correction is not None else ddof if ddof is not None else 0)
+
+
+def refuse_traced(operation: str, x: Any) -> None:
+    """Raises NotImplementedError if x is traced, by an operation with a result per element."""
+    if library_of(x).is_traced(x):
+        raise NotImplementedError(
+            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
+            "of transformations"
+        )
+
+
+def format_of_floats(operation: str, a: Any) -> str:
+    """Returns the format of the elements of an array. Raises TypeError if they are integers."""
+    format = format_of(a.dtype)
+    if format == "int":
+        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
+    return format
+
+
 class Options(NamedTuple):
     """The options of a reduction: keywords of the public functions, and what these add."""
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence, Union
 
 from . import _core
 from ._arrays import library_of
-from ._calls import MethodName, reduce
+from ._calls import MethodName, correction_of, reduce
 from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
 from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_sum, rolling_var
@@ -97,12 +97,6 @@ def mean(
     return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid, where=where, skipna=skipna)
 
 
-def _divisor(correction: float | None, ddof: float | None) -> float:
-    if correction is not None and ddof is not None and correction != ddof:
-        raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
-    return float(correction if correction is not None else ddof if ddof is not None else 0)
-
-
 def var(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
@@ -128,11 +122,11 @@ def var(
     """
     if weights is not None:
         return weighted_variance(
-            x, weights, axis, weights_are, correction=_divisor(correction, ddof), dtype=dtype, out=out,
+            x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
             keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna,
         )  # fmt: skip
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_variance,
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_variance,
         where=where, skipna=skipna,
     )  # fmt: skip
 
@@ -156,11 +150,11 @@ def std(
     """
     if weights is not None:
         return weighted_variance(
-            x, weights, axis, weights_are, correction=_divisor(correction, ddof), dtype=dtype, out=out,
+            x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
             keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna, root=True,
         )  # fmt: skip
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=_divisor(correction, ddof), finish=_deviation,
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_deviation,
         where=where, skipna=skipna,
     )  # fmt: skip
 

@@ -10,12 +10,11 @@ from typing import Any, Callable
 from . import _core
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
 from ._by_key import run_by_key
-from ._calls import Method, check_grid, check_threads, common_type, is_exact, method_of, run_call
+from ._calls import Method, check_grid, check_threads, common_type, correction_of, is_exact, method_of, run_call
 from ._columns import (
     Values, family_of, frame_columns, is_frame, key_column, name_of, pandas_index, present, ranks_of, table, taken,
     values_of,
 )  # fmt: skip
-from ._functions import _divisor
 from ._integers import EXACT_OPERATIONS, beyond_64_bits, high_and_low
 from ._keys import numbered
 from ._layout import Layout
@@ -204,7 +203,7 @@ class GroupBy:
         The sum of squared deviations is divided by n - correction, as in `samesum.var`; the default of pandas and
         polars is 1. `ddof` is another name for it. See `GroupBy` for the other arguments.
         """
-        divisor = _divisor(correction, ddof)
+        divisor = correction_of(correction, ddof)
         return self._reduced("moments", values, method, skipna, threads, None, divisor, lambda m: m[..., 1].copy())
 
     def std(
@@ -212,7 +211,7 @@ class GroupBy:
         method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the standard deviation of the values of each group: the rounded square root of `var`."""
-        divisor = _divisor(correction, ddof)
+        divisor = correction_of(correction, ddof)
         return self._reduced("moments", values, method, skipna, threads, None, divisor, self._root)
 
     def min(

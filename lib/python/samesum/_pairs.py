@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ._calls import check_threads, delivered
-from ._functions import _divisor
+from ._calls import check_threads, correction_of, delivered
 from ._layout import normalised_axes, paired, reduced_shape
 from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient, rounded_ratio_to_root
 from ._weights import (
@@ -157,7 +156,7 @@ def cov(
         if weights sum to zero.
     """
     require_kind(weights_are)
-    subtracted = as_correction(1.0 if correction is None and ddof is None else _divisor(correction, ddof))
+    subtracted = as_correction(1.0 if correction is None and ddof is None else correction_of(correction, ddof))
     matrix = _Matrix("cov", x, y, axis, weights, dtype, threads)
     total = matrix.total.value
     squares = matrix.squares.value if weights_are == "reliabilities" else total

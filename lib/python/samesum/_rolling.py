@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from . import _core
-from ._arrays import DTYPES, format_of, library_of
+from ._arrays import DTYPES
 from ._calls import (
-    Method, MethodName, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
-    whole_number,
+    Method, MethodName, check_grid, check_threads, correction_of, delivered, format_of_floats, in_type, method_of, read,
+    refuse_traced, result_array, run_call, whole_number,
 )  # fmt: skip
 from ._frames import refuse_frame
 from ._layout import Layout, normalised_axes
@@ -122,26 +122,19 @@ def roll(
     grid: int | None = None,
 ) -> Any:
     """Moves a window along an axis of x, and reduces its elements by a method of `operation`."""
-    if library_of(x).is_traced(x):
-        raise NotImplementedError(
-            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
-            "of transformations"
-        )
+    refuse_traced(operation, x)
     if axis is None or isinstance(axis, (tuple, list)):
         raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis")
     size = _count("window", window, 1, ", the number of elements")
     least = None if min_periods is None else _count("min_periods", min_periods, 0, ", or None for the window")
-    if correction is not None and ddof is not None and correction != ddof:
-        raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
+    subtracted = correction_of(correction, ddof)
     threads, grid = check_threads(threads), check_grid(grid)
     refuse_frame(operation, x)
     library, a = read(x, out)
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
     a = in_type(library, a, dtype)
-    format = format_of(a.dtype)
-    if format == "int":
-        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
+    format = format_of_floats(operation, a)
     chosen = method_of(method, operation, format, library.view(a).device)
     along = normalised_axes(axis, a.ndim)[0]
     a = library.contiguous(a)
@@ -154,8 +147,8 @@ def roll(
     if layout.results and n:
         run_call(
             chosen, format, view.address, layout.results * n, layout, library.view(result).address, math.prod(shape),
-            view.device, view.stream, threads=threads, ddof=float((ddof if correction is None else correction) or 0),
-            grid=grid, window=size, min_periods=least, centred=bool(center), skip_nan=bool(skipna),
+            view.device, view.stream, threads=threads, ddof=subtracted, grid=grid, window=size, min_periods=least,
+            centred=bool(center), skip_nan=bool(skipna),
         )  # fmt: skip
     return delivered(library, result, x, out)
 

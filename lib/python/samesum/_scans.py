@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from . import _core
-from ._arrays import DTYPES, format_of, library_of
+from ._arrays import DTYPES
 from ._calls import (
-    Method, check_grid, check_threads, delivered, in_type, method_of, read, result_array, run_call,
+    Method, check_grid, check_threads, delivered, format_of_floats, in_type, method_of, read, refuse_traced,
+    result_array, run_call,
 )  # fmt: skip
 from ._frames import refuse_frame
 from ._layout import Layout, axes_last, normalised_axes
@@ -38,11 +39,7 @@ def scan(
     """
     refuse_frame(operation, x)
     x, where = without_mask(x, where)
-    if library_of(x).is_traced(x):
-        raise NotImplementedError(
-            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
-            "of transformations"
-        )
+    refuse_traced(operation, x)
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(
             f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
@@ -52,9 +49,7 @@ def scan(
     if axis is None and a.ndim > 1 and not flattens:
         raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
     a = in_type(library, a, dtype)
-    format = format_of(a.dtype)
-    if format == "int":
-        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
+    format = format_of_floats(operation, a)
     chosen = method_of(method, operation, format, library.view(a).device)
     mask = mask_of(library, a, where)
     if axis is None:

@@ -37,7 +37,7 @@ from dask.delayed import delayed
 
 from . import _core, _functions
 from ._arrays import dtype_name, format_of
-from ._calls import Method, common_type, is_exact, method_of
+from ._calls import Method, common_type, correction_of, is_exact, method_of
 from ._frames import as_one_array, kind_of, present, without_nulls
 from ._integers import EXACT_OPERATIONS
 from ._layout import VECTOR, axes_last, normalised_axes, paired, reduced_shape
@@ -235,7 +235,7 @@ def _call(name: str, operation: str, format: str, options: dict[str, Any], dtype
     if format != "int" or not (operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None):
         chosen = method_of(method, operation, "fp64" if format == "int" else format, -1).name
         Partial(chosen, grid=grid)
-    divisor = _functions._divisor(options.get("correction"), options.get("ddof"))
+    divisor = correction_of(options.get("correction"), options.get("ddof"))
     return _Call(name, operation, chosen, grid, divisor, dtype)
 
 
