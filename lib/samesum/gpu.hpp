@@ -56,8 +56,9 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nu
 /// All pointers, segment offsets and keys included, are to memory that the device can access. Reading is
 /// fastest if x is aligned to 16 bytes and the strides of rows are multiples of 16 bytes. Offsets are not
 /// checked: they must not decrease, nor exceed the size of x. Results are as for samesum::reduce, but a sum
-/// that overflows options.grid is no error: it is NaN. Promise and error bound: Method::promise,
-/// Method::bound.
+/// that overflows options.grid is no error: it is NaN. options.where and skip_nan are refused: pack the
+/// elements that take part, or call samesum::reduce, which waits; rolling operations take skip_nan. Promise
+/// and error bound: Method::promise, Method::bound.
 ///
 /// A key that is out of range is not known before the kernels have run: its element is skipped, although a
 /// grid that is found may depend on it, and `status`, in device memory, names the first such place. It may be

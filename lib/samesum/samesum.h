@@ -164,7 +164,7 @@ typedef struct samesum_options {
   int32_t combine;          ///< flag, by key: results are combined with what `out` holds
   int32_t has_grid;         ///< flag: `grid` is given
   int32_t grid;             ///< for fixed_point: terms are rounded to multiples of 2^grid
-  int32_t skip_nan;         ///< flag: NaN are as if absent; data in host memory
+  int32_t skip_nan;         ///< flag: NaN are as if absent; not for samesum_enqueue
   const uint8_t* where;     ///< one flag for each element of x: others are as if absent; or NULL. As skip_nan
   uint64_t window;          ///< for rolling operations, as all below: number of places of a window
   uint64_t min_periods;     ///< the least number of elements for a result other than NaN

@@ -12,9 +12,8 @@ namespace samesum {
 namespace {
 
 constexpr char no_selection[] =
-    "where and skip_nan are for reduce, run, Method and Partial::add on data in host memory; leave them out "
-    "here, and pass "
-    "the elements that take part";
+    "where and skip_nan are for samesum::reduce, run, Method and Partial::add, which wait for their results; "
+    "leave them out here, and pass the elements that take part";
 
 std::string error_of_threads(const Options& options) {
   if (options.threads >= 0) return {};

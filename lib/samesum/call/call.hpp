@@ -31,8 +31,8 @@ void run(const Call& call);
 ///
 /// Inputs, out and offsets are in host memory. The backend "cuda" copies inputs and offsets to the device and
 /// the results back, and waits for them. It also accepts inputs in the memory of a GPU, and reads them there;
-/// they must be complete, or be written in the GPU's default stream. gpu.hpp has calls for other streams and
-/// for results in device memory.
+/// they must be complete, or be written in the GPU's default stream; the same holds for options.where.
+/// gpu.hpp has calls for other streams and for results in device memory.
 ///
 /// A result for no elements is +0 for sums, norms and dot, 1 for prod, -inf for logsumexp, NaN for mean and
 /// moments, -1 for argmin and argmax, +inf for min and -inf for max, where NumPy and PyTorch raise an error.

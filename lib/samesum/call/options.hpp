@@ -50,8 +50,8 @@ struct Options {
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
   bool combine = false;
-  /// For reductions, scans and reductions by key of data in host memory: flag i says whether element i of x
-  /// takes part, one flag for each element of x (for scatter_count, of keys). The other elements are as if
+  /// For reductions, scans and reductions by key: flag i says whether element i of x takes part, one flag for
+  /// each element of x (for scatter_count, of keys); the flags lie where x may. The other elements are as if
   /// absent: each result has the bits of the same call on its elements that take part, packed in their order.
   /// n of every bound, divisor and grid is their number. An index of argmin or argmax is that in x as given.
   /// A scan's result at another place is that of the elements before it. The keys of others are not read.

@@ -33,6 +33,8 @@ struct SubtreeMerge;  ///< states on a GPU to be merged; backend/cuda/merge_subt
 
 /// Throws std::overflow_error: a sum overflows the given grid.
 [[noreturn]] void refuse_grid(const Method& method, int grid);
+/// Throws what a call on a backend reports: std::overflow_error for a grid, std::invalid_argument for a key.
+void refuse_what_failed(const HostRun& run);
 
 /// A sum and what was recorded while adding, in double.
 struct RecordedSum {
@@ -154,6 +156,11 @@ void check_portion(const Partial& partial, const Values& x, const Values& y);
 /// Takes in the next n elements.
 void add_to(Partial& partial, PartialInput& input, std::size_t n);
 
+/// Elements of one or two inputs that take part in a call.
+struct PackedInputs {
+  Placed x, y;
+};
+
 /// A call that is bound to its data. It writes its results to `out` in host memory, and returns when they are
 /// there.
 using Bound = std::function<void(void* out)>;
@@ -173,6 +180,14 @@ class Backend {
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in host memory or in memory of the backend, and waits for it.
   virtual void run(HostRun& run) const { Code::of(*run.call.method).host.run(run.call, run); }
+  /// Runs a call in which only some elements take part, on data as for `run`. Returns false, and writes
+  /// nothing, if the backend leaves it to the host to pack the elements that do.
+  virtual bool run_selected(HostRun&) const { return false; }
+  /// Returns the elements of one or two vectors that take part, packed where the backend can read them;
+  /// nullopt if the host packs them.
+  virtual std::optional<PackedInputs> packed(const Values&, const Values&, const Options&) const {
+    return {};
+  }
   /// Binds a call to its data, to be run many times. The place of the results in `call` is ignored.
   virtual Bound bind(const Call& call) const {
     return [this, call](void* out) {

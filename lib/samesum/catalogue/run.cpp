@@ -110,16 +110,20 @@ void refuse_grid(const Method& m, int grid) {
                             "; give a larger grid, or none, so that one is found on which it fits");
 }
 
+void refuse_what_failed(const HostRun& run) {
+  const Call& call = run.call;
+  if (run.overflowed) refuse_grid(*call.method, *call.options.grid);
+  if (const std::size_t bad = run.first_bad_key; bad != no_bad_key)
+    refuse(*call.method, message_of_bad_key(bad, key_at(call.keys.format, call.keys.data, bad), bins(call)));
+}
+
 void run(const Call& call) {
   if (selects(call.options) && !call.method->takes_window) return run_selected(call);
   const FloatingPointEnvironment environment;
   check(call);
   HostRun run{normalised(call)};
-  const Method& m = *call.method;
-  Code::of(m).backend->run(run);
-  if (run.overflowed) refuse_grid(m, *call.options.grid);
-  if (const std::size_t bad = run.first_bad_key; bad != no_bad_key)
-    refuse(m, message_of_bad_key(bad, key_at(call.keys.format, call.keys.data, bad), bins(call)));
+  Code::of(*call.method).backend->run(run);
+  refuse_what_failed(run);
 }
 
 }  // namespace samesum

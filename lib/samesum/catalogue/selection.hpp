@@ -5,9 +5,16 @@
 
 namespace samesum {
 
+/// Returns the options for a call on the elements that take part.
+inline Options of_all_elements(Options options) {
+  options.where = {};
+  options.skip_nan = false;
+  return options;
+}
+
 /// Runs such a call: it packs the elements that take part, portion by portion, and runs the method on them.
 /// Memory: portions of 2^15 elements; all elements of a vector for scans, for long segments and for long
-/// results of fixed_point without a grid; all elements by key and on the backend "cuda".
+/// results of fixed_point without a grid; all elements by key. The backend "cuda" packs on the device.
 /// @throws as `run` does, and std::invalid_argument if there is not one flag for each element.
 void run_selected(const Call& call);
 

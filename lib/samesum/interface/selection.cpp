@@ -24,12 +24,6 @@ std::unique_ptr<std::byte[]> room_for(std::size_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(bytes);
 }
 
-Options of_all_elements(Options options) {
-  options.where = {};
-  options.skip_nan = false;
-  return options;
-}
-
 /// Elements in a row or column of an array: those from `first` on, `stride` apart.
 struct Stretch {
   std::size_t first, n, stride = 1;
@@ -120,14 +114,15 @@ class Selected {
     call_ = normalised(call_);
   }
 
-  void run() {
+  /// Runs the call. Returns whether a sum overflowed.
+  bool run() {
     if (call_.keys.is_given())
       reduce_by_key();
     else if (method().has_result_per_element)
       scan();
     else
       reduce();
-    if (overflowed_) refuse_grid(method(), *call_.options.grid);
+    return overflowed_;
   }
 
  private:
@@ -167,7 +162,6 @@ class Selected {
     const std::size_t results = layout().results();
     if (results == 0) return;
     const std::size_t elements = elements_of_all(), longest = layout().offsets ? 0 : layout().n;
-    if (method().backend == "cuda") return reduce_results(0, results, elements, call_.options.threads);
     if (adds_in_place() && (are_rows() ? longest <= portion : are_columns())) return sum_in_place(elements);
     if (longest > portion) {
       for (std::size_t r = 0; r < results; ++r) reduce_long(r);
@@ -458,12 +452,6 @@ std::string selection_error(const Call& call) {
     return "where has " + std::to_string(where.size) + " flags; pass " + std::to_string(flags) +
            (m.inputs == 0 ? ", one for each key" : ", one for each element of x");
   if (where.is_given() && where.size > 0 && where.data == nullptr) return "where is null; pass its address";
-  const Backend& backend = *Code::of(m).backend;
-  for (const void* data : {call.x.data, call.y.data, call.keys.data})
-    if (data && !backend.is_on_host(data))
-      return "where and skip_nan read host memory; pass data in host memory, or pack the elements that take "
-             "part on the "
-             "GPU";
   return {};
 }
 
@@ -476,7 +464,9 @@ void run_selected(const Call& call) {
   std::string wrong = validation_error(all, true);
   if (wrong.empty()) wrong = selection_error(call);
   if (!wrong.empty()) refuse(*call.method, wrong);
-  Selected{call}.run();
+  HostRun run{normalised(call)};
+  if (!Code::of(*call.method).backend->run_selected(run)) run.overflowed = Selected{call}.run();
+  refuse_what_failed(run);
 }
 
 void add_selected(Partial& partial, const Values& x, const Values& y, const Options& options) {
@@ -484,10 +474,13 @@ void add_selected(Partial& partial, const Values& x, const Values& y, const Opti
   check_portion(partial, x, y);
   Call call = call_for_state(partial.method(), x, y, options);
   if (const std::string wrong = selection_error(call); !wrong.empty()) refuse(partial.method(), wrong);
+  const Options all = of_all_elements(options);
+  if (const auto there = Code::of(partial.method()).backend->packed(x, y, options))
+    return partial.add(there->x.values, there->y.values, all);
   const Elements elements{x, y, options.where.data, options.skip_nan};
   Packed packed{elements, x.size};
   packed.append({0, x.size});
-  partial.add(packed.x(), packed.y(), of_all_elements(options));
+  partial.add(packed.x(), packed.y(), all);
 }
 
 }  // namespace samesum

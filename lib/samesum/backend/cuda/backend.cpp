@@ -1,11 +1,9 @@
 /// The CUDA backend: places data on the device, and binds calls to a stream and a workspace.
-#include <cstring>
-#include <memory>
-
 #include "samesum/backend/cuda/device_input.hpp"
-#include "samesum/backend/cuda/kept_workspace.hpp"
 #include "samesum/backend/cuda/merge_subtrees.hpp"
 #include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/placing.hpp"
+#include "samesum/backend/cuda/selection.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/describe.hpp"
 #include "samesum/catalogue/join.hpp"
@@ -27,123 +25,6 @@ const std::string& absence() {
 }
 
 namespace {
-
-/// Pinned host memory: an asynchronous copy to it does not block.
-Memory pinned_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
-  return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
-}
-
-/// A stream that synchronises with the default stream, on which the data may have been written.
-std::shared_ptr<CUstream_st> new_stream() {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "cudaStreamCreate");
-  return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
-}
-
-/// Copies bytes from the host to new device memory.
-Memory copied(const void* from, std::size_t bytes) {
-  const Memory copy = device_memory(bytes);
-  if (bytes > 0)
-    check(cudaMemcpy(copy.get(), from, bytes, cudaMemcpyHostToDevice), with_size("cudaMemcpy", bytes));
-  // A copy from pageable memory may return before the data have arrived, and the caller may use any stream.
-  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
-  return copy;
-}
-
-/// The device that holds x; -1 for host memory.
-int device_of(const void* x) {
-  cudaPointerAttributes where{};
-  check(cudaPointerGetAttributes(&where, x), "cudaPointerGetAttributes");
-  return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
-}
-
-/// The device that holds x of a call; for host memory the current one.
-int device_for(const Call& call) {
-  const int of_x = call.x.size > 0 ? device_of(call.x.data) : -1;
-  int current = of_x;
-  if (of_x < 0) check(cudaGetDevice(&current), "cudaGetDevice");
-  return current;
-}
-
-/// Makes a device the current one until the end of the scope.
-class OnDevice {
- public:
-  explicit OnDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    check(cudaSetDevice(device), "cudaSetDevice");
-  }
-  ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  int before_ = 0;
-};
-
-/// Layout of the results in host memory. In device memory rows are contiguous.
-struct HostLayout {
-  std::size_t width, pitch, rows;  ///< width and pitch in bytes
-};
-
-HostLayout host_layout_of(const Call& call) {
-  const Method& m = *call.method;
-  const Layout& l = call.layout;
-  if (!m.has_result_per_element) return {l.results() * m.result_bytes(), 0, 1};
-  const std::size_t bytes = m.result_format(*call.x.format)->bytes;
-  const std::size_t width = l.n * l.inner;
-  if (l.outer <= 1 || width == 0 || call.out.row_stride == width) return {l.outer * width * bytes, 0, 1};
-  return {width * bytes, call.out.row_stride * bytes, l.outer};
-}
-
-/// Copies results to the host and waits for them. Copies by way of `pinned` unless it is null.
-void fetch(const HostLayout& host, void* out, const void* from, void* pinned, cudaStream_t stream) {
-  if (host.rows > 1)
-    check(cudaMemcpy2DAsync(out, host.pitch, from, host.width, host.width, host.rows, cudaMemcpyDeviceToHost,
-                            stream),
-          "cudaMemcpy2DAsync");
-  else
-    check(
-        cudaMemcpyAsync(pinned ? pinned : out, from, host.width * host.rows, cudaMemcpyDeviceToHost, stream),
-        "cudaMemcpyAsync");
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  if (pinned) std::memcpy(out, pinned, host.width);
-}
-
-/// Reads a status in device memory. Waits for the copy.
-KeyStatus read(const Memory& status) {
-  KeyStatus copy;
-  check(cudaMemcpy(&copy, status.get(), sizeof copy, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  return copy;
-}
-
-/// Allocates and prepares the workspace of a call.
-std::shared_ptr<KeptWorkspace> workspace_for(Launch& launch) {
-  check(enqueue(launch), launch.call.method->name);
-  const auto workspace = std::make_shared<KeptWorkspace>();
-  workspace->replace(device_memory(launch.bytes), launch.bytes);
-  check(workspace->prepare(launch.stream), "prepare");
-  return workspace;
-}
-
-/// Enqueues a call with its workspace.
-void enqueue_in(KeptWorkspace& workspace, Launch& launch) {
-  const auto in_workspace = [&](void* memory, std::size_t) {
-    launch.workspace = memory;
-    return enqueue(launch);
-  };
-  check(workspace.run(launch.stream, in_workspace), launch.call.method->name);
-}
-
-/// Returns x where the current device can read it; no input if there is none.
-Placed placed(Values x) {
-  if (!x.is_given()) return {x, nullptr};
-  if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
-  if (device_of(x.data) >= 0) return {x, nullptr};
-  const Memory copy = copied(x.data, x.size * x.format->bytes);
-  return {{*x.format, copy.get(), x.size}, copy};
-}
 
 /// Elements of a call on host or device memory, on the device that holds x.
 class PlacedInput : public PartialInput {
@@ -215,6 +96,15 @@ class Cuda : public Backend {
     bind(call)(call.out.data);
   }
 
+  bool run_selected(HostRun& work) const override {
+    gpu::run_selected(work);
+    return true;
+  }
+  std::optional<PackedInputs> packed(const Values& x, const Values& y,
+                                     const Options& options) const override {
+    return gpu::packed(x, y, options);
+  }
+
   /// Binds a call on the device that holds x, with its own stream and workspace.
   Bound bind(const Call& call) const override {
     const int device = device_for(call);
@@ -267,16 +157,9 @@ class Cuda : public Backend {
       launch.call.keys.data = keys.get();
     }
     const std::size_t out_bytes = call.out.size * call.method->result_bytes();
-    const Memory out = call.options.combine ? copied(call.out.data, out_bytes) : device_memory(out_bytes),
-                 status = device_memory(sizeof(KeyStatus));
+    const Memory out = call.options.combine ? copied(call.out.data, out_bytes) : device_memory(out_bytes);
     launch.call.out.data = out.get();
-    launch.status = static_cast<KeyStatus*>(status.get());
-    const auto workspace = workspace_for(launch);
-    enqueue_in(*workspace, launch);
-    check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-    const KeyStatus reported = read(status);
-    work.first_bad_key = reported.first_bad_key;
-    work.overflowed = reported.overflowed != 0;
+    run_there(launch, work);
     if (work.first_bad_key == no_bad_key && !work.overflowed && out_bytes > 0)
       check(cudaMemcpy(call.out.data, out.get(), out_bytes, cudaMemcpyDeviceToHost),
             with_size("cudaMemcpy", out_bytes));

@@ -1,0 +1,213 @@
+/// Calls on a GPU in which only some elements take part have the bits of the CPU, whose tests compare them
+/// with the packed elements; flags and elements lie in host or in device memory.
+#include <cmath>
+
+#include "backend/cuda_support.hpp"
+#include "operation/reduction_support.hpp"
+
+namespace samesum {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Flags of n elements, of which about two thirds take part, in host and in device memory.
+class Flags {
+ public:
+  explicit Flags(std::size_t n) : here_(n), there_{device_memory(n)} {
+    std::mt19937_64 random{n};
+    for (std::size_t i = std::min<std::size_t>(n, 7); i < n; ++i)
+      here_[i] = static_cast<std::uint8_t>(random() % 3);
+    if (n > 0) succeed(cudaMemcpy(there_.get(), here_.data(), n, cudaMemcpyHostToDevice));
+  }
+  const std::vector<std::uint8_t>& here() const { return here_; }
+  Mask there() const { return {there_.get(), here_.size()}; }
+
+ private:
+  std::vector<std::uint8_t> here_;
+  std::shared_ptr<std::byte> there_;
+};
+
+/// Elements of which every fifth is NaN.
+Array with_nans(const FormatInfo& format, std::size_t n, std::uint64_t seed) {
+  std::vector<double> x = wide(n, 12, seed);
+  for (std::size_t i = seed; i < n; i += 5) x[i] = NAN;
+  return {format, x};
+}
+
+/// A batch with inputs and flags on both sides.
+struct SelectedBatch {
+  BatchCase batch;
+  Array x, y;
+  OnGpu x_there, y_there;
+  Flags flags;
+
+  SelectedBatch(BatchCase b, const FormatInfo& format)
+      : batch{std::move(b)},
+        x{with_nans(format, batch.elements, 1)},
+        y{with_nans(format, batch.elements, 2)},
+        x_there{x.values()},
+        y_there{y.values()},
+        flags{batch.elements} {}
+};
+
+/// Every fifth batch. Their elements are rounded once for all methods.
+const std::vector<SelectedBatch>& selected_batches(const FormatInfo& format) {
+  static std::vector<SelectedBatch> of_formats[formats.size()];
+  std::vector<SelectedBatch>& made = of_formats[format.index];
+  std::size_t k = 0;
+  if (made.empty())
+    for (BatchCase& b : batches())
+      if (k++ % 5 == 0 && (!reduced || b.elements < 1000)) made.emplace_back(std::move(b), format);
+  return made;
+}
+
+std::vector<const Method*> on_gpu(bool scans) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == "cuda" && m.promise >= Promise::everywhere && (scans ? m.is_scan() : reduces_vectors(m)))
+      chosen.push_back(&m);
+  return chosen;
+}
+
+class EverySelectionOnAGpu : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+  const Method& cpu = find_on("cpu", m);
+};
+class EverySelectingScanOnAGpu : public EverySelectionOnAGpu {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySelectionOnAGpu);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySelectingScanOnAGpu);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySelectionOnAGpu, ::testing::ValuesIn(on_gpu(false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySelectingScanOnAGpu, ::testing::ValuesIn(on_gpu(true)), test_name);
+
+TEST_P(EverySelectionOnAGpu, HasTheBitsOfTheCpu) {
+  for (const SelectedBatch& b : selected_batches(*m.format)) {
+    const Layout& layout = b.batch.layout;
+    if (!m.accepts(*m.format, layout) || (m.is_slow && b.batch.elements > 5000)) continue;
+    for (const std::optional<int> grid : {std::optional<int>{}, {-40}}) {
+      if (grid && !m.takes_grid) continue;
+      const Options here{.grid = grid, .where = b.flags.here(), .skip_nan = true},
+          there{.grid = grid, .where = b.flags.there(), .skip_nan = true},
+          all{.grid = grid, .skip_nan = true};
+      const Bits expected = reduce_all(cpu, b.x.values(), b.y.values(), layout, here);
+      ASSERT_EQ(reduce_all(m, b.x.values(), b.y.values(), layout, here), expected) << b.batch.name;
+      ASSERT_EQ(reduce_all(m, b.x_there.values(), b.y_there.values(), layout, there), expected)
+          << b.batch.name << ", in device memory";
+      ASSERT_EQ(reduce_all(m, b.x_there.values(), b.y_there.values(), layout, all),
+                reduce_all(cpu, b.x.values(), b.y.values(), layout, all))
+          << b.batch.name << ", without flags";
+    }
+  }
+}
+
+TEST_P(EverySelectingScanOnAGpu, HasTheBitsOfTheCpu) {
+  for (const Layout& l : {Layout::vector(1), Layout::vector(5000), Layout::rows(9, 40), Layout::rows(3, 0),
+                          Layout::axis(2, 50, 7)}) {
+    const std::size_t n = l.outer * l.n * l.inner;
+    const Array x = with_nans(*m.format, n, 1);
+    const OnGpu x_there{x.values()};
+    const Flags flags{n};
+    for (const bool exclusive : {false, true})
+      for (const std::optional<int> grid : {std::optional<int>{}, {-40}}) {
+        if (grid && !m.takes_grid) continue;
+        const Options here{
+            .exclusive = exclusive, .grid = grid, .where = flags.here(), .skip_nan = exclusive},
+            there{.exclusive = exclusive, .grid = grid, .where = flags.there(), .skip_nan = exclusive};
+        const Bits expected = result_per_element(cpu, x.values(), l, here);
+        ASSERT_EQ(result_per_element(m, x.values(), l, here), expected) << n;
+        ASSERT_EQ(result_per_element(m, x_there.values(), l, there), expected) << n << ", in device memory";
+      }
+  }
+}
+
+TEST(ASelectionOnAGpu, ByKeyHasTheBitsOfTheCpu) {
+  constexpr std::size_t n = 500, results = 6;
+  for (const Method& m : methods()) {
+    if (m.backend != "cuda" || !m.takes_keys || m.promise < Promise::everywhere) continue;
+    for (const std::size_t inner : {1, 3}) {
+      if (inner > 1 && m.inputs == 0) continue;
+      const Array x = with_nans(*m.format, n * inner, 1);
+      const Flags flags{n * inner};
+      std::vector<std::int32_t> keys(n, -5);  // a key of rows without elements that take part is not read
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t i = 0; i < inner; ++i)
+          if (flags.here()[k * inner + i]) keys[k] = static_cast<std::int32_t>(k * k % results);
+      for (const bool combine : {false, true}) {
+        if (combine && !m.can_combine) continue;
+        const Options options{.combine = combine, .where = flags.here(), .skip_nan = m.inputs > 0};
+        const auto bytes = [&](const Method& by) {
+          std::vector<std::byte> out(results * inner * 8);  // +0, to be combined
+          reduce(by, m.inputs > 0 ? x.values() : Values{*m.format, nullptr, 0}, Keys{keys},
+                 Layout::axis(1, n, inner), Results{m.result_format(*m.format), out.data(), results * inner},
+                 options);
+          return out;
+        };
+        EXPECT_EQ(bytes(m), bytes(find_on("cpu", m))) << m.name << ", inner " << inner;
+      }
+    }
+  }
+}
+
+TEST(ASelectionOnAGpu, NamesABadKeyByItsPlaceAmongAllElements) {
+  SAMESUM_NEEDS_GPU();
+  const std::vector<float> x{1, 2, 3, 4, 5, 6};
+  const std::vector<std::int32_t> keys{-1, 0, 9};
+  const std::vector<std::uint8_t> flags{0, 0, 1, 1, 0, 1};
+  std::vector<float> out(4);
+  EXPECT_THAT(refusal_by([&] {
+                reduce(find("scatter_add/exact/fp32@cuda"), Values{x}, Keys{keys}, Layout::axis(1, 3, 2),
+                       std::span{out}, {.where = flags});
+              }),
+              HasSubstr(message_of_bad_key(2, 9, 2)));
+}
+
+TEST(ASelectionOnAGpu, GoesIntoAPartial) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t n = 9000;
+  const Flags flags{n};
+  for (const Method& m : methods()) {
+    if (m.backend != "cuda" || !Code::of(m).partial_form || m.format != &format_info<fp32>()) continue;
+    const Array x = with_nans(*m.format, n, 1), y = with_nans(*m.format, n, 2);
+    const OnGpu x_there{x.values()}, y_there{y.values()};
+    const auto finished = [&](const Method& by, Values a, Values b, const Options& options) {
+      Partial partial = partial_of(by);
+      partial.add(a, by.inputs == 2 ? b : Values{}, options);
+      std::vector<std::byte> out(m.result_bytes());
+      partial.finish({m.result_format(*m.format), out.data(), static_cast<std::size_t>(m.results)});
+      return out;
+    };
+    EXPECT_EQ(finished(m, x_there.values(), y_there.values(), {.where = flags.there(), .skip_nan = true}),
+              finished(find_on("cpu", m), x.values(), y.values(), {.where = flags.here(), .skip_nan = true}))
+        << m.name;
+  }
+}
+
+TEST(ASelectionOnAGpu, ReportsASumThatOverflowsItsGrid) {
+  SAMESUM_NEEDS_GPU();
+  const std::vector<double> x{1, 0x1p100, 2};
+  const std::vector<std::uint8_t> flags{1, 0, 1};
+  const Method& m = find("sum/fixed_point/fp64@cuda");
+  EXPECT_EQ(m(x, {.grid = -40, .where = flags}).to_double(), 3);
+  EXPECT_THROW(m(x, {.grid = -40, .skip_nan = true}), std::overflow_error);
+}
+
+TEST(ASelectionOnAGpu, IsRefusedByCallsInAStream) {
+  SAMESUM_NEEDS_GPU();
+  const std::vector<float> x{1, 2, 3};
+  const OnGpu there{Values{x}};
+  const auto out = device_memory(sizeof(float));
+  const Results result{&format_info<fp32>(), out.get(), 1};
+  const Method& m = gpu::find("exact/fp32");
+  std::size_t bytes = 0;
+  EXPECT_EQ(
+      gpu::reduce(m, nullptr, bytes, there.values(), Layout::vector(3), result, nullptr, {.skip_nan = true}),
+      cudaErrorInvalidValue);
+  EXPECT_THAT(refusal_by([&] {
+                gpu::reduce(m, there.values(), Layout::vector(3), result, nullptr, nullptr,
+                            {.skip_nan = true});
+              }),
+              HasSubstr("where and skip_nan are for samesum::reduce"));
+}
+
+}  // namespace
+}  // namespace samesum
