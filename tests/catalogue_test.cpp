@@ -56,8 +56,7 @@ TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   for (const Unsupported& u : unsupported())
     operations.insert(std::string_view{u.name}.substr(0, u.name.find('/')));
   for (const OperationFacts& f : operation_facts)
-    if ((f.has_order && !f.keeps_format) || !f.only_formats.empty() || f.takes_window)
-      expected.insert(f.name);
+    if ((f.has_order && !f.keeps_format) || !f.only_formats.empty()) expected.insert(f.name);
   EXPECT_EQ(operations, expected);
 }
 

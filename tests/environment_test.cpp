@@ -610,7 +610,7 @@ const std::set<std::string> without_guard{
     "Method::result_format", "Name::view", "bytes_of", "depends_on_condition", "first_bad_key", "is_listed",
     "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of", "backend", "completed",
     "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name", "refusal",
-    "rolling_refusal", "with_defaults",
+    "with_defaults",
     // names, facts, layouts and headers of states in C
     "samesum_abi_version", "samesum_version", "samesum_status_name", "samesum_format_name",
     "samesum_format_bytes", "samesum_vector", "samesum_rows", "samesum_axis", "samesum_segments",

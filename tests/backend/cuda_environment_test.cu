@@ -101,17 +101,19 @@ const EntryPoint entry_points[] = {
                                        .x = x,
                                        .y = m.inputs == 2 ? x : Values{},
                                        .layout = layout,
-                                       .out = device.results(m, *x.format, layout)},
+                                       .out = device.results(m, *x.format, layout),
+                                       .options = with_window(m)},
                                       bytes)
                << bytes;
            for (void* workspace : {static_cast<void*>(nullptr), device.workspace()}) {
              const Results to = device.results(m, *x.format, layout);
              out << (m.inputs == 2 ? gpu::reduce(m, workspace, bytes, x, x, layout, to)
-                                   : gpu::reduce(m, workspace, bytes, x, layout, to))
+                                   : gpu::reduce(m, workspace, bytes, x, layout, to, nullptr, with_window(m)))
                  << bytes;
            }
            const Results to = device.results(m, *x.format, layout);
-           m.inputs == 2 ? gpu::reduce(m, x, x, layout, to) : gpu::reduce(m, x, layout, to);
+           m.inputs == 2 ? gpu::reduce(m, x, x, layout, to)
+                         : gpu::reduce(m, x, layout, to, nullptr, nullptr, with_window(m));
          }
        out.refusal([&] {
          gpu::reduce(gpu::find("moments/tree/fp32"), device.inputs()[2], Layout::vector(n),

@@ -158,7 +158,7 @@ TEST(TheGpuInterface, NeedsNoMemoryAndReturnsAtOnceIfThereIsNothingToWrite) {
       const Results out{m.result_format(input), memory.get(), 0};
       in_both_phases([&](void* at, std::size_t& bytes) {
         return m.inputs == 2 ? gpu::reduce(m, at, bytes, x, x, layout, out)
-                             : gpu::reduce(m, at, bytes, x, layout, out);
+                             : gpu::reduce(m, at, bytes, x, layout, out, nullptr, with_window(m));
       });
     }
   }

@@ -82,10 +82,10 @@ TEST(GpuReductions, LeaveTheirWorkspacePrepared) {
             m.has_result_per_element ? n : layout.results() * static_cast<std::size_t>(m.results);
         const Results there{format, out.get(), numbers};
         std::size_t bytes = most;
-        succeed(m.inputs == 2
-                    ? gpu::reduce(m, workspace.get(), bytes, x.values(), x.values(), layout, there,
-                                  caller.stream())
-                    : gpu::reduce(m, workspace.get(), bytes, x.values(), layout, there, caller.stream()));
+        succeed(m.inputs == 2 ? gpu::reduce(m, workspace.get(), bytes, x.values(), x.values(), layout, there,
+                                            caller.stream())
+                              : gpu::reduce(m, workspace.get(), bytes, x.values(), layout, there,
+                                            caller.stream(), with_window(m)));
         const std::size_t size = numbers * (format ? format->bytes : sizeof(std::int64_t));
         std::vector<std::byte> found(size), expected(size);
         succeed(cudaMemcpyAsync(found.data(), out.get(), size, cudaMemcpyDeviceToHost, caller.stream()));
@@ -94,7 +94,7 @@ TEST(GpuReductions, LeaveTheirWorkspacePrepared) {
         if (m.inputs == 2)
           reduce(find_on("cpu", m), host.values(), host.values(), layout, here);
         else
-          reduce(find_on("cpu", m), host.values(), layout, here);
+          reduce(find_on("cpu", m), host.values(), layout, here, with_window(m));
         ASSERT_EQ(found, expected) << m.name << ", " << layout.outer << " rows";
       }
     }

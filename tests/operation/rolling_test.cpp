@@ -2,7 +2,7 @@
 /// and number of threads.
 #include <cmath>
 
-#include "operation/reduction_support.hpp"
+#include "operation/rolling_support.hpp"
 #include "samesum/call/validation.hpp"
 
 namespace samesum {
@@ -11,30 +11,10 @@ namespace {
 using namespace testing_support;
 using ::testing::HasSubstr;
 
-std::vector<const Method*> rolling_methods_of(std::string_view backend) {
-  std::vector<const Method*> chosen;
-  for (const Method& m : methods())
-    if (m.backend == backend && m.takes_window) chosen.push_back(&m);
-  return chosen;
-}
-
 /// The method whose result for a window is that of the window alone; of moments the variance.
 const Method& reduction_for_windows(const Method& m) {
   const std::string operation = m.operation == "rolling_var" ? "moments" : m.operation.substr(8);
   return find(operation + m.name.substr(m.operation.size()));
-}
-
-constexpr int grid_of_windows = -40;
-Options on_grid_of_windows(const Method& m, Options options) {
-  if (m.takes_grid) options.grid = grid_of_windows;
-  return options;
-}
-
-Bits rolled(const Method& m, Values x, const Layout& layout, const Options& options, std::size_t stride = 0) {
-  return result_per_element(m, x, layout, on_grid_of_windows(m, options), stride);
-}
-Bits rolled(const Method& m, Values x, const Options& options) {
-  return rolled(m, x, Layout::vector(x.size), options);
 }
 
 /// The result of window i, by the reduction of its elements alone, which are copied from x. It follows the
@@ -61,50 +41,12 @@ std::uint64_t of_window_alone(const Method& m, Values x, std::size_t i, const Op
   });
 }
 
-/// Elements with all that a window counts in and out.
-std::vector<Dataset> data_with_specials(std::size_t n) {
-  std::vector<Dataset> all = awkward_data(n);
-  const std::vector<double> u = uniform(n, 91), v = wide(n, 30, 92), far = wide(n, 2000, 93);
-  std::mt19937_64 random{94};
-  const auto mixed = [&](unsigned one_in) {
-    std::vector<double> x = v;
-    for (double& e : x)
-      if (random() % one_in == 0) {
-        const double specials[] = {NAN,       INFINITY,   -INFINITY, -0.0,     0.0,
-                                   0x1p-1074, -0x1p-1060, 0x1p1023,  -0x1p1023};
-        e = specials[random() % std::size(specials)];
-      }
-    return x;
-  };
-  all.push_back({"rare specials", mixed(100)});
-  all.push_back({"many specials", mixed(3)});
-  all.push_back({"30 binades", v});
-  all.push_back({"all exponents", far});
-  std::vector<double> nans = u, zeros(n, -0.0), steps(n), tiny = u;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (random() % 4 == 0) nans[i] = NAN;
-    if (random() % 9 == 0) zeros[i] = random() % 2 == 0 ? 0.0 : 1.0;
-    steps[i] = static_cast<double>(i / 50 % 7);
-    tiny[i] *= 0x1p-1050;
-  }
-  all.push_back({"a quarter NaN", nans});
-  all.push_back({"mostly -0", zeros});
-  all.push_back({"equal neighbours", steps});
-  all.push_back({"subnormals of fp64", tiny});
-  all.push_back({"0.1", std::vector<double>(n, 0.1)});
-  return all;
-}
-
 class EveryRollingMethod : public ::testing::TestWithParam<const Method*> {
  protected:
   const Method& m = *GetParam();
 
-  /// Elements of which no sum overflows the grid.
   Array elements(const FormatInfo& format, std::vector<double> x) const {
-    if (m.takes_grid)
-      for (double& e : x)
-        if (std::isfinite(e)) e = std::fmod(e, m.format == &format_info<fp64>() ? 0x1p70 : 0x1p8);
-    return {format, x};
+    return elements_for_windows(m, format, std::move(x));
   }
   void compare(Values x, const Options& options, std::size_t step = 1) {
     const Bits all = rolled(m, x, options);
@@ -284,8 +226,6 @@ TEST(ARollingMethod, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT(refusal("cumsum/exact/fp64", {.centred = true}), HasSubstr("centred is only for rolling"));
   EXPECT_THAT(refusal_by([&] { find("rolling_sum/tree/kahan/fp32"); }), HasSubstr("use exact"));
   EXPECT_THAT(refusal_by([&] { find("rolling_var/fixed_point/fp64"); }), HasSubstr("use exact"));
-  EXPECT_THAT(refusal_by([&] { find("rolling_max/fp32@cuda"); }), HasSubstr("use @cpu"));
-  EXPECT_THAT(refusal_by([&] { find("rolling_sum/exact/fp32@cuda"); }), HasSubstr("use @cpu"));
 }
 
 TEST(ARollingMethod, NeedsSeparateMemoryForItsResults) {

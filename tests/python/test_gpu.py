@@ -387,7 +387,9 @@ def test_compiled_calls_of_jax_on_a_gpu_have_the_bits_of_the_cpu(jax, name):
         pytest.skip("samesum was built without JAX")
     x, y = data(name, (6, 700)), data(name, (6, 700), 1)
     format = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}[name]
-    methods = [m for m in samesum.methods("*@cuda") if m.promise != "none" and m.accepts(format)]
+    methods = [
+        m for m in samesum.methods("*@cuda") if m.promise != "none" and m.accepts(format) and not m.takes_window
+    ]
 
     def all_of(backend, *arrays):
         return [
@@ -423,6 +425,17 @@ def test_a_selection_has_the_bits_of_the_cpu(library, name, shape, axis):
             function = getattr(samesum, scan)
             expected = function(x, axis=axis, where=mask)
             assert same_bits(to_host(library, function(on_gpu[0], axis=axis, where=on_gpu[2])), expected), scan
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_rolling_functions_have_the_bits_of_the_cpu(library, name):
+    x = data(name, (40, 300))
+    x[3, 7] = np.nan
+    on_gpu = to_gpu(library, x)
+    for function in ("sum", "mean", "var", "min", "max"):
+        roll = getattr(samesum, "rolling_" + function)
+        for options in ({"axis": 0}, {"axis": 1, "min_periods": 2, "skipna": True, "center": True}):
+            assert same_bits(to_host(library, roll(on_gpu, 9, **options)), roll(x, 9, **options)), function
 
 
 def test_a_selection_by_key_has_the_bits_of_the_cpu(library):

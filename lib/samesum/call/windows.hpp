@@ -20,10 +20,14 @@ struct Windows {
         skips_nan{options.skip_nan} {}
 
   /// Window i has the elements from first(i) up to but not including end(i): at least element i.
-  std::size_t first(std::size_t i) const { return i + ahead + 1 > size ? i + ahead + 1 - size : 0; }
-  std::size_t end(std::size_t i) const { return i + ahead + 1 < n ? i + ahead + 1 : n; }
+  SAMESUM_HD std::size_t first(std::size_t i) const {
+    return i + ahead + 1 > size ? i + ahead + 1 - size : 0;
+  }
+  SAMESUM_HD std::size_t end(std::size_t i) const { return i + ahead + 1 < n ? i + ahead + 1 : n; }
   /// Whether a window with `count` elements, without those that are skipped, has a result other than NaN.
-  bool has_result(std::size_t count, bool is_sum) const { return count >= least && (count > 0 || is_sum); }
+  SAMESUM_HD bool has_result(std::size_t count, bool is_sum) const {
+    return count >= least && (count > 0 || is_sum);
+  }
 };
 
 }  // namespace samesum

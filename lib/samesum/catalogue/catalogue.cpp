@@ -229,8 +229,7 @@ std::vector<Unsupported> all_unsupported() {
       OrderFree::for_each([&]<class Accumulator>() {
         for (const FormatInfo& f : formats) {
           Combination c{Operation::name, "", Accumulator::name, f.name, {}};
-          for (std::size_t i = 0; i < backends.size(); ++i)
-            c.reasons[i] = order_free_refusal(Operation::facts, Accumulator::name, backends[i]);
+          c.reasons.fill(order_free_refusal(Operation::facts, Accumulator::name));
           combinations.push_back(c);
         }
       });

@@ -60,11 +60,11 @@ template <class Operation, class Accumulator, class F> Entry describe_order_free
 }
 
 /// Describes all rolling methods of a backend. run(work) runs each of them.
-template <void (*run)(HostRun&)> std::vector<Entry> rolling_entries(std::string_view backend) {
+template <class Work, void (*run)(Work&)> std::vector<Entry> rolling_entries(std::string_view backend) {
   std::vector<Entry> all;
   const auto add = [&all]<class F, bool reads_any>(Entry e) {
     Formats::for_each([&]<class T>() {
-      if constexpr (reads_any || can_read<T, F>) e.code.host.any[Formats::index_of<T>()] = run;
+      if constexpr (reads_any || can_read<T, F>) e.code.functions<Work>().any[Formats::index_of<T>()] = run;
     });
     all.push_back(e);
   };
@@ -73,7 +73,7 @@ template <void (*run)(HostRun&)> std::vector<Entry> rolling_entries(std::string_
       Formats::for_each([&]<class F>() {
         if constexpr (Operation::can_be_exact)
           OrderFree::for_each([&]<class Accumulator>() {
-            if constexpr (order_free_refusal(Operation::facts, Accumulator::name, "").empty())
+            if constexpr (order_free_refusal(Operation::facts, Accumulator::name).empty())
               add.template operator()<F, true>(describe_order_free<Operation, Accumulator, F>(backend));
           });
         else

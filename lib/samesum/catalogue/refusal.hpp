@@ -15,11 +15,6 @@ template <class Order> constexpr bool is_combination(const OperationFacts& opera
                                                                          is_plain);
 }
 
-/// Returns the reason why a backend has no rolling operations; empty if it has.
-constexpr std::string_view rolling_refusal(std::string_view backend) {
-  return backend == "cuda" ? "rolling operations are computed on the host; use @cpu" : "";
-}
-
 /// Returns the reason why a backend has no method in this order with the accumulator `plain` (`is_plain`) or
 /// with another one; empty if it has one.
 template <class Order>
@@ -44,7 +39,7 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
   if (operation.takes_window)
     return operation.has_order
                ? "only a sum of integers loses nothing when an element leaves the window; use exact"
-               : rolling_refusal(backend);
+               : "";
   if (operation.is_scan() && operation.has_order) {
     if (!is_closed_under_prefixes<Order>)
       return "the prefixes of a sum in this order are not sums in the same order; use prefix";
@@ -64,12 +59,10 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
 }
 
 /// Returns the reason why an operation that can be exact has no method with an accumulator that takes no
-/// order on a backend; empty if it has.
-constexpr std::string_view order_free_refusal(const OperationFacts& operation, std::string_view accumulator,
-                                              std::string_view backend) {
+/// order; empty if it has.
+constexpr std::string_view order_free_refusal(const OperationFacts& operation, std::string_view accumulator) {
   if (accumulator == "fixed_point" && !operation.takes_keys && !operation.has_accumulator)
     return "its sums of squares would need a second grid; use exact";
-  if (operation.takes_window) return rolling_refusal(backend);
   return {};
 }
 

@@ -92,7 +92,7 @@ template <bool by_key = false, class Visit> constexpr void for_each_order_free(V
   OrderFree::for_each([&]<class Accumulator>() {
     Operations::for_each([&]<class Operation>() {
       if constexpr (takes_keys<Operation> == by_key && !takes_window<Operation> && Operation::can_be_exact &&
-                    order_free_refusal(Operation::facts, Accumulator::name, "").empty())
+                    order_free_refusal(Operation::facts, Accumulator::name).empty())
         visit.template operator()<Operation, Accumulator>();
     });
   });

@@ -219,6 +219,6 @@ void roll(HostRun& work) {
 
 }  // namespace
 
-std::vector<Entry> rolling_methods() { return rolling_entries<roll>("cpu"); }
+std::vector<Entry> rolling_methods() { return rolling_entries<HostRun, roll>("cpu"); }
 
 }  // namespace samesum::cpu

@@ -82,9 +82,11 @@ class Cuda : public Backend {
     };
     return joined(
         sums_of,
-        joined(reductions_of,
-               joined(scans_of, joined(joined(softmax_entries<Launch, softmax>("cuda"), methods_by_key()),
-                                       subtree_merges()))));
+        joined(
+            reductions_of,
+            joined(scans_of, joined(joined(joined(softmax_entries<Launch, softmax>("cuda"), methods_by_key()),
+                                           rolling_methods()),
+                                    subtree_merges()))));
   }
 
   bool is_on_host(const void* x) const override { return device_of(x) < 0; }

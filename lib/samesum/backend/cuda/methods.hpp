@@ -62,6 +62,7 @@ template <std::size_t index> std::vector<Entry> scans();
 /// Launches the kernel for rows of the format with that index; there are some.
 template <std::size_t index> cudaError_t softmax_of(const Launch& work, const SoftmaxForm& form);
 std::vector<Entry> methods_by_key();
+std::vector<Entry> rolling_methods();
 
 /// The reason why no GPU can be used; empty if one can.
 const std::string& absence();

@@ -69,6 +69,6 @@ void roll(HostRun& work) {
 
 }  // namespace
 
-std::vector<Entry> rolling_methods() { return rolling_entries<roll>("reference"); }
+std::vector<Entry> rolling_methods() { return rolling_entries<HostRun, roll>("reference"); }
 
 }  // namespace samesum::reference
