@@ -51,6 +51,7 @@ TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
   for (const std::size_t n : {1, 3, 5, 127, 128, 129, 1023, 1024, 1025, 4095, 4096, 4097, 9000})
     data.push_back(wide(n, 30, n));
   for (const Dataset& d : awkward_data(4500)) data.push_back(d.x);
+  if (is_sanitized) std::erase_if(data, [](const auto& x) { return x.size() > 4097; });
   const auto bits_of = [](const Method& m, Values x) {
     return with_format(*m.format, [&]<class F>() {
       std::vector<F> out(x.size);
