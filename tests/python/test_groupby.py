@@ -10,6 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import samesum
 
@@ -114,6 +116,142 @@ def test_the_dot_product_of_each_group(method, types):
         if method is None and np.float64 in types:
             exact = sum(Fraction(a) * Fraction(b) for a, b in zip(xs.tolist(), ys.tolist()))
             assert result[number] == float(exact)
+
+
+@pytest.mark.parametrize("inner", [(), (2,)])
+@pytest.mark.parametrize("types", [(np.float64, np.float64), (np.float32, np.float16), (np.int64, np.float32)])
+def test_weighted_results_are_those_of_each_group_alone(types, inner):
+    keys, x = pairs(200, 9, seed=8, inner=inner)
+    x, w = (x * 8).astype(types[0]), abs(pairs(200, 9, seed=9)[1]).astype(types[1])
+    groups = samesum.groupby(keys)
+    for name, options in (
+        ("sum", {}), ("sum", {"method": "tree"}), ("mean", {}), ("std", {"ddof": 1}), ("var", {}),
+        ("var", {"correction": 1, "weights_are": "reliabilities"}), ("mean", {"method": "exact/fp32"}),
+    ):  # fmt: skip
+        result = getattr(groups, name)(x, weights=w, **options)
+        for number, rows in enumerate(rows_of(keys.tolist()).values()):
+            assert same_bits(result[number], getattr(samesum, name)(x[rows], axis=0, weights=w[rows], **options)), name
+        whole = np.broadcast_to(w.reshape(-1, *[1] * len(inner)), x.shape)
+        assert same_bits(getattr(groups, name)(x, weights=whole, **options), result)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("types", [(np.float64, np.float64), (np.float32, np.float16), (np.int64, np.float32)])
+def test_results_of_two_variables_are_those_of_each_group_alone(types, weighted):
+    keys, x = pairs(160, 9, seed=10)
+    x, y = (x * 8).astype(types[0]), pairs(160, 9, seed=11)[1].astype(types[1])
+    w = abs(pairs(160, 9, seed=12)[1]) if weighted else None
+    groups, of_rows = samesum.groupby(keys), rows_of(keys.tolist()).values()
+    lines = groups.linear_regression(x, y, weights=w)
+    assert isinstance(lines, samesum.LinearRegression)
+    covariances = [(options, groups.cov(x, y, weights=w, **options)) for options in ({}, {"ddof": 0}, {"weights_are": "reliabilities"})]
+    correlations = groups.corrcoef(x, y, weights=w)
+    for number, rows in enumerate(of_rows):
+        given = {"weights": None if w is None else w[rows]}
+        for found, expected in zip(lines, samesum.linear_regression(x[rows], y[rows], **given)):
+            assert same_bits(found[number], expected)
+        for options, found in covariances:
+            assert same_bits(found[number], samesum.cov(x[rows], y[rows], **given, **options)[0, 1])
+        assert same_bits(correlations[number], samesum.corrcoef(x[rows], y[rows], **given)[0, 1])
+    both = np.stack([x, x[::-1]], 1), np.stack([y, y[::-1]], 1)
+    assert same_bits(groups.cov(*both, weights=w)[:, 0], covariances[0][1])
+    assert same_bits(groups.linear_regression(*both, weights=w).slope[:, 0], lines.slope)
+
+
+EIGHTHS = st.one_of(st.sampled_from([NAN, -0.0, 0.0]), st.integers(-40, 40).map(lambda i: i / 8))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), EIGHTHS, EIGHTHS, st.integers(1, 4)), max_size=14))
+def test_weighted_results_and_pairs_agree_with_fractions(rows):
+    keys, x, y, w = (np.array([row[i] for row in rows], np.int64 if i in (0, 3) else np.float64) for i in range(4))
+    groups = samesum.groupby(keys)
+    means, variances = (getattr(groups, name)(x, weights=w, skipna=True) for name in ("mean", "var"))
+    covariances = groups.cov(x, y, weights=w, ddof=0, skipna=True)
+    slopes, intercepts = groups.linear_regression(x, y, weights=w, skipna=True)
+    for number, key in enumerate(groups.groups.tolist()):
+        kept = [(Fraction(a), Fraction(b), c) for k, a, b, c in rows if k == key and a == a and b == b]
+        alone = [(Fraction(a), c) for k, a, _, c in rows if k == key and a == a]
+        total = sum(c for _, c in alone)
+        mean = sum(a * c for a, c in alone) / total if alone else NAN
+        variance = sum(c * (a - mean) ** 2 for a, c in alone) / total if alone else NAN
+        assert same_bits(means[number], np.float64(mean)) or means[number] == 0 == mean
+        assert same_bits(variances[number], np.float64(variance))
+        if not kept:
+            assert math.isnan(covariances[number]) and math.isnan(slopes[number])
+            continue
+        total = sum(c for _, _, c in kept)
+        of_x, of_y = (sum(row[i] * row[2] for row in kept) / total for i in (0, 1))
+        xy = sum(c * (a - of_x) * (b - of_y) for a, b, c in kept)
+        xx = sum(c * (a - of_x) ** 2 for a, _, c in kept)
+        assert covariances[number] == float(xy / total)
+        if xx:
+            assert slopes[number] == float(xy / xx) and intercepts[number] == float(of_y - xy / xx * of_x)
+        else:
+            assert math.isnan(slopes[number])
+
+
+def test_weights_and_pairs_of_no_groups_and_of_rows_left_out():
+    none = samesum.groupby(np.zeros(0, np.int64))
+    assert none.mean([], weights=[]).shape == (0,) == none.cov([], []).shape == none.linear_regression([], []).slope.shape
+    groups = samesum.groupby([None, "a", "b", "a"])
+    assert groups.mean([9.0, 1.0, 2.0, 5.0], weights=[NAN, 3, 1, 1]).tolist() == [2.0, 2.0]
+    assert groups.linear_regression([9.0, 1.0, 2.0, 2.0], [NAN, 1.0, 2.0, 3.0]).slope.tolist()[0] == 2.0
+    masked = np.ma.masked_array([1.0, 1.0, 2.0, 5.0], [0, 0, 1, 0])
+    assert same_bits(groups.mean(masked, weights=[1, 3, 1, 1]), np.array([2.0, NAN]))
+    with pytest.raises(ZeroDivisionError, match="weights sum to zero"):
+        groups.mean([1.0] * 4, weights=[1, 0, 1, 0])
+    with pytest.raises(ValueError, match="weights has negative numbers"):
+        groups.var([1.0] * 4, weights=[1, -1, 1, 2])
+    with pytest.raises(ValueError, match=r"weights has shape \(4, 2\) and the values \(4,\); pass a weight for each row"):
+        groups.mean([1.0] * 4, weights=np.ones((4, 2)))
+    with pytest.raises(ValueError, match="weights_are is 'any'"):
+        groups.var([1.0] * 4, weights_are="any")
+    with pytest.raises(ValueError, match="takes no weights; leave it out"):
+        groups.mean([1.0] * 4, weights=[1] * 4, method="tree")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_weights_and_pairs_of_frames_go_by_name(library):
+    module = pytest.importorskip(library)
+    data = {"k": ["b", "a", "a", "b"], "x": [1.0, 2.0, 4.0, NAN], "w": [1, 3, 1, 2], "y": [2.0, 3.0, 7.0, 1.0]}
+    frame = (module.table if library == "pyarrow" else module.DataFrame)(data)
+    by = samesum.groupby(frame, "k")
+
+    def columns(result):
+        if library == "pandas":
+            return result.reset_index().to_dict("list")
+        return result.to_dict(as_series=False) if library == "polars" else result.to_pydict()
+
+    assert columns(by.mean("y", weights="w")) == {"k": ["a", "b"], "y": [4.0, 4 / 3]}
+    assert [*columns(by.sum(weights="w"))] == ["k", "x", "y"]
+    assert columns(by.sum(["y"], weights="w"))["y"] == [16.0, 4.0]
+    covariance = by.cov("x", "y", skipna=True)
+    values = [*columns(covariance.rename("cov") if library == "pandas" else covariance).values()]
+    assert values[0] == ["a", "b"] and values[1][0] == 4.0 and math.isnan(values[1][1])
+    for line, name, expected in zip(by.linear_regression("x", "y", weights="w"), ("slope", "intercept"), (2.0, -1.0)):
+        assert columns(line.rename(name) if library == "pandas" else line)[name][0] == expected
+    with pytest.raises(ValueError, match="y is a frame; pass one column"):
+        by.cov("x", ["y"])
+
+
+def test_names_of_columns_need_not_be_texts():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({0: [1, 2, 1], 1: [0.5, 2.0, 4.0], ("a", "b"): [1.0, 3.0, 5.0], 2.5: [1, 1, 1]})
+    for by in (0, [0]):
+        groups = samesum.groupby(frame, by)
+        assert groups.sum(1).tolist() == [4.5, 2.0] and groups.sum(1).name == 1
+        assert groups.max(("a", "b")).tolist() == [5.0, 3.0]
+        assert groups.sum([1, 2.5]).to_dict("list") == {1: [4.5, 2.0], 2.5: [2, 1]}
+        assert [*groups.sum().columns] == [1, ("a", "b"), 2.5]
+        assert groups.dot(1, ("a", "b")).tolist() == [20.5, 6.0] and groups.mean(1, weights=2.5).tolist() == [2.25, 2.0]
+        assert groups.sum(np.array([1, 0, 2.5])).tolist() == [3.5, 0.0] and groups.sum([7, 8, 9]).tolist() == [16, 8]
+    with pytest.raises(ValueError, match="values is a list of a number for each row, which all are names of columns too"):
+        groups.sum([1, 0, 1])
+    with pytest.raises(ValueError, match="'c', which the frame does not have; use one of 0, 1"):
+        groups.sum("c")
+    polars = pytest.importorskip("polars")
+    keys = {0: polars.Series([1, 2]), "": polars.Series([3, 4])}
+    assert samesum.groupby(keys).sum(polars.Series([1.0, 2.0])).columns == ["0", "key_1", "values"]
 
 
 def test_the_first_value_and_the_number_of_values_of_each_group():
@@ -384,7 +522,7 @@ def test_keys_and_values_of_polars():
     texts = samesum.groupby([1, 1, 2, 2])
     assert texts.count(frame["k"])["k"].to_list() == [2, 1] and texts.first(frame["k"])["k"].to_list() == ["b", "b"]
     assert samesum.groupby([1, 2, 2, 1]).sum(frame["i"]).to_dict(as_series=False) == {"key": [1, 2], "i": [1, 6]}
-    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass the frame that its collect\(\) returns"):
+    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass what its collect\(\) returns"):
         samesum.groupby(frame.lazy())
     with pytest.raises(ValueError, match="the column 'k' in common"):
         samesum.groupby(frame["k"]).count(frame[["k"]].rename({}).with_columns(k=1.0))
@@ -472,8 +610,6 @@ def test_columns_that_a_frame_does_not_have_are_named():
 
 # --- against Python -------------------------------------------------------------------------------------------
 
-hypothesis = pytest.importorskip("hypothesis")
-st = hypothesis.strategies
 NUMBERS = st.floats(width=32) | st.sampled_from(AWKWARD)
 ELEMENTS = {
     "int64": st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1),
@@ -509,7 +645,7 @@ def rounded(fraction):
         return math.inf if fraction > 0 else -math.inf
 
 
-@hypothesis.given(tables(), st.booleans(), st.booleans(), st.booleans())
+@given(tables(), st.booleans(), st.booleans(), st.booleans())
 def test_groups_are_those_of_python(table, sort, dropna, skipna):
     columns, x, y = table
     is_missing = lambda key: key is None or key != key

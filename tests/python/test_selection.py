@@ -272,9 +272,124 @@ def test_a_mask_of_a_frame_has_its_columns():
         samesum.rolling_sum(frame, 2)
 
 
-def test_groups_refuse_masked_arrays():
-    masked = np.ma.masked_array([1.0, 2.0, 3.0], [1, 0, 1])
-    for call in ("sum", "count", "first"):
-        with pytest.raises(TypeError, match="masked array"):
-            getattr(samesum.groupby([1, 1, 2]), call)(masked)
-    assert samesum.groupby([1, 1, 2]).var([1.0, 3.0, 2.0], correction=1).tolist()[0] == 2
+# --- by key ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", [1, 3])
+def test_sums_by_key_are_those_of_the_elements_that_take_part(inner):
+    x, mask, nans = data((300, inner), np.float32)
+    mask[:5] = False
+    nans[:5] = np.nan
+    keys = np.random.default_rng(3).integers(0, 9, 300)
+    keys[:5] = 20  # a key without values
+    unique, sums = samesum.groupby_sum(keys, x, where=mask)
+    expected = [[samesum.sum(x[(keys == k) & mask[:, i], i]) for i in range(inner)] for k in np.unique(keys)]
+    assert unique.tolist() == np.unique(keys).tolist() and sums.tolist() == expected and sums[-1].tolist() == [0.0] * inner
+    for found in (
+        samesum.groupby_sum(keys, nans, skipna=True), samesum.groupby_sum(keys, np.ma.masked_array(x, ~mask)),
+        samesum.groupby_sum(keys, np.ma.masked_array(x, ~mask), where=np.ones(inner, bool)),
+    ):  # fmt: skip
+        assert bits(found[1]) == bits(sums)
+
+
+def test_keys_that_take_no_part_are_not_counted():
+    x, mask, nans = data((200,), np.float64)
+    keys = np.where(mask, np.random.default_rng(4).integers(0, 7, 200), -5)
+    assert samesum.bincount(keys, where=mask).tolist() == samesum.bincount(keys[mask]).tolist()
+    expected = bits(samesum.bincount(keys[mask], x[mask]))
+    for found in (
+        samesum.bincount(keys, x, where=mask), samesum.bincount(keys, nans, skipna=True),
+        samesum.bincount(keys, np.ma.masked_array(x, ~mask)),
+    ):  # fmt: skip
+        assert bits(found) == expected
+    nothing = np.zeros(200, bool)
+    assert samesum.bincount(keys, where=nothing).tolist() == [] == samesum.bincount(keys, x, where=nothing).tolist()
+    assert samesum.bincount(keys, x, 2, where=nothing).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="where has shape"):
+        samesum.bincount([0, 1], where=[True] * 3)
+
+
+@pytest.mark.parametrize("inner", [(), (2,)])
+@pytest.mark.parametrize("operation", ["sum", "mean", "dot", "moments", "max", "argmin", "norm"])
+def test_runs_of_keys_are_reduced_over_the_elements_that_take_part(operation, inner):
+    x, mask, nans = data((120, *inner), np.float64)
+    mask[:4], nans[:4] = False, np.nan
+    keys = np.repeat(np.arange(30), 4)
+    y = x[::-1].copy() if operation == "dot" else None
+    found = samesum.reduce_by_key(keys, x, y, operation=operation, where=mask)
+    assert found[0].tolist() == list(range(30))
+    for other in (
+        samesum.reduce_by_key(keys, nans, y, operation=operation, skipna=True),
+        samesum.reduce_by_key(keys, np.ma.masked_array(x, ~mask), y, operation=operation),
+    ):  # fmt: skip
+        assert bits(other[1]) == bits(found[1])
+    for run in range(30):
+        for index in np.ndindex(inner):
+            part = (slice(4 * run, 4 * run + 4), *index)
+            flags, inputs = mask[part], [a[part] for a in (x, y) if a is not None]
+            packed = [a[flags] for a in inputs]
+            expected = samesum.reduce_by_key(np.zeros(len(packed[0])), *packed, operation=operation)[1]
+            result = found[1][(run, *index)]
+            if operation == "argmin":
+                assert result == samesum.argmin(inputs[0], where=flags)
+            elif len(expected):
+                assert bits(result) == bits(expected[0])
+            else:
+                assert bits(result) == bits(samesum.reduce_by_key(keys[:4], *inputs, operation=operation, where=flags)[1][0])
+    if operation in ("sum", "mean"):
+        assert bits(found[1][0]) == bits(np.full(inner, 0.0 if operation == "sum" else np.nan))
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays.arrays(np.float64, st.integers(0, 30), elements=numbers), st.data())
+def test_sums_of_groups_and_runs_agree_with_fractions(x, draw):
+    mask = draw.draw(arrays.arrays(bool, x.shape))
+    keys = np.sort(draw.draw(arrays.arrays(np.int64, x.shape, elements=st.integers(0, 3))))
+    kept = mask & ~np.isnan(x)
+    if not np.isfinite(x[kept]).all():
+        return
+    unique, sums = samesum.groupby_sum(keys, x, where=mask, skipna=True)
+    assert unique.tolist() == np.unique(keys).tolist()
+    runs, means = samesum.reduce_by_key(keys, x, operation="mean", where=mask, skipna=True)
+    assert runs.tolist() == unique.tolist()
+    for key, found, mean in zip(unique, sums, means):
+        values = [Fraction(v) for v in x[kept & (keys == key)].tolist()]
+        total = sum(values)
+        if abs(total) < Fraction(2) ** 1023:
+            assert found == float(total)
+            assert mean == float(total / len(values)) if values else np.isnan(mean)
+
+
+def test_masked_values_of_groups_take_no_part():
+    masked = np.ma.masked_array([1.0, 2.0, 3.0, np.nan], [1, 0, 0, 1])
+    groups = samesum.groupby([1, 1, 2, 2])
+    for call, expected in (("sum", [2, 3]), ("max", [2, 3]), ("first", [2, 3]), ("count", [1, 1]), ("var", [0, 0])):
+        assert getattr(groups, call)(masked).tolist() == expected
+    assert np.isnan(groups.sum(masked, skipna=False)).all()
+    integers = np.ma.masked_array([1, 2, 3, 4], [1, 0, 1, 1])
+    assert groups.sum(integers).tolist() == [2, 0] and groups.dot(masked, integers).tolist() == [4, 0]
+
+
+def test_a_masked_mask_is_refused_with_its_remedy():
+    where = np.ma.masked_array([True, False, True], [0, 0, 1])
+    x, column = np.ones(3), pytest.importorskip("pandas").array([1.0, None, 2.0], "Float64")
+    calls = [
+        lambda: samesum.sum(x, where=where), lambda: samesum.cumsum(x, where=where),
+        lambda: samesum.sum(np.ma.masked_array(x), where=where), lambda: samesum.sum(column, where=where),
+        lambda: samesum.average(x, weights=x, where=where), lambda: samesum.bincount([0, 1, 2], where=where),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(TypeError, match=r"where is a masked array.*pass where\.filled\(False\)"):
+            call()
+    assert samesum.sum(x, where=where.filled(False)) == 1
+
+
+def test_fsum_and_exact_sums_leave_out_what_masks_hide():
+    masked = np.ma.masked_array([1e16, 5.0, 1.0, -1e16], [0, 1, 0, 0])
+    assert samesum.fsum(masked) == 1.0 == samesum.Exact(masked).value()
+    assert samesum.fsum(np.ma.masked_array([1.0])) == 1.0 and samesum.fsum(np.ma.masked_all(2)) == 0.0
+    for name, make in (("pandas", lambda m: m.Series([0.5, None], dtype="Float64")), ("polars", lambda m: m.Series([0.5, None])),
+                       ("pyarrow", lambda m: m.array([0.5, None]))):  # fmt: skip
+        column = make(pytest.importorskip(name))
+        assert samesum.fsum(column) == 0.5 == samesum.Exact(column).value()
+    assert np.isnan(samesum.fsum(np.array([1.0, np.nan])))

@@ -412,7 +412,7 @@ def test_average_has_the_arguments_and_results_of_numpys(axis: Any) -> None:
             for a, b in zip(found, theirs):
                 assert np.shape(a) == np.shape(b) and a.dtype == b.dtype and a == pytest.approx(b, rel=1e-9)
     assert same(samesum.average(x, axis, w, True)[1], samesum.sum(w, axis))
-    assert list(inspect.signature(samesum.average).parameters)[1:] == ["axis", "weights", "returned", "keepdims"]
+    assert list(inspect.signature(samesum.average).parameters)[1:5] == ["axis", "weights", "returned", "keepdims"]
 
 
 def test_average_counts_without_weights_even_where_the_mean_is_nan() -> None:
@@ -421,6 +421,25 @@ def test_average_counts_without_weights_even_where_the_mean_is_nan() -> None:
     torch = pytest.importorskip("torch")
     mean, count = samesum.average(torch.ones(2, 3), axis=0, returned=True)
     assert mean.tolist() == [1.0, 1.0, 1.0] and count.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_average_leaves_out_what_takes_no_part() -> None:
+    rng = np.random.default_rng(18)
+    x, w, where = rng.standard_normal((3, 20)), rng.random((3, 20)), rng.random((3, 20)) < 0.5
+    where[2] = False
+    spoilt = np.where(where, x, math.nan)
+    for weights in (None, w):
+        packed = [samesum.average(a[m], None, b[m] if weights is not None else None, True) for a, b, m in zip(x, w, where)]
+        for a, options in (
+            (x, {"where": where}), (spoilt, {"skipna": True}), (np.ma.array(spoilt, mask=~where), {}), (spoilt, {"where": where}),
+        ):  # fmt: skip
+            mean, total = samesum.average(a, 1, weights, True, **options)
+            assert same(mean, np.array([m for m, _ in packed])) and same(total, np.array([t for _, t in packed]))
+            assert same(samesum.average(a, 1, weights, **options), mean)
+            assert samesum.average(a, 1, weights, True, keepdims=True, **options)[1].shape == (3, 1)
+    assert samesum.average([1.0, math.nan], returned=True, skipna=True) == (1.0, 1.0)
+    column = pytest.importorskip("pandas").array([1.0, None, 3.0], "Float64")
+    assert samesum.average(column, returned=True) == (2.0, 2.0)
 
 
 # --- errors ---------------------------------------------------------------------------------------------------
@@ -434,6 +453,8 @@ def test_average_counts_without_weights_even_where_the_mean_is_nan() -> None:
         (lambda: samesum.var([1.0, 2.0], weights=[3, -1]), ValueError, "weights has negative numbers; pass weights of 0"),
         (lambda: samesum.std([1.0, 2.0], weights=[3, -1]), ValueError, "weights has negative numbers"),
         (lambda: samesum.var([1.0], weights=[1], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
+        (lambda: samesum.var([1.0], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
+        (lambda: samesum.std([1.0], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
         (lambda: samesum.var([1.0], weights=[1], correction=-1), ValueError, "correction is -1.0; it must be"),
         (lambda: samesum.var([1.0], weights=[1], correction=math.nan), ValueError, "correction is nan; it must be"),
         (lambda: samesum.mean([1.0, 2.0], weights=[1, 2, 3]), ValueError, r"weights has shape \(3,\) and x \(2,\); pass"),

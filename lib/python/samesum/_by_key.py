@@ -9,7 +9,7 @@ from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
 from ._calls import Method, check_grid, check_threads, delivered, method_of, run_call, whole_number
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 from ._layout import Layout
-from ._selection import mask_of, takes_part
+from ._selection import mask_of, places_of, starts_of_packed, takes_part, without_mask, without_masks
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
@@ -75,8 +75,7 @@ def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
 
 def _sum_by_key(
     function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int,
-    method: str | Method | None,
-    grid: Any, source: Any,
+    method: str | Method | None, grid: Any, source: Any, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
     array of the library of `source`, in the format of the method.
@@ -85,8 +84,14 @@ def _sum_by_key(
     device = _device_of(function, **{"keys": keys, argument: values})
     chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid))
+    mask = _mask(library, rows, where)
+    run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid), mask=mask, skipna=bool(skipna))
     return delivered(library, result, source)
+
+
+def _mask(library: Any, rows: Any, where: Any) -> Any:
+    """Returns which elements take part as a contiguous array; None for all."""
+    return None if where is None else library.contiguous(mask_of(library, rows, where))
 
 
 def scatter_add(
@@ -151,6 +156,7 @@ def scatter_add(
     if format == "int":
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
     read_keys = integer_keys(function, keys)
+    values, where = without_mask(values, where)
     read_values = _value_array(function, "values", values, read_keys[1].shape[0])
     device = _device_of(function, out=(library, before), keys=read_keys, values=read_values)
     chosen = method_of(method, function, format, device)
@@ -172,14 +178,14 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    mask = mask_of(library, rows, where)
-    mask = None if mask is None else library.contiguous(mask)
+    mask = _mask(library, rows, where)
     run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True, mask, bool(skipna))
     return delivered(library, result, out)
 
 
 def bincount(
-    keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None, grid: int | None = None
+    keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None, grid: int | None = None,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these.
 
@@ -202,6 +208,10 @@ def bincount(
         name of a method of scatter_add, or without weights of scatter_count. Default: 'exact' for sums.
     grid
         as for `scatter_add`; only with weights.
+    where
+        booleans of shape (n,): keys where it is false are as if absent, and are not read.
+    skipna
+        whether keys whose weight is NaN are as if absent, too.
 
     Returns
     -------
@@ -224,16 +234,22 @@ def bincount(
     if count < 0:
         raise ValueError(f"samesum: minlength is {count}; use 0 or more")
     library, read = integer_keys("bincount", keys)
+    source = weights
+    weights, where = without_mask(weights, where)
+    if weights is not None:
+        of_weights, elements = _value_array("bincount", "weights", weights, read.shape[0])
+        if elements.ndim != 1:
+            raise ValueError(f"samesum: bincount: weights has {elements.ndim} axes; pass one, or call scatter_add")
+        where = takes_part(of_weights, mask_of(of_weights, elements, where), skipna, elements)
+        elements = elements if where is None else elements[where]
+    if where is not None:
+        read = taken(library, read, mask_of(library, read, where))
     if read.shape[0]:
         signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
         count = max(count, int(signed.max()) + 1)
     if weights is not None:
-        read_weights = _value_array("bincount", "weights", weights, read.shape[0])
-        if read_weights[1].ndim != 1:
-            raise ValueError(
-                f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add"
-            )
-        return _sum_by_key("bincount", (library, read), "weights", read_weights, count, method, grid, weights)
+        pairs = (library, read), "weights", (of_weights, elements)
+        return _sum_by_key("bincount", *pairs, count, method, grid, source)
     if grid is not None:
         raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
@@ -243,7 +259,8 @@ def bincount(
 
 
 def groupby_sum(
-    keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None
+    keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, where: Any = None,
+    skipna: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Returns the different keys, sorted, and the sum of the values of each.
 
@@ -267,6 +284,11 @@ def groupby_sum(
         name of a method of scatter_add. Default: 'exact'.
     grid
         as for `scatter_add`.
+    where
+        booleans that are broadcast to values: where they are false, the value is as if absent. Its key stays, with the
+        sum +0 if it has no others.
+    skipna
+        whether values that are NaN are as if absent, too.
 
     Returns
     -------
@@ -289,15 +311,17 @@ def groupby_sum(
     """
     library, read = any_keys("groupby_sum", keys)
     unique, numbers = groups("groupby_sum", library, read)
-    read_values = _value_array("groupby_sum", "values", values, read.shape[0])
-    sums = _sum_by_key("groupby_sum", (library, numbers), "values", read_values, unique.shape[0], method, grid, values)
+    source = values
+    values, where = without_mask(values, where)
+    pairs = (library, numbers), "values", _value_array("groupby_sum", "values", values, read.shape[0])
+    sums = _sum_by_key("groupby_sum", *pairs, unique.shape[0], method, grid, source, where, skipna)
     return unique if library.name == "numpy" else delivered(library, unique, keys), sums
 
 
 def reduce_by_key(
     keys: Any, values: Any, y: Any = None, *, operation: str = "sum",
     method: str | Method | None = None, ddof: float = 0,
-    grid: int | None = None, threads: int = 0,
+    grid: int | None = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Returns the keys of all runs of equal keys that follow each other, and the result of the values of each run.
 
@@ -330,6 +354,11 @@ def reduce_by_key(
         for the accumulator fixed_point: terms are rounded to multiples of 2^grid.
     threads
         largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans that are broadcast to values: where they are false, the value, or the pair, is as if absent. Its key
+        stays, so that runs are those of all keys; a run without values has the result of an empty array.
+    skipna
+        whether values, or pairs, with a NaN are as if absent, too.
 
     Returns
     -------
@@ -352,6 +381,11 @@ def reduce_by_key(
     threads, grid = check_threads(threads), check_grid(grid)
     of_keys, read = any_keys(function, keys)
     n = read.shape[0]
+    source = values
+    if y is None:
+        values, where = without_mask(values, where)
+    else:
+        values, y, where = without_masks(values, y, where)
     library, rows = _value_array(function, "values", values, n)
     chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
     inputs = [rows] if y is None else [rows, _value_array(function, "y", y, n)[1]]
@@ -375,22 +409,35 @@ def reduce_by_key(
     dtype = "int64" if chosen.returns_index else DTYPES[chosen.format]
     result = library.empty((inner, runs, chosen.results), dtype, rows)
     _device_of(function, keys=(of_keys, offsets), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
+    of_offsets, flags = of_keys, None
+    takes = takes_part(library, mask_of(library, rows, where), skipna, *inputs)
+    if takes is not None:
+        of_offsets, starts, offsets = library, *(
+            a if of_keys is library else library.converted(a) for a in (starts, offsets)
+        )
+        flags = library.contiguous(library.transposed(takes.reshape((n, inner)), (1, 0)))
+        columns = [column[flags] for column in columns]
+        offsets = starts_of_packed(library, flags)[offsets]
     if inner * runs:
         place, first = library.view(result), library.view(columns[0])
-        has_two_streams = of_keys.view(offsets).stream != place.stream
+        has_two_streams = of_offsets.view(offsets).stream != place.stream
         if has_two_streams:
-            of_keys.wait(offsets)
+            of_offsets.wait(offsets)
         run_call(
-            chosen, format_of(rows.dtype), first.address, inner * n, Layout(inner * runs, 0, 1, 0, 1), place.address,
-            inner * runs * chosen.results, place.device, place.stream, y=library.view(columns[-1]).address,
-            offsets=of_keys.view(offsets).address, threads=threads, ddof=ddof, grid=grid,
+            chosen, format_of(rows.dtype), first.address, math.prod(first.shape), Layout(inner * runs, 0, 1, 0, 1),
+            place.address, inner * runs * chosen.results, place.device, place.stream,
+            y=library.view(columns[-1]).address, offsets=of_offsets.view(offsets).address, threads=threads, ddof=ddof,
+            grid=grid,
         )  # fmt: skip
-        if has_two_streams or isinstance(library_of(keys), Converted) or isinstance(library_of(values), Converted):
+        if has_two_streams or isinstance(library_of(keys), Converted) or isinstance(library_of(source), Converted):
             library.wait(result)  # owners of the memory do not know of the reading stream
+        if flags is not None and chosen.returns_index:
+            index = places_of(library, result, offsets, flags)
+            result = library.namespace.where(index < 0, index, index - starts.reshape((1, runs, 1)))
     last = (2,) if chosen.results == 2 else ()
     result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
     unique = taken(of_keys, read, starts)
     return (
         unique if of_keys.name == "numpy" else delivered(of_keys, unique, keys),
-        delivered(library, result, values),
+        delivered(library, result, source),
     )  # fmt: skip

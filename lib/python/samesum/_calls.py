@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Sequence, Union
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
-from ._frames import kind_of, reduce_frames, require_same_axes
+from ._frames import kind_of, reduce_frames
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
-    beside, is_masked, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask,
+    beside, counts_of, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask, without_masks,
 )  # fmt: skip
 from ._traced import reduce_traced
 
@@ -165,12 +165,10 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if kind_of(x):
         return reduce_frames(reduce, operation, x, y, options)
     o = Options(**options)
-    has_mask = is_masked(x) or is_masked(y) or bool(kind_of(y))
-    x, where = without_mask(x, o.where)
-    if kind_of(y) or is_masked(y):
-        y, where = without_mask(y, where)
-    if y is not None and has_mask and where is not None and hasattr(x, "ndim"):
-        require_same_axes(x, y)
+    if y is None:
+        x, where = without_mask(x, o.where)
+    else:
+        x, y, where = without_masks(x, y, o.where)
     owner = library_of(x)
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
@@ -225,8 +223,7 @@ def _as_numpy(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Op
         if bool((result < 0).any()):
             raise ValueError(f"samesum: nan{operation}: all elements of a result are NaN or left out; pass others")
         return result
-    takes = library.astype(takes_part(library, o.where, o.skipna, a), "int64")
-    counts = takes.sum(axes) if axes else takes
+    counts = counts_of(library, takes_part(library, o.where, o.skipna, a), axes)
     if bool((counts == 0).any()):
         nan = library.namespace.full_like(result, math.nan)
         library.copy_to(result, library.namespace.where(counts.reshape(tuple(result.shape)) == 0, nan, result))

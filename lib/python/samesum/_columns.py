@@ -9,37 +9,26 @@ import sys
 from typing import Any, NamedTuple
 
 from ._arrays import library_of
+from ._frames import kind_of, values_and_mask
 from ._keys import any_keys, canonical_keys, groups, is_missing, read_array
+from ._selection import is_masked
 
-_FAMILIES = ("pandas", "polars", "pyarrow")
 _LAST = (1 << 63) - 1
 
 
 def family_of(x: Any) -> str:
-    """Returns the library of frames to which x belongs; "" if there is none."""
-    for kind in type(x).__mro__:
-        name = kind.__module__.partition(".")[0]
-        if name in _FAMILIES:
-            return name
-    return ""
+    """Returns the library of frames to which x belongs: pandas, polars or pyarrow; "" if there is none."""
+    kind = kind_of(x)
+    return kind.package if kind else ""
 
 
 def is_frame(x: Any) -> bool:
-    """Whether x has columns with names, and rows."""
-    family = family_of(x)
-    if family == "polars" and hasattr(x, "collect"):
-        raise TypeError("samesum: a LazyFrame has no rows yet; pass the frame that its collect() returns")
-    if family == "pandas":
-        return getattr(x, "ndim", 1) == 2
-    return bool(family) and hasattr(x, "columns")
-
-
-def frame_columns(x: Any) -> list[tuple[Any, Any]]:
-    """Returns the names and the columns of a frame."""
-    if family_of(x) == "pandas":
-        return [(name, x.iloc[:, place]) for place, name in enumerate(x.columns)]
-    names = x.columns if family_of(x) == "polars" else x.column_names
-    return [(name, x[name]) for name in names]
+    """Whether x has columns with names, and rows. Raises TypeError if its rows are not in memory."""
+    kind = kind_of(x)
+    if kind is not None and kind.name in ("dask", "lazy"):
+        what, call = (" of Dask", "compute") if kind.name == "dask" else ("", "collect")
+        raise TypeError(f"samesum: a {type(x).__name__}{what} has no rows yet; pass what its {call}() returns")
+    return kind is not None and kind.is_frame and bool(kind.package)
 
 
 def name_of(column: Any) -> Any:
@@ -222,28 +211,13 @@ class Values(NamedTuple):
 
 
 def values_of(function: str, argument: str, column: Any) -> Values:
-    """Returns the numbers of a column in host memory. Null integers are 0, and null floats are NaN or 0."""
-    numpy = library_of([])
-    family, valid = family_of(column), None
-    if family == "pandas" and not isinstance(column.dtype, numpy.np.dtype):
-        is_null = numpy.np.asarray(column.isna())
-        type_ = getattr(column.dtype, "numpy_dtype", numpy.np.dtype(object))
-        if type_.kind in "iufb" and is_null.any():
-            valid, column = ~is_null, column.to_numpy(type_, na_value=type_.type(0))
-        else:
-            column = column.to_numpy(type_)
-    elif family == "pandas":
-        column = column.to_numpy()
-    elif family == "polars":
-        if column.null_count():
-            valid, column = column.is_not_null().to_numpy(), column.fill_null(strategy="zero")
-        column = column.to_numpy()
-    elif family == "pyarrow":
-        if column.null_count:
-            valid = column.is_valid()
-            valid = valid.to_numpy() if hasattr(valid, "chunks") else valid.to_numpy(zero_copy_only=False)
-            column = column.fill_null(False if str(column.type) == "bool" else 0)
-        column = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+    """Returns the numbers of a column in host memory. What stands at nulls means nothing."""
+    numpy, valid = library_of([]), None
+    if kind_of(column):
+        column, valid = values_and_mask(column, argument)
+    elif is_masked(column):
+        masks = numpy.np.ma
+        column, valid = masks.getdata(column), ~masks.getmaskarray(column)
     library, a = read_array(function, argument, column)
     if library.view(a).device >= 0:
         raise TypeError(
@@ -255,11 +229,9 @@ def values_of(function: str, argument: str, column: Any) -> Values:
 def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:
     """Returns which elements of a column of any type are not skipped."""
     np, family = library_of([]).np, family_of(column)
-    if library_of([]).is_masked(column):
-        raise TypeError(
-            "samesum: groupby: a column is a masked array; pass its compressed() elements and their keys, or filled ones"
-        )
     takes = np.ones(len(column) if family else np.shape(column), bool)
+    if is_masked(column):
+        column, takes = np.ma.getdata(column), ~np.ma.getmaskarray(column) if skips_null else takes
     if family == "pandas":
         return np.asarray(column.notna()) if skips_null else takes
     if family == "polars" and skips_null:

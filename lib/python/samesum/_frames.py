@@ -17,23 +17,26 @@ from ._library import library, library_of
 
 
 class _Kind(NamedTuple):
-    """How a type is read, the package in which its results are made, and how its nulls are dropped or filled."""
+    """How a type is read, the package in which its results are made, how its nulls are dropped or filled, and whether it
+    has columns."""
 
     name: str
     package: str
     remedy: str
+    is_frame: bool = False
 
 
 _PANDAS, _POLARS = "{0}.dropna(), or {0}.fillna(0)", "{0}.drop_nulls(), or {0}.fill_null(0)"
 _ARROW = "{0}.drop_null(), or {0}.fill_null(0)"
 _TYPES: tuple[tuple[str, tuple[str, ...], _Kind | None], ...] = (
-    ("pandas", ("DataFrame",), _Kind("frame", "pandas", _PANDAS)),
+    ("pandas", ("DataFrame",), _Kind("frame", "pandas", _PANDAS, True)),
     ("pandas", ("Series", "Index"), _Kind("pandas", "pandas", _PANDAS)),
     ("pandas.api.extensions", ("ExtensionArray",), _Kind("pandas", "pandas", _PANDAS)),
-    ("polars", ("DataFrame",), _Kind("frame", "polars", _POLARS)),
-    ("polars", ("LazyFrame",), _Kind("lazy", "polars", _POLARS)),
+    ("polars", ("DataFrame",), _Kind("frame", "polars", _POLARS, True)),
+    ("polars", ("LazyFrame",), _Kind("lazy", "polars", _POLARS, True)),
     ("polars", ("Series",), _Kind("arrow", "polars", _POLARS)),
-    ("pyarrow", ("Table", "RecordBatch", "Array", "ChunkedArray"), _Kind("arrow", "pyarrow", _ARROW)),
+    ("pyarrow", ("Table", "RecordBatch"), _Kind("arrow", "pyarrow", _ARROW, True)),
+    ("pyarrow", ("Array", "ChunkedArray"), _Kind("arrow", "pyarrow", _ARROW)),
     ("xarray", ("DataArray", "Dataset"), None),  # which Arrow would see as tables with columns of coordinates
     ("dask.dataframe", ("DataFrame", "Series", "Index"), _Kind("dask", "pandas", _PANDAS)),
 )
@@ -95,20 +98,28 @@ def _all_or(column: Pair) -> Any:
 
 def read(x: Any, argument: str = "x") -> Pair | Table:
     """Returns a column or a frame. Numbers in one chunk are read in place; several chunks are joined by a copy."""
-    name, package, _ = kind_of(x) or _OTHER
+    name, package, *_ = kind_of(x) or _OTHER
     if name == "lazy":
         raise TypeError(f"samesum: {argument} is a lazy query; pass {argument}.collect()")
     if name == "dask":
         return read(x.compute(), argument)
     if name == "frame":
-        named = x.items() if package == "pandas" else [(column.name, column) for column in x.get_columns()]
-        columns = [(each, values_and_mask(column, f"column {each!r} of {argument}")) for each, column in named]
-        return Table([each for each, _ in columns], [column for _, column in columns])
+        named = named_columns(x)
+        columns = [values_and_mask(column, f"column {each!r} of {argument}") for each, column in named]
+        return Table([each for each, _ in named], columns)
     if name == "pandas":
         return _of_pandas(x, argument)
     found = _arrow.read(x, argument)
     joined = [_joined(chunks) for chunks in found.columns]
     return Table(found.names, joined) if found.is_table else joined[0]
+
+
+def named_columns(x: Any) -> list[tuple[Any, Any]]:
+    """Returns the names and the columns of a frame of pandas, polars or pyarrow."""
+    package = (kind_of(x) or _OTHER).package
+    if package == "pandas":
+        return [*x.items()]
+    return [(c.name, c) for c in x.get_columns()] if package == "polars" else [*zip(x.column_names, x.columns)]
 
 
 def values_and_mask(x: Any, argument: str = "x") -> Pair:
@@ -157,12 +168,31 @@ def require_same_axes(x: Any, y: Any) -> None:
 
 
 def refuse_frame(function: str, x: Any) -> None:
-    """Raises TypeError if x is a frame."""
+    """Raises TypeError if x is known to be a frame, or is not in memory."""
     kind = kind_of(x)
-    if kind is not None and kind.name in ("frame", "dask", "lazy"):
-        raise TypeError(
-            f"samesum: {function}: x is a frame; pass one of its columns, or x.to_numpy() and an axis, such as axis=0"
-        )
+    if kind is not None and (kind.is_frame or kind.name == "dask"):
+        raise _frame_error(function, x)
+
+
+def _frame_error(function: str, x: Any) -> TypeError:
+    name, package, *_ = kind_of(x) or _OTHER
+    what, remedy = "a frame", "one of its columns"
+    if name == "dask":
+        what, remedy = f"a {type(x).__name__} of Dask", "x.compute()" + (", or one of its columns" if x.ndim > 1 else "")
+    elif name == "lazy":
+        what, remedy = "a lazy query", "a column of x.collect()"
+    elif name == "frame":
+        remedy += ", or x.to_numpy() and an axis, such as axis=0"
+    return TypeError(f"samesum: {function}: x is {what}; pass {remedy}")
+
+
+def column_and_mask(function: str, x: Any) -> Pair:
+    """Returns the elements of a column, and which of them are there. Raises TypeError if x is a frame."""
+    refuse_frame(function, x)
+    found = read(x)
+    if isinstance(found, Table):
+        raise _frame_error(function, x)
+    return found
 
 
 def without_nulls(x: Any, argument: str) -> Any:
@@ -184,11 +214,24 @@ def elements_and_mask(x: Any, argument: str = "x") -> Pair:
 
 
 def present(x: Any, argument: str = "x") -> Any:
-    """Returns the elements of a column or a frame that are no nulls; x itself if it is neither."""
+    """Returns the elements of a column or a frame that are no nulls, or those of a masked vector that its mask shows; x
+    itself if it is none of these."""
     if kind_of(x) is None:
-        return x
+        numpy = sys.modules.get("numpy")
+        is_masked = numpy is not None and isinstance(x, numpy.ma.MaskedArray)
+        return x.compressed() if is_masked and x.ndim == 1 else x
     values, valid = elements_and_mask(x, argument)
     return values if valid is None else values[valid]
+
+
+def shown(x: Any) -> Any:
+    """Returns what fsum adds up: the elements of a column that are no nulls, or those that a mask shows; else x."""
+    if not (hasattr(type(x), "__array__") or has_arrow(type(x))):
+        return x
+    try:
+        return present(x)
+    except (ImportError, TypeError):  # without NumPy, or a column of decimal numbers, which x itself iterates over
+        return x
 
 
 def _nulls_error(x: Any, argument: str, valid: Any) -> ValueError:
@@ -239,12 +282,27 @@ def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, op
     return _as_column(x, result) if axes == (1,) else sys.modules["pandas"].Series(result, index=x.columns)
 
 
+def refuse_masked_flags(where: Any) -> None:
+    """Raises TypeError if a mask is itself a masked array."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(where, numpy.ma.MaskedArray):
+        raise TypeError(
+            "samesum: where is a masked array, whose masked flags are neither true nor false; pass where.filled(False), "
+            "which leaves out the elements at them"
+        )
+
+
+def _flags_of(where: Any) -> Any:
+    refuse_masked_flags(where)
+    return library("numpy").array(where, "where")
+
+
 def both(valid: Any, where: Any) -> Any:
     """Returns the elements that take part: those of both masks, each of which may be None for all."""
     if valid is None or where is None:
         return where if valid is None else valid
     np = library("numpy").np
-    where = library("numpy").array(where, "where")
+    where = _flags_of(where)
     try:
         return valid & where if where.dtype == bool else where
     except ValueError as error:
@@ -257,7 +315,7 @@ def _rows_of(where: Any, columns: int) -> Any:
     """Returns a mask of a frame as an array with a flag for each row, or for each element."""
     if where is None:
         return None
-    where = library("numpy").array(where, "where")
+    where = _flags_of(where)
     if where.ndim > 2 or (where.ndim == 2 and where.shape[1] not in (1, columns)):
         raise ValueError(
             f"samesum: where has shape {where.shape} and x {columns} columns; pass a flag for each row, or for each element"

@@ -11,7 +11,7 @@ from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulati
 from ._layout import VECTOR
 from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_sum, rolling_var
 from ._traced import square_root, watches
-from ._weights import weighted_mean, weighted_sum, weighted_variance
+from ._weights import require_kind, weighted_mean, weighted_sum, weighted_variance
 
 Axis = Union[int, Sequence[int], None]
 _fast = _core.fast
@@ -125,6 +125,7 @@ def var(
             x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
             keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna,
         )  # fmt: skip
+    require_kind(weights_are)
     return _reduced(
         "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_variance,
         where=where, skipna=skipna,
@@ -153,6 +154,7 @@ def std(
             x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
             keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna, root=True,
         )  # fmt: skip
+    require_kind(weights_are)
     return _reduced(
         "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_deviation,
         where=where, skipna=skipna,

@@ -11,7 +11,6 @@ from ._calls import (
     Method, check_grid, check_threads, delivered, format_of_floats, in_type, method_of, read, refuse_traced,
     result_array, run_call,
 )  # fmt: skip
-from ._frames import refuse_frame
 from ._layout import Layout, axes_last, normalised_axes
 from ._selection import mask_of, takes_part, without_mask
 
@@ -37,8 +36,7 @@ def scan(
     Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
     first, and the result is one longer than x.
     """
-    refuse_frame(operation, x)
-    x, where = without_mask(x, where)
+    x, where = without_mask(x, where, operation)
     refuse_traced(operation, x)
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(

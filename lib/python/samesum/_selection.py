@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ._arrays import array_of, dtype_name
-from ._frames import both, elements_and_mask, kind_of
+from ._frames import both, column_and_mask, elements_and_mask, kind_of, refuse_masked_flags, require_same_axes
 from ._layout import axes_last, reduced_shape
 
 
@@ -17,10 +17,13 @@ def is_masked(x: Any) -> bool:
     return numpy is not None and isinstance(x, numpy.ma.MaskedArray)
 
 
-def without_mask(x: Any, where: Any) -> tuple[Any, Any]:
-    """Returns the elements of a masked array, or of a column with nulls, and `where` without those that are hidden."""
+def without_mask(x: Any, where: Any, function: str = "") -> tuple[Any, Any]:
+    """Returns the elements of a masked array, or of a column with nulls, and `where` without those that are hidden.
+
+    Raises TypeError if `function` is named and x is a frame.
+    """
     if kind_of(x):
-        values, seen = elements_and_mask(x)
+        values, seen = column_and_mask(function, x) if function else elements_and_mask(x)
         return values, both(seen, where)
     if not is_masked(x):
         return x, where
@@ -28,10 +31,21 @@ def without_mask(x: Any, where: Any) -> tuple[Any, Any]:
     return masks.getdata(x), both(~masks.getmaskarray(x), where)
 
 
+def without_masks(x: Any, y: Any, where: Any) -> tuple[Any, Any, Any]:
+    """Returns the elements of two inputs, and `where` without the pairs of which an element is hidden."""
+    has_mask = any(is_masked(a) or kind_of(a) for a in (x, y))
+    x, where = without_mask(x, where)
+    y, where = without_mask(y, where)
+    if has_mask and where is not None and hasattr(x, "ndim"):
+        require_same_axes(x, y)
+    return x, y, where
+
+
 def mask_of(library: Any, a: Any, where: Any) -> Any:
     """Returns `where` as an array of booleans of the library and the shape of a; None if it is not given."""
     if where is None:
         return None
+    refuse_masked_flags(where)
     reader, mask = array_of(where, "where")
     if dtype_name(mask.dtype) != "bool":
         raise TypeError(f"samesum: where has elements of type {dtype_name(mask.dtype)}; pass booleans, such as x > 0")
@@ -67,6 +81,12 @@ def takes_part(library: Any, mask: Any, skipna: bool, *arrays: Any) -> Any:
     return takes
 
 
+def counts_of(library: Any, takes: Any, axes: tuple[int, ...]) -> Any:
+    """Returns how many elements of each result take part, as int64."""
+    counts = library.astype(takes, "int64")
+    return counts.sum(axes) if axes else counts  # of no axes, PyTorch takes all
+
+
 def packed_rows(library: Any, arrays: list[Any], takes: Any, axes: tuple[int, ...]) -> tuple[list[Any], Any, Any]:
     """Returns the elements of arrays that take part, packed; the offsets of the results in them; and the flags as rows.
 
@@ -77,10 +97,16 @@ def packed_rows(library: Any, arrays: list[Any], takes: Any, axes: tuple[int, ..
     count, n = math.prod(reduced_shape(shape, axes, False)), math.prod(shape[d] for d in axes)
     rows = library.contiguous(library.transposed(takes, order)).reshape((count, n))
     packed = [library.contiguous(library.transposed(a, order)).reshape((count, n))[rows] for a in arrays]
-    offsets = library.empty((count + 1,), "int64", rows)
-    offsets[:1] = 0
-    offsets[1:] = library.astype(rows, "int64").sum(1).cumsum(0)
-    return packed, offsets, rows
+    return packed, starts_of_packed(library, library.astype(rows, "int64").sum(1)), rows
+
+
+def starts_of_packed(library: Any, counts: Any) -> Any:
+    """Returns how many elements take part before each place, and in all, from the counts or the flags of the places."""
+    counts = library.astype(counts, "int64").reshape(-1)
+    starts = library.empty((counts.shape[0] + 1,), "int64", counts)
+    starts[:1] = 0
+    starts[1:] = counts.cumsum(0)
+    return starts
 
 
 def places_of(library: Any, index: Any, offsets: Any, rows: Any) -> Any:

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, Sequence
 from ._arrays import DTYPES, format_of, library_of, second_array
 from ._calls import MethodName, check_threads, common_type, delivered, in_type, method_of, read, reduce
 from ._formats import dtype_name
-from ._frames import kind_of, refuse_frame
 from ._layout import axes_last, normalised_axes, reduced_shape
 from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient
-from ._selection import is_masked, mask_of, takes_part, without_mask
+from ._selection import counts_of, mask_of, takes_part, without_mask
 from ._traced import square_root
 
 
@@ -88,11 +87,10 @@ class Weighted:
         keepdims: bool, method: MethodName = None, threads: int = 0, grid: Any = None, where: Any = None,
         skipna: bool = False,
     ) -> None:  # fmt: skip
-        refuse_frame(function, x)
         self.threads = check_threads(threads)
         if grid is not None:
             raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
-        self.source, where = without_mask(x, where)
+        self.source, where = without_mask(x, where, function)
         self.out, self.keepdims = out, keepdims
         self.library, (a, w), self.input, widest = read_inputs(function, self.source, {"weights": weights}, dtype, out)
         self.format = exact_format(method, operation, widest)
@@ -172,14 +170,13 @@ def divided(moment: Dyadic, total: Dyadic, correction: Dyadic, squares: Dyadic, 
 
 def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any) -> Any:
     """Returns Σwx, a dot product. See `_calls.Options` for the keywords."""
-    refuse_frame("sum with weights", x)
+    x, where = without_mask(x, where, "sum with weights")
     if library_of(x).is_traced(x) or library_of(weights).is_traced(weights):
         if tuple(getattr(weights, "shape", ())) != tuple(x.shape):
             raise ValueError(
                 "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
             )
         return reduce("dot", x, weights, axis=axis, where=where, **options)
-    x, where = without_mask(x, where)
     library, a = read(x, options["out"])
     w = second_array(library, a, library_of(x).second(weights), "weights")
     axes = normalised_axes(axis, a.ndim)
@@ -227,7 +224,10 @@ def weighted_variance(
     return w.delivered(values, square_root if root else None)
 
 
-def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+def average(
+    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, where: Any = None,
+    skipna: bool = False,
+) -> Any:  # fmt: skip
     """Returns the mean over `axis`, of weighted elements if there are weights: Σwx / Σw, correctly rounded.
 
     Both sums are exact, and their quotient is rounded once: the error is at most half a unit in the last place.
@@ -240,6 +240,8 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     1e+308
     >>> average([1.0, 2.0, 4.0], weights=[3, 0, 1], returned=True)
     (1.75, 4.0)
+    >>> average([1.0, float("nan"), 4.0], weights=[3, 5, 1], skipna=True)
+    1.75
 
     Parameters
     ----------
@@ -255,6 +257,10 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         whether to return the mean and Σw, rounded once.
     keepdims
         whether reduced axes stay, with length 1.
+    where
+        booleans that are broadcast to x: elements where it is false are as if absent, and their weights too.
+    skipna
+        whether elements that are NaN, or whose weight is, are as if absent, too.
 
     Returns
     -------
@@ -270,15 +276,18 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if the shapes do not fit.
     """
     if weights is None:
-        mean = reduce("mean", x, axis=axis, keepdims=keepdims)
+        mean = reduce("mean", x, axis=axis, keepdims=keepdims, where=where, skipna=skipna)
         if not returned:
             return mean
-        if kind_of(x) or is_masked(x):
-            raise TypeError("samesum: average: returned=True is for arrays without nulls and masks; pass weights, or its elements")
-        library, a = read(x)
-        count = math.prod(a.shape[d] for d in normalised_axes(axis, a.ndim))
-        return mean, delivered(library, library.namespace.full_like(mean, count), x)
-    w = Weighted("average", "mean", x, weights, axis, keepdims=keepdims)
+        source, where = without_mask(x, where, "average with returned=True")
+        library, a = read(source)
+        axes = normalised_axes(axis, a.ndim)
+        takes = takes_part(library, mask_of(library, a, where), skipna, a)
+        counts = library.namespace.full_like(mean, math.prod(a.shape[d] for d in axes))
+        if takes is not None:
+            library.copy_to(counts, counts_of(library, takes, axes).reshape(tuple(counts.shape)))
+        return mean, delivered(library, counts, source)
+    w = Weighted("average", "mean", x, weights, axis, keepdims=keepdims, where=where, skipna=skipna)
     values, totals = _means(w)
     if not returned:
         return w.delivered(values)

@@ -35,7 +35,8 @@ class NumberSum {
     put(checked(PyFloat_AsDouble(number)));
   }
 
-  /// Adds the numbers of an iterable. A list may change during the call, as in a loop over it.
+  /// Adds the numbers of an iterable, without those that a mask hides. A list may change during the call, as
+  /// in a loop over it.
   void add_all(nb::handle numbers) {
     PyObject* const all = numbers.ptr();
     if (PyList_CheckExact(all)) {
@@ -43,7 +44,8 @@ class NumberSum {
     } else if (PyTuple_CheckExact(all)) {
       for (Py_ssize_t i = 0; i < NB_TUPLE_GET_SIZE(all); ++i) add(NB_TUPLE_GET_ITEM(all, i));
     } else {
-      const nb::object iterator = nb::steal(PyObject_GetIter(all));
+      const nb::object shown = nb::module_::import_("samesum._frames").attr("shown")(numbers);
+      const nb::object iterator = nb::steal(PyObject_GetIter(shown.ptr()));
       if (!iterator.is_valid()) throw nb::python_error();
       while (const nb::object number = nb::steal(PyIter_Next(iterator.ptr()))) add(number.ptr());
       if (PyErr_Occurred()) throw nb::python_error();
@@ -307,7 +309,8 @@ constexpr const char* fsum_text =
 Use it in place of `math.fsum`: it raises the same errors for objects that are not numbers, and ValueError for
 infinities of both signs; it rounds every int to fp64 first. It differs in one point: intermediate sums never
 overflow. OverflowError means that the exact sum itself is beyond fp64. It needs no NumPy, and reads lists and
-tuples the fastest; for arrays, `samesum.sum` is faster. Promise: `order_free`.
+tuples the fastest; for arrays, `samesum.sum` is faster. What a masked array hides, and nulls of columns of pandas, polars
+and Arrow, take no part. Promise: `order_free`.
 
 >>> fsum([0.1] * 10)
 1.0
