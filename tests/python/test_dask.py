@@ -6,7 +6,11 @@ import inspect
 import itertools
 import warnings
 
+from fractions import Fraction
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 np = pytest.importorskip("numpy")
 da = pytest.importorskip("dask.array")
@@ -15,6 +19,7 @@ import dask  # noqa: E402
 
 import samesum  # noqa: E402
 import samesum.dask  # noqa: E402
+from samesum._layout import VECTOR  # noqa: E402
 
 N = 20_011
 CHUNKS = [N, 10_000, 4096, 1000, 333, (1, 4095, 4097, 1, 0, 11_817)]
@@ -37,14 +42,14 @@ def computed(x, **options):
     return x.compute(scheduler="sync", **options)
 
 
-@pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_neither_chunks_nor_workers_change_a_bit(scheduler):
+@pytest.mark.parametrize(("scheduler", "counts"), [("threads", (1, 3)), ("processes", (2,))])  # a process takes a second
+def test_neither_chunks_nor_workers_change_a_bit(scheduler, counts):
     x = numbers(N)
     methods = {"exact": {}, "tree/kahan": {}, "pairwise/plain": {}, "fixed_point": {"grid": -30}}
     cells = list(itertools.product(methods, CHUNKS))
     lazy = [samesum.dask.sum(da.from_array(x, chunks=c), method=m, **methods[m]) for m, c in cells]
     patterns = {m: {samesum.sum(x, method=m, **methods[m]).tobytes()} for m in methods}
-    for workers in (1, 2, 3, 4):
+    for workers in counts:
         for (method, _), found in zip(cells, dask.compute(*lazy, scheduler=scheduler, num_workers=workers)):
             patterns[method].add(found.tobytes())
     assert {m: len(p) for m, p in patterns.items()} == dict.fromkeys(methods, 1)
@@ -111,7 +116,7 @@ def test_chunks_that_hold_consecutive_elements_are_taken_in_their_order(chunks):
 
 
 def test_the_number_of_partials_that_a_task_merges_changes_no_bit():
-    x = numbers(3000)
+    x = numbers(700)
     cut = da.from_array(x, chunks=11)
     found = {computed(samesum.dask.sum(cut, method="tree/plain", split_every=s)).tobytes() for s in (2, 3, 8, 1000)}
     assert found == {samesum.sum(x, method="tree/plain").tobytes()}
@@ -203,9 +208,8 @@ def test_options_are_those_of_the_function_in_memory():
             assert same_bits(found, getattr(samesum, function)(x, **options))
     for function in samesum.dask.__all__:
         parameters = inspect.signature(getattr(samesum.dask, function)).parameters
-        assert {*parameters} - {"split_every"} == {*inspect.signature(getattr(samesum, function)).parameters} - set(
-            samesum.dask._IN_MEMORY
-        )
+        in_memory = {*inspect.signature(getattr(samesum, function)).parameters}
+        assert {*parameters} - {"split_every"} == in_memory - {"out", "threads", "check"}
 
 
 @pytest.mark.parametrize(
@@ -237,28 +241,145 @@ def masked_blocks(chunks, is_known: bool):
     return da.from_array(MASKED.data, chunks=chunks).map_blocks(np.ma.masked_greater, 3, meta=np.empty((0, 0)))
 
 
-@pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("chunks", [(2, 3), (1, 3), (1, 1)], ids=str)
 @pytest.mark.parametrize("function", samesum.dask.__all__)
-def test_masked_blocks_are_refused_by_the_name_of_the_argument(function, chunks, is_known):
-    masked, plain = masked_blocks(chunks, is_known), da.from_array(MASKED.data, chunks=2)
-    if function == "dot":
-        masked, plain = masked[1], plain[1]
-    calls = [("x", [masked, plain]), ("y", [plain, masked])] if inputs_of(function) == 2 else [("x", [masked])]
-    options = {} if function.startswith("arg") else {"dtype": "float32"}
-    for name, inputs in calls:
-        with pytest.raises(TypeError, match=rf"{name} has masked blocks; pass dask\.array\.ma\.filled\({name}, 0\)"):
-            found = getattr(samesum.dask, function)(*inputs, **options)
-            assert not is_known, "it is refused when the graph is made"
-            computed(found)
+def test_masked_blocks_use_their_mask_or_are_refused_by_name(function, chunks):
+    calls = [("x", [0])] if inputs_of(function) == 1 else [("x", [0]), ("y", [1]), ("x", [0, 1])]
+    for name, masked in calls:
+        blocks = [
+            [masked_blocks(chunks, is_known) if i in masked else da.from_array(MASKED.data, chunks=2) for i in range(inputs_of(function))]
+            for is_known in (True, False)
+        ]  # fmt: skip
+        here = [MASKED if i in masked else MASKED.data for i in range(inputs_of(function))]
+        if function == "dot":
+            *blocks, here = ([a[1] for a in inputs] for inputs in (*blocks, here))
+        ours, whole = getattr(samesum.dask, function), getattr(samesum, function)
+        options = {} if function.startswith("arg") else {"dtype": "float32"}
+        told = [da.ma.masked_array(a) if i in masked else a for i, a in enumerate(blocks[1])]
+        for inputs in (blocks[0], told):
+            assert same_bits(computed(ours(*inputs, **options)), whole(*here, **options))
+        with pytest.raises(TypeError, match=rf"{name} has masked blocks.*pass dask\.array\.ma\.masked_array\({name}\), or dask"):
+            computed(ours(*blocks[1], **options))
 
 
-def test_masked_blocks_are_refused_before_they_are_broadcast():
+def test_masked_blocks_are_never_broadcast_without_their_mask():
     batch, row = da.ones((4, 2, 3), chunks=1), masked_blocks((2, 1), is_known=False)
     for name, inputs in (("x", (row, batch)), ("y", (batch, row))):
-        found = samesum.dask.vecdot(*inputs)
         with pytest.raises(TypeError, match=f"{name} has masked blocks"):
-            computed(found)
+            computed(samesum.dask.vecdot(*inputs))
+    row = masked_blocks((2, 1), is_known=True)
+    with pytest.raises(ValueError, match="inputs with masks or nulls must agree in their axes"):
+        samesum.dask.vecdot(batch, row)
+    found = samesum.dask.vecdot(batch, row[None])
+    assert same_bits(computed(found), samesum.vecdot(np.ones((4, 2, 3)), MASKED[None]))
+
+
+# --- elements that take no part -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("function", samesum.dask.__all__)
+def test_elements_that_take_no_part_are_those_of_the_whole_array(function, dtype):
+    inputs = [numbers(60, 4, dtype=dtype, seed=i) for i in range(inputs_of(function))]
+    where = np.random.default_rng(2).random((60, 4)) < 0.6
+    where[:25, 0] = False
+    where[3] = True  # for extrema of integers
+    options = {"dtype": "float64"} if function == "prod" else {}
+    axes = [None, 0, 1] if function != "dot" else [VECTOR]
+    if function == "dot":
+        inputs, where = [a[:, 1] for a in inputs], where[:, 1]
+    ours, whole = getattr(samesum.dask, function), getattr(samesum, function)
+    spoilt = [np.where(where, a, np.nan) if dtype == "float32" else a for a in inputs]
+    for axis in axes:
+        options = options if axis is VECTOR else {**options, "axis": axis}
+        if axis == 1 and dtype == "int64":
+            where[:, 2] = True
+        expected = whole(*inputs, where=where, **options)
+        chunks = ((60, 2) if axis == 1 else (25, -1))[: where.ndim]
+        cut = [da.from_array(a, chunks=chunks) for a in inputs]
+        masked = da.from_array(np.ma.masked_array(inputs[0], ~where), chunks=chunks)
+        calls = [(cut, {"where": da.from_array(where, chunks=40)}), ([masked, *cut[1:]], {})]
+        if dtype == "float32":
+            calls.append(([da.from_array(spoilt[0].astype(dtype), chunks=chunks), *cut[1:]], {"skipna": True}))
+        for found in dask.compute(*[ours(*given, **masks, **options) for given, masks in calls], scheduler="sync"):
+            assert same_bits(found, expected), axis
+
+
+@pytest.mark.parametrize("method", ["tree/kahan", "serial/plain", "pairwise", "exact"])
+def test_orders_are_those_of_the_packed_elements(method):
+    x, where = numbers(3000), np.random.default_rng(5).random(3000) < 0.5
+    for chunks in (1000, 333, (0, 2, 2998)):
+        cut = da.from_array(x, chunks=chunks)
+        found = samesum.dask.sum(cut, method=method, where=da.from_array(where, chunks=100))
+        assert same_bits(computed(found), samesum.sum(x[where], method=method))
+    grid = {"method": "fixed_point", "grid": -30}
+    assert same_bits(computed(samesum.dask.sum(cut, where=where, **grid)), samesum.sum(x[where], **grid))
+
+
+def test_results_of_no_elements_and_indices_count_all_elements():
+    x = np.array([5.0, np.nan, -0.0, 0.0, np.inf, np.inf])
+    cut, nothing = da.from_array(x, chunks=2), np.zeros(6, bool)
+    for function in ("sum", "mean", "max", "argmax", "norm", "std"):
+        ours, whole = getattr(samesum.dask, function), getattr(samesum, function)
+        for options in ({"where": nothing}, {"skipna": True}, {"where": x > 1, "skipna": True}):
+            assert same_bits(computed(ours(cut, **options)), whole(x, **options)), (function, options)
+    for i in range(6):
+        for function in ("argmin", "argmax"):
+            where = np.arange(6) >= i
+            assert computed(getattr(samesum.dask, function)(cut, where=where)) == getattr(samesum, function)(x, where=where)
+    with pytest.raises(ValueError, match="argmin of no integers has no value"):
+        computed(samesum.dask.argmin(da.ones(6, dtype=int, chunks=2), where=nothing))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_masked_sums_in_any_chunks_agree_with_fractions(draw):
+    special = st.sampled_from([np.nan, np.inf, -np.inf, -0.0, 1e300, -1e300, 5e-324])
+    x = np.array(draw.draw(st.lists(st.floats(-1e3, 1e3) | special, min_size=1, max_size=12)))
+    where = np.array(draw.draw(st.lists(st.booleans(), min_size=len(x), max_size=len(x))))
+    cut = da.from_array(np.ma.masked_array(x, ~where), chunks=draw.draw(st.integers(1, 5)))
+    kept = x[where & ~np.isnan(x)]
+    found = computed(samesum.dask.sum(cut, skipna=True))
+    assert same_bits(found, samesum.sum(kept))
+    if np.isfinite(kept).all():
+        assert found == float(sum(map(Fraction, kept.tolist())))
+        if len(kept):
+            assert computed(samesum.dask.mean(cut, skipna=True)) == float(sum(map(Fraction, kept.tolist())) / len(kept))
+
+
+def test_masks_that_do_not_fit_are_refused_when_the_graph_is_made():
+    x = da.ones((4, 3), chunks=2)
+    for where, error, message in [
+        (np.ones((4, 3)), TypeError, "where has elements of type float64; pass booleans"),
+        (da.ones(4, dtype=bool), ValueError, r"where has shape \(4,\) and x \(4, 3\)"),
+        (da.ma.masked_array(da.ones(3, dtype=bool)), TypeError, r"where is a masked array.*where\.filled\(False\)"),
+    ]:
+        with pytest.raises(error, match=message):
+            samesum.dask.sum(x, where=where)
+    assert computed(samesum.dask.sum(x, where=[True, False, True])) == 8.0
+
+
+# --- weights --------------------------------------------------------------------------------------------------
+
+
+def test_weighted_results_are_those_of_the_whole_array():
+    x, w = numbers(30, 6, dtype="float32"), np.abs(numbers(30, 6, dtype="float64", seed=1))
+    where = np.random.default_rng(3).random((30, 6)) < 0.7
+    for name in ("sum", "mean", "var", "std"):
+        ours, whole = getattr(samesum.dask, name), getattr(samesum, name)
+        for axis, weights, chunks in [(1, w, (7, -1)), (1, w[0], (7, -1)), (None, w, -1), (0, w[:, 0], (-1, 4))]:
+            for options, given in (({}, weights), ({"where": where, "keepdims": True}, da.from_array(weights, chunks=13))):
+                found = ours(da.from_array(x, chunks=chunks), axis, weights=given, **options)
+                assert same_bits(computed(found), whole(x, axis, weights=weights, **options)), (name, axis, options)
+    cut = da.from_array(x, chunks=4)
+    for options in ({}, {"where": where}, {"method": "exact/fp32"}):
+        assert same_bits(computed(samesum.dask.sum(cut, weights=w, **options)), samesum.sum(x, weights=w, **options))
+    with pytest.raises(ValueError, match=r"mean with weights needs one chunk .*x\.rechunk\(\{0: -1\}\)"):
+        samesum.dask.mean(cut, axis=0, weights=w)
+    with pytest.raises(TypeError, match="weights is a masked array"):
+        samesum.dask.mean(cut, weights=da.ma.masked_array(w))
+    with pytest.raises(ValueError, match=r"weights has shape \(5,\) and x \(30, 6\)"):
+        samesum.dask.sum(cut, weights=np.ones(5))
 
 
 def test_functions_for_arrays_in_memory_refuse_masked_blocks_too():

@@ -538,13 +538,22 @@ def test_frames_of_dask_have_the_bits_of_the_whole(function: str) -> None:
     assert same(ours(cut["a"], dtype="float32").compute(scheduler="sync"), whole(here["a"], dtype="float32"))
 
 
-def test_frames_of_dask_count_indices_over_partitions_and_refuse_nulls_there() -> None:
+def test_frames_of_dask_count_indices_over_partitions_and_leave_out_what_is_missing() -> None:
     here, cut = dask_frames()
     import samesum.dask
 
     assert samesum.dask.argmax(cut["a"]).compute(scheduler="sync") == samesum.argmax(here["a"])
-    with pytest.raises(ValueError, match="x has .* nulls, which"):
-        samesum.dask.argmax(cut["b"]).compute(scheduler="sync")
+    assert samesum.dask.argmax(cut["b"]).compute(scheduler="sync") == samesum.argmax(here["b"])
+    spoilt, whole = (frame.assign(a=frame.a.where(frame.a < 1)) for frame in (cut, here))
+    for function in ("sum", "argmax"):
+        found = getattr(samesum.dask, function)(spoilt, skipna=True).compute(scheduler="sync")
+        assert found.equals(getattr(samesum, function)(whole, skipna=True))
+    with pytest.raises(TypeError, match="where does not go with a frame of Dask; select its rows"):
+        samesum.dask.sum(cut, where=True)
+    with pytest.raises(TypeError, match=r"cumsum: x is a Series of Dask; pass x\.compute\(\)$"):
+        samesum.cumsum(cut["a"])
+    with pytest.raises(TypeError, match=r"a Series of Dask has no rows yet; pass what its compute\(\) returns"):
+        samesum.groupby(cut["b"])
     with pytest.raises(TypeError, match=r"dot takes no frames of Dask; pass x\.to_dask_array\(lengths=True\)"):
         samesum.dask.dot(cut["a"], cut["a"])
     with pytest.raises(ValueError, match="sum reduces a frame of Dask over its rows; leave out axis and keepdims"):

@@ -41,14 +41,28 @@ def without_masks(x: Any, y: Any, where: Any) -> tuple[Any, Any, Any]:
     return x, y, where
 
 
+def require_flags(dtype: Any) -> None:
+    """Raises TypeError if the elements of a mask are no booleans."""
+    if dtype_name(dtype) != "bool":
+        raise TypeError(f"samesum: where has elements of type {dtype_name(dtype)}; pass booleans, such as x > 0")
+
+
+def require_fitting(mask: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Raises ValueError if a mask of that shape is not broadcast to the shape of x."""
+    if len(mask) > len(shape) or any(n not in (1, m) for n, m in zip(mask[::-1], shape[::-1])):
+        raise ValueError(
+            f"samesum: where has shape {mask} and x {shape}; pass a mask whose axes agree with the last ones of x, or "
+            "have length 1"
+        )
+
+
 def mask_of(library: Any, a: Any, where: Any) -> Any:
     """Returns `where` as an array of booleans of the library and the shape of a; None if it is not given."""
     if where is None:
         return None
     refuse_masked_flags(where)
     reader, mask = array_of(where, "where")
-    if dtype_name(mask.dtype) != "bool":
-        raise TypeError(f"samesum: where has elements of type {dtype_name(mask.dtype)}; pass booleans, such as x > 0")
+    require_flags(mask.dtype)
     if library.place(a) != reader.place(mask):
         raise ValueError(
             f"samesum: where is on {reader.place(mask)} and x on {library.place(a)}; pass arrays on one device"
@@ -56,11 +70,7 @@ def mask_of(library: Any, a: Any, where: Any) -> Any:
     if reader is not library:
         mask = library.converted(mask)
     shape = tuple(a.shape)
-    if mask.ndim > a.ndim or any(n not in (1, m) for n, m in zip(tuple(mask.shape)[::-1], shape[::-1])):
-        raise ValueError(
-            f"samesum: where has shape {tuple(mask.shape)} and x {shape}; pass a mask whose axes agree with the last "
-            "ones of x, or have length 1"
-        )
+    require_fitting(tuple(mask.shape), shape)
     return library.namespace.broadcast_to(mask, shape)
 
 
