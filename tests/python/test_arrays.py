@@ -540,6 +540,7 @@ HELD = {
 
 
 @pytest.mark.parametrize("held", HELD)
+@hypothesis.settings(max_examples=40)
 @hypothesis.given(
     st.lists(
         st.sampled_from([0, 1, -1, 2**53 + 1, -(2**63), 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1, 2**64, -(2**64)]),
@@ -697,7 +698,7 @@ def rounded(expected: Any, dtype: Any) -> Any:
     return np.asarray(expected).astype(dtype if dtype in FLOATS else "int64")
 
 
-@hypothesis.settings(max_examples=400, deadline=None)
+@hypothesis.settings(max_examples=120, deadline=None)
 @hypothesis.given(calls(), st.sampled_from(["sum", "max", "min", "argmax", "argmin"]))
 def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: str) -> None:
     x, axis, keepdims = call
@@ -712,7 +713,7 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
     )
 
 
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(calls())
 def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any) -> None:
     x, axis, keepdims = call
@@ -752,7 +753,7 @@ def test_softmax_of_any_layout_is_that_of_its_rows(x: Any, data: Any) -> None:
         assert np.moveaxis(result, axis, -1)[index].tobytes() == one.tobytes()
 
 
-@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.settings(max_examples=40, deadline=None)
 @hypothesis.given(calls([t for t in FLOATS + INTEGERS if t != ml_dtypes.bfloat16]))
 def test_dlpack_carries_every_layout(call: Any) -> None:
     x, axis, keepdims = call

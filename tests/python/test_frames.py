@@ -315,6 +315,42 @@ def test_rows_of_a_frame_and_whole_frames_leave_out_nulls(kind: str) -> None:
     assert samesum.Exact(FRAMES[kind]()).value() == float(sum(Fraction(v) for row in rows for v in row))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_columns_in_chunks_have_the_bits_of_the_joined_column_without_a_copy(dtype: str) -> None:
+    pa, pl = library("pyarrow"), library("polars")
+    rng = np.random.default_rng(7)
+    values = (rng.standard_normal(9000) * 2.0 ** rng.integers(-9, 9, 9000)).astype(dtype)
+    valid = rng.random(9000) < 0.7
+    cuts = [0, 1, 4099, 4099, 8200, 9000]
+    whole, parts = ([pa.array(values[i:j], mask=~valid[i:j]) for i, j in ends] for ends in ([(0, 9000)], zip(cuts, cuts[1:])))
+    plain = [pa.array(values[i:j]) for i, j in zip(cuts, cuts[1:])]
+    for name in ("sum", "mean", "var", "std", "min", "norm", "logsumexp", "prod", "argmax"):
+        function = getattr(samesum, name)
+        methods = {"sum": (None, "tree/kahan", "serial/plain", "exact/fp32", "fixed_point"), "var": (None, "tree")}
+        for method in methods.get(name, (None,)):
+            for chunks, arrays in ((parts, whole), (plain, [pa.array(values)])):
+                for options in ({}, {"skipna": True, "axis": 0}):
+                    found = function(pa.chunked_array(chunks), method=method, **options)
+                    assert same(found, function(arrays[0], method=method, **options)), (name, method)
+    spoilt = np.where(valid, values, np.asarray(np.nan, dtype))
+    assert same(samesum.sum(pa.chunked_array([spoilt[:99], spoilt[99:]]), skipna=True), samesum.sum(values[valid]))
+    table = pa.table({"a": pa.chunked_array(parts), "b": pa.chunked_array(plain)})
+    assert samesum.var(table, ddof=1).to_pydict() == {"a": [samesum.var(values[valid], ddof=1)], "b": [samesum.var(values, ddof=1)]}
+    if dtype != "float16":
+        series = pl.concat([pl.Series(values[:9]), pl.Series(values[9:])], rechunk=False)
+        assert series.n_chunks() == 2 and same(samesum.sum(series, method="tree"), samesum.sum(values, method="tree"))
+    with pytest.raises(OverflowError, match="grid"):
+        samesum.sum(pa.chunked_array(plain), method="fixed_point", grid=-900)
+    one = pa.chunked_array([values, values])
+    before, copied = np.concatenate, []
+    try:
+        np.concatenate = lambda *a, **k: copied.append(a) or before(*a, **k)
+        samesum.sum(one), samesum.std(one)
+        assert not copied and samesum.sum(one, where=np.ones(18_000, bool)) == samesum.sum(one) and len(copied) == 1
+    finally:
+        np.concatenate = before
+
+
 def test_results_of_pandas_keep_labels_and_every_bit() -> None:
     pd = library("pandas")
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])

@@ -99,7 +99,7 @@ def arrays_and_axes(draw):
     return a, axis, draw(st.booleans())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(arrays_and_axes(), st.sampled_from([None, "tree/plain"]))
 def test_axes_and_keepdims_are_as_in_numpy_for_whole_numbers(case, method):
     a, axis, keepdims = case
@@ -178,18 +178,18 @@ def test_threads_do_not_change_bits():
 
 def test_long_calls_in_chunks_have_the_bits_of_short_ones():
     x = data("fp16", 1 << 20)
-    long = np.tile(x, 40)  # more than two chunks
+    long = np.tile(x, 33)  # more than two chunks
     for method in ("tree/plain/fp32", "exact/fp64"):
         whole = np.empty(1, NUMPY[method[-4:]])
         samesum.sum(long.reshape(1, -1), 1, method=method, out=whole)
         assert whole[0] == samesum.sum(long, method=method)
-    rows = long.reshape(40, -1)
-    assert same_bits(samesum.sum(rows, 1), np.full(40, samesum.sum(x)))
-    assert same_bits(samesum.argmax(rows, 1), np.full(40, samesum.argmax(x)))
-    columns = long.reshape(80, -1).astype("f4")
+    rows = long.reshape(33, -1)
+    assert same_bits(samesum.sum(rows, 1), np.full(33, samesum.sum(x)))
+    assert same_bits(samesum.argmax(rows, 1), np.full(33, samesum.argmax(x)))
+    columns = long.reshape(66, -1).astype("f4")
     assert same_bits(samesum.sum(columns, 0)[:99], samesum.sum(columns[:, :99].copy(), 0))
-    assert same_bits(samesum.softmax(columns, 1)[70:], samesum.softmax(columns[70:], 1))
-    assert same_bits(samesum.var(columns, 1)[70:], samesum.var(columns[70:], 1))
+    assert same_bits(samesum.softmax(columns, 1)[60:], samesum.softmax(columns[60:], 1))
+    assert same_bits(samesum.var(columns, 1)[60:], samesum.var(columns[60:], 1))
 
 
 def test_vecdot_broadcasts_and_dot_takes_vectors():
@@ -204,7 +204,7 @@ def test_vecdot_broadcasts_and_dot_takes_vectors():
         samesum.dot(y, y[1:])
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.data())
 @pytest.mark.skipif(not hasattr(np, "vecdot"), reason="this NumPy has no vecdot")
 def test_vecdot_has_the_axes_of_numpys(data):

