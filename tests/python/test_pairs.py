@@ -233,6 +233,131 @@ def test_points_without_a_line_have_none() -> None:
         assert all(map(math.isnan, samesum.linear_regression(x, y)))
 
 
+# --- elements that take no part -------------------------------------------------------------------------------
+
+
+def spoilt(x: Any, takes: Any) -> dict[str, Any]:
+    """Variables whose elements take part where `takes` says so, in three ways, and the argument that tells it."""
+    nan = np.where(takes, x, np.asarray(math.nan, x.dtype))
+    return {"skipna": (nan, {"skipna": True}), "where": (nan, {"where": takes}), "mask": (np.ma.array(x, mask=~takes), {})}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_an_entry_is_that_of_the_observations_of_both_variables(dtype: str, weighted: bool) -> None:
+    rng = np.random.default_rng(20)
+    x, takes = numbers(rng, (4, 30), dtype, 3), rng.random((4, 30)) < 0.7
+    takes[3] = False
+    w = abs(numbers(rng, 30, "float32", 3)) if weighted else None
+    calls = [(samesum.cov, {}), (samesum.cov, {"ddof": 0, "weights_are": "reliabilities"}), (samesum.corrcoef, {})]
+    for function, options in calls:
+        expected = np.empty((4, 4), np.result_type(x, np.float16 if w is None else w))
+        for i, j in np.ndindex(4, 4):
+            both = takes[i] & takes[j]
+            given = {} if w is None else {"weights": w[both]}
+            expected[i, j] = function(x[i][both], x[j][both], **given, **options)[0, 1]
+        for a, told in spoilt(x, takes).values():
+            found = function(a, weights=w, **told, **options)
+            assert same(found, expected)
+            told = {name: v.T if name == "where" else v for name, v in told.items()}
+            assert same(function(a.T, axis=0, weights=w, **told, **options), expected)
+        for name in ("skipna", "mask"):
+            a, told = spoilt(x, takes)[name]
+            assert same(function(a[:2], a[2:], weights=w, **told, **options), expected)
+            assert same(function(a[1], weights=w, **told, **options), expected[1, 1])
+
+
+def test_observations_may_be_left_out_of_all_variables() -> None:
+    rng = np.random.default_rng(21)
+    x, y, w, where = rng.standard_normal((3, 40)), rng.standard_normal(40), rng.random(40), rng.random(40) < 0.5
+    assert same(samesum.cov(x, y, weights=w, where=where), samesum.cov(x[:, where], y[where], weights=w[where]))
+    assert same(samesum.corrcoef(x.T, y, axis=0, where=where), samesum.corrcoef(x[:, where], y[where]))
+    hole = np.where(where, w, math.nan)
+    assert same(samesum.cov(x, weights=hole, skipna=True), samesum.cov(x[:, where], weights=w[where]))
+    assert same(samesum.linear_regression(x[0], y, weights=hole, skipna=True).slope, samesum.linear_regression(x[0][where], y[where], weights=w[where]).slope)
+    assert np.isnan(samesum.cov(x, where=np.zeros(40, bool))).all() and samesum.cov(x, where=True).shape == (3, 3)
+    assert same(samesum.cov(x, where=np.ones(40, bool)), samesum.cov(x)) and same(samesum.cov(x, skipna=True), samesum.cov(x))
+    for call, error, message in (
+        (lambda: samesum.cov(x, y, where=np.ones((3, 40), bool)), ValueError, "where has 2 axes or more; with y, pass one flag"),
+        (lambda: samesum.cov(x, where=np.ones(3, bool)), ValueError, r"where has shape \(3,\) and x \(3, 40\)"),
+        (lambda: samesum.cov(x, where=np.ones(40)), TypeError, "where has elements of type float64; pass booleans"),
+        (lambda: samesum.cov(x, where=np.ma.array(where)), TypeError, "where is a masked array"),
+        (lambda: samesum.cov(x, y[:9], skipna=True), ValueError, "x has 40 observations and y 9"),
+        (lambda: samesum.cov(x, weights=w[:9], skipna=True), ValueError, r"weights has shape \(9,\); pass one weight"),
+        (lambda: samesum.cov(x, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum to zero"),
+        (lambda: samesum.cov(x, weights=np.where(where, -1.0, 1.0), where=where), ValueError, "weights has negative numbers"),
+        (lambda: samesum.linear_regression(np.ma.array(x, mask=x > 0), y), ValueError, "must agree in their axes"),
+        (lambda: samesum.linear_regression(y, y, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=message):
+            call()
+    assert same(samesum.cov(x, weights=np.where(where, w, -1.0), where=where), samesum.cov(x[:, where], weights=w[where]))
+
+
+@pytest.mark.parametrize("axis", [1, 0, None, (0, 1)])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_lines_go_through_the_pairs_that_take_part(dtype: str, axis: Any) -> None:
+    rng = np.random.default_rng(22)
+    x, y, w = numbers(rng, (6, 9), dtype, 3), numbers(rng, (6, 9), "float32", 3), abs(numbers(rng, (6, 9), dtype, 2))
+    takes = rng.random((6, 9)) < 0.6
+    takes[2] = False
+    for weights in (None, w):
+        rows = [a.reshape(-1, 54) if axis in (None, (0, 1)) else np.moveaxis(a, axis, -1) for a in (x, y, takes, w)]
+        packed = [
+            samesum.linear_regression(a[t], b[t], weights=None if weights is None else c[t]) for a, b, t, c in zip(*rows)
+        ]
+        for a, told in spoilt(x, takes).values():
+            found = samesum.linear_regression(a, y, axis=axis, weights=weights, **told)
+            for result, expected in zip(found, zip(*packed)):
+                assert same(np.ravel(result), np.array(expected))
+    nan = np.where(takes, y, np.float32(math.nan))
+    assert all(map(same, samesum.linear_regression(x, nan, axis=axis, skipna=True), samesum.linear_regression(x, y, axis=axis, where=takes)))
+
+
+ELEMENT = st.one_of(st.integers(-9, 9).map(lambda i: i / 4), st.sampled_from([math.nan, -0.0]))
+
+
+@given(st.lists(st.tuples(ELEMENT, ELEMENT, st.integers(0, 2), st.booleans()), max_size=8))
+def test_results_without_what_is_missing_agree_with_fractions(rows: list[tuple[float, float, int, bool]]) -> None:
+    x, y, w, where = (np.array([row[i] for row in rows], t) for i, t in enumerate((float, float, float, bool)))
+    kept = [(Fraction(a), Fraction(b), Fraction(c)) for a, b, c, m in rows if m and a == a and b == b]
+    options = {"weights": w, "where": where, "skipna": True}
+    of_x = [(a, c) for a, _, c, m in rows if m and a == a]
+    of_y = [(b, c) for _, b, c, m in rows if m and b == b]
+    if any(group and not sum(row[-1] for row in group) for group in (kept, of_x, of_y)):
+        with pytest.raises(ZeroDivisionError):
+            samesum.cov(x, y, ddof=0, **options)
+        return
+    found, lines = samesum.cov(x, y, ddof=0, **options), samesum.linear_regression(x, y, **options)
+    if not kept:
+        assert math.isnan(found[0, 1]) and all(map(math.isnan, lines))
+        return
+    xs, ys, ws = zip(*kept)
+    assert found[0, 1] == found[1, 0] == nearest(covariance(xs, ys, ws, Fraction(0)), "float64")
+    if moment(xs, xs, ws):
+        assert [*lines] == [nearest(v, "float64") for v in line(xs, ys, ws)]
+    else:
+        assert all(map(math.isnan, lines))
+
+
+def test_pairs_of_frames_leave_out_nulls() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, math.nan, 4.0], "b": [2.0, 3.0, 9.0, 7.0], "c": [1.0, math.nan, 2.0, 5.0]})
+    assert samesum.cov(frame, axis=0, skipna=True) == pytest.approx(frame.cov().to_numpy())
+    assert samesum.corrcoef(frame, axis=0, skipna=True) == pytest.approx(frame.corr().to_numpy())
+    column = pandas.array([1.0, 2.0, None, 4.0], "Float64")
+    assert samesum.cov(column, frame["b"])[0, 1] == samesum.cov([1.0, 2.0, 4.0], [2.0, 3.0, 7.0])[0, 1]
+    assert samesum.linear_regression(frame["b"], column) == samesum.linear_regression([2.0, 3.0, 7.0], [1.0, 2.0, 4.0])
+
+
+def test_pairs_of_tensors_take_masks() -> None:
+    torch = pytest.importorskip("torch")
+    x, where = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, math.nan]]), torch.tensor([True, True, False])
+    assert samesum.cov(x, where=where).tolist() == samesum.cov(x[:, :2]).tolist()
+    assert samesum.cov(x, skipna=True)[0, 1] == samesum.cov(x[:, :2])[0, 1]
+    assert samesum.linear_regression(x[0], x[1], skipna=True).slope == -2.0
+
+
 # --- special numbers, types and libraries ---------------------------------------------------------------------
 
 

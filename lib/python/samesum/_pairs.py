@@ -6,7 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from ._calls import check_threads, correction_of, delivered
-from ._layout import normalised_axes, paired, reduced_shape
+from ._layout import paired, reduced_shape
+from ._pair_masks import as_variables, masked_lines, masked_matrix, may_leave_out
 from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient, rounded_ratio_to_root
 from ._weights import (
     as_array, as_correction, divided, per_element, read_inputs, require_kind, require_no_negative, sum_is_zero,
@@ -55,7 +56,7 @@ class _Matrix:
         self.library, self.format = inputs.library, inputs.widest
         arrays = dict(zip(("x", *others), inputs.arrays))
         w = arrays.pop("weights", None)
-        variables = [self._rows(name, a, axis) for name, a in arrays.items()]
+        variables = [as_variables(self.library, name, a, axis) for name, a in arrays.items()]
         n = variables[0].shape[1]
         if variables[-1].shape[1] != n:
             raise ValueError(
@@ -82,17 +83,6 @@ class _Matrix:
             products = self.moments.sums(left, Rows(self.rows[i], 0), Rows(self.rows[i:], n))
             self.of_pairs.append([_moment(self.total, of_i, of_j, p) for of_j, p in zip(of_x[i:], products)])
 
-    def _rows(self, name: str, a: Any, axis: int) -> Any:
-        """Returns an array with one row for each variable."""
-        if a.ndim not in (1, 2):
-            raise ValueError(
-                f"samesum: {name} has {a.ndim} axes; pass a vector, or a matrix with one variable in each row"
-            )
-        along = normalised_axes(axis if a.ndim == 2 else -1, a.ndim)[0]
-        if a.ndim == 1:
-            return a.reshape((1, -1))
-        return self.library.transposed(a, (1 - along, along))
-
     def result(self, entry: Any, x: Any) -> Any:
         """Returns the symmetric matrix of entry(i, j, moment) for i <= j."""
         m = self.count
@@ -106,7 +96,8 @@ class _Matrix:
 
 def cov(
     x: Any, y: Any = None, /, *, axis: int = -1, correction: float | None = None, ddof: float | None = None,
-    weights: Any = None, weights_are: str = "frequencies", dtype: Any = None, threads: int = 0,
+    weights: Any = None, weights_are: str = "frequencies", dtype: Any = None, threads: int = 0, where: Any = None,
+    skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the covariance matrix of variables, each entry correctly rounded.
 
@@ -141,6 +132,12 @@ def cov(
         elements are converted to this type first.
     threads
         largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans, one for each observation or, without y, for each element of x: elements where it is false are as if
+        absent. Entry (i, j) then is that of the observations of which variables i and j both take part, as in pandas;
+        so such a matrix may have negative eigenvalues.
+    skipna
+        whether elements that are NaN, or whose weight is, are as if absent, too.
 
     Returns
     -------
@@ -157,6 +154,9 @@ def cov(
     """
     require_kind(weights_are)
     subtracted = as_correction(1.0 if correction is None and ddof is None else correction_of(correction, ddof))
+    if may_leave_out(x, y, where, skipna):
+        options = {"correction": correction, "ddof": ddof, "weights_are": weights_are, "threads": threads}
+        return masked_matrix(cov, x, y, axis, weights, dtype, where, skipna, **options)
     matrix = _Matrix("cov", x, y, axis, weights, dtype, threads)
     total = matrix.total.value
     squares = matrix.squares.value if weights_are == "reliabilities" else total
@@ -164,7 +164,8 @@ def cov(
 
 
 def corrcoef(
-    x: Any, y: Any = None, /, *, axis: int = -1, weights: Any = None, dtype: Any = None, threads: int = 0
+    x: Any, y: Any = None, /, *, axis: int = -1, weights: Any = None, dtype: Any = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the matrix of Pearson's correlation coefficients of variables, each correctly rounded.
 
@@ -178,7 +179,7 @@ def corrcoef(
 
     Parameters
     ----------
-    x, y, axis, weights, dtype, threads
+    x, y, axis, weights, dtype, threads, where, skipna
         as for `cov`. The divisors cancel, so that both kinds of weights have one result.
 
     Returns
@@ -193,6 +194,8 @@ def corrcoef(
     ZeroDivisionError
         if weights sum to zero.
     """
+    if may_leave_out(x, y, where, skipna):
+        return masked_matrix(corrcoef, x, y, axis, weights, dtype, where, skipna, threads=threads)
     matrix = _Matrix("corrcoef", x, y, axis, weights, dtype, threads)
 
     def entry(i: int, j: int, moment: Dyadic) -> float:
@@ -210,8 +213,9 @@ class LinearRegression(NamedTuple):
 
 
 def linear_regression(
-    x: Any, y: Any, /, *, axis: Any = -1, weights: Any = None, dtype: Any = None, threads: int = 0
-) -> LinearRegression:
+    x: Any, y: Any, /, *, axis: Any = -1, weights: Any = None, dtype: Any = None, threads: int = 0, where: Any = None,
+    skipna: bool = False,
+) -> LinearRegression:  # fmt: skip
     """Returns slope and intercept of the line with the least squared distances from y, both correctly rounded.
 
     The slope is (n·Σxy - Σx·Σy) / (n·Σx² - (Σx)²), the intercept (Σy·Σx² - Σx·Σxy) over the same divisor. All sums
@@ -239,6 +243,10 @@ def linear_regression(
         elements are converted to this type first.
     threads
         largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans that are broadcast to the pairs of x and y: those where it is false are as if absent.
+    skipna
+        whether pairs with a NaN, or whose weight is NaN, are as if absent, too.
 
     Returns
     -------
@@ -253,6 +261,8 @@ def linear_regression(
     ZeroDivisionError
         if weights sum to zero.
     """
+    if may_leave_out(x, y, where, skipna):
+        return masked_lines(linear_regression, x, y, axis, weights, dtype, where, skipna, threads=threads)
     threads = check_threads(threads)
     inputs = read_inputs("linear_regression", x, {"y": y} if weights is None else {"y": y, "weights": weights}, dtype)
     library = inputs.library

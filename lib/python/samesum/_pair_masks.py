@@ -1,0 +1,111 @@
+"""Covariances, correlations and lines of the elements that take part, from the functions for all elements."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ._arrays import DTYPES, array_of
+from ._calls import delivered
+from ._frames import kind_of, refuse_masked_flags
+from ._layout import normalised_axes, paired
+from ._selection import is_masked, mask_of, takes_part, without_mask, without_masks
+from ._weights import per_element, read_inputs
+
+
+def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:
+    """Whether some elements may take no part: by arguments, masks or nulls."""
+    return where is not None or bool(skipna) or any(is_masked(a) or kind_of(a) for a in (x, y))
+
+
+def as_variables(library: Any, name: str, a: Any, axis: int) -> Any:
+    """Returns a vector or a matrix with one row for each variable. `axis` is that of the observations of a matrix."""
+    if a.ndim not in (1, 2):
+        raise ValueError(
+            f"samesum: {name} has {a.ndim} axes; pass a vector, or a matrix with one variable in each row"
+        )
+    along = normalised_axes(axis if a.ndim == 2 else -1, a.ndim)[0]
+    if a.ndim == 1:
+        return a.reshape((1, -1))
+    return library.transposed(a, (1 - along, along))
+
+
+def masked_matrix(
+    function: Callable[..., Any], x: Any, y: Any, axis: int, weights: Any, dtype: Any, where: Any, skipna: bool,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Returns the matrix that function(x, weights=…) makes of the elements that take part.
+
+    Entry (i, j) is that of the observations of which variables i and j both take part.
+    """
+    source, seen = x, {}
+    x, seen["x"] = without_mask(x, None)
+    y, seen["y"] = without_mask(y, None)
+    others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
+    inputs = read_inputs(function.__name__, x, others, dtype)
+    library, xp = inputs.library, inputs.library.namespace
+    arrays = dict(zip(("x", *others), inputs.arrays))
+    w = arrays.pop("weights", None)
+    variables = [as_variables(library, name, a, axis) for name, a in arrays.items()]
+    n = variables[0].shape[1]
+    options["dtype"] = DTYPES[inputs.widest]  # which holds all elements
+    if variables[-1].shape[1] != n or (w is not None and tuple(w.shape) != (n,)):
+        return function(x, y, axis=axis, weights=weights, **options)  # raises
+    rows = variables[0] if y is None else xp.concatenate(variables)
+
+    takes = takes_part(library, None, skipna, rows, *(() if w is None else (w,)))
+    masks = []
+    if any(flags is not None for flags in seen.values()):
+        each = [mask_of(library, a, True if seen[name] is None else seen[name]) for name, a in arrays.items()]
+        masks.append(xp.concatenate([as_variables(library, "where", flags, axis) for flags in each]))
+    if where is not None:
+        refuse_masked_flags(where)
+        if array_of(where, "where")[1].ndim < 2:
+            masks.append(mask_of(library, rows, where))
+        elif y is None:
+            masks.append(as_variables(library, "where", mask_of(library, arrays["x"], where), axis))
+        else:
+            raise ValueError("samesum: where has 2 axes or more; with y, pass one flag for each observation")
+    for mask in masks:
+        takes = mask if takes is None else takes & mask
+
+    def result(places: Any, taken: Any) -> Any:
+        return function(rows[places][:, taken], weights=None if w is None else w[taken], **options)
+
+    count = rows.shape[0]
+    if takes is None or count == 0:
+        return delivered(library, function(rows, weights=w, **options), source)
+    if bool((takes == takes[:1]).all()):
+        return delivered(library, result(slice(None), takes[0]), source)
+    matrix = library.empty((count, count), DTYPES[inputs.widest], rows)
+    for i in range(count):
+        matrix[i, i] = result([i], takes[i])
+        for j in range(i + 1, count):
+            matrix[i, j] = matrix[j, i] = result([i, j], takes[i] & takes[j])[0, 1]
+    return delivered(library, matrix, source)
+
+
+def masked_lines(
+    function: Callable[..., Any], x: Any, y: Any, axis: Any, weights: Any, dtype: Any, where: Any, skipna: bool,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Returns what function(x, y, weights=…) returns for the pairs that take part."""
+    source = x
+    x, y, where = without_masks(x, y, where)
+    others = {"y": y} if weights is None else {"y": y, "weights": weights}
+    inputs = read_inputs(function.__name__, x, others, dtype)
+    library, xp = inputs.library, inputs.library.namespace
+    a, b, axes = paired(xp, *inputs.arrays[:2], axis)
+    a, b = library.broadcast(a, b)
+    w = None if weights is None else per_element(library, inputs.arrays[2], tuple(a.shape), axis, axes)
+    takes = takes_part(library, mask_of(library, a, where), skipna, a, b, *(() if w is None else (w,)))
+    if takes is not None:
+        # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
+        a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
+        w = xp.where(takes, xp.ones_like(a) if w is None else w, xp.zeros_like(a))
+        if axes:
+            has_any = takes.any(axes, keepdims=True) if library.name != "torch" else takes.sum(axes, True) > 0
+        else:
+            has_any = takes
+        w = xp.where(has_any, w, xp.ones_like(w))
+    found = function(a, b, axis=axes, weights=w, dtype=DTYPES[inputs.widest], **options)
+    return type(found)(*[delivered(library, each, source) for each in found])
