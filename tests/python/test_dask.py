@@ -19,6 +19,7 @@ import dask  # noqa: E402
 
 import samesum  # noqa: E402
 import samesum.dask  # noqa: E402
+from samesum._dask_weights import WeightedPartial  # noqa: E402
 from samesum._layout import VECTOR  # noqa: E402
 
 N = 20_011
@@ -362,6 +363,32 @@ def test_masks_that_do_not_fit_are_refused_when_the_graph_is_made():
 # --- weights --------------------------------------------------------------------------------------------------
 
 
+DTYPES = ["float16", "float32", "float64"]
+SPECIAL = st.sampled_from([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e300, -1e300, 5e-324, 2.0**-1022, 1.0, 3.0])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3) | SPECIAL, st.floats(0, 1e3) | SPECIAL), max_size=7), st.integers(0, 7), st.sampled_from(DTYPES))
+def test_weighted_results_of_parts_are_those_of_the_whole(rows, cut, dtype):
+    with np.errstate(over="ignore"):
+        x, w = (np.array([row[i] for row in rows], dtype) for i in (0, 1))
+    for name, weights_are, correction in (("mean", "", 0), ("var", "frequencies", 1), ("var", "reliabilities", 0.5)):
+        weights = w if name == "mean" else abs(w)
+        options = {} if name == "mean" else {"weights_are": weights_are, "correction": correction}
+        left, right = (WeightedPartial(name, weights_are, dtype) for _ in range(2))
+        left.add(x[:cut], weights[:cut])
+        right.add(x[cut:], weights[cut:])
+        left.merge(right)
+        try:
+            expected = getattr(samesum, name)(x, weights=weights, **options)
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                left.finish(correction=correction)
+        else:
+            found = left.finish(correction=correction)
+            assert same_bits(np.array(found, dtype), np.asarray(expected)) or np.isnan([found, expected]).all(), name
+
+
 def test_weighted_results_are_those_of_the_whole_array():
     x, w = numbers(30, 6, dtype="float32"), np.abs(numbers(30, 6, dtype="float64", seed=1))
     where = np.random.default_rng(3).random((30, 6)) < 0.7
@@ -371,13 +398,26 @@ def test_weighted_results_are_those_of_the_whole_array():
             for options, given in (({}, weights), ({"where": where, "keepdims": True}, da.from_array(weights, chunks=13))):
                 found = ours(da.from_array(x, chunks=chunks), axis, weights=given, **options)
                 assert same_bits(computed(found), whole(x, axis, weights=weights, **options)), (name, axis, options)
-    cut = da.from_array(x, chunks=4)
-    for options in ({}, {"where": where}, {"method": "exact/fp32"}):
-        assert same_bits(computed(samesum.dask.sum(cut, weights=w, **options)), samesum.sum(x, weights=w, **options))
-    with pytest.raises(ValueError, match=r"mean with weights needs one chunk .*x\.rechunk\(\{0: -1\}\)"):
-        samesum.dask.mean(cut, axis=0, weights=w)
+    cut = da.from_array(x, chunks=(7, 4))
+    for name, options in [
+        ("sum", {}), ("sum", {"method": "exact/fp32"}), ("mean", {}), ("mean", {"method": "exact/fp16"}), ("std", {"ddof": 1}),
+        ("var", {"correction": 2.5}), ("var", {"correction": 1, "weights_are": "reliabilities"}),
+    ]:  # fmt: skip
+        axis, told = (0, {}) if name == "mean" else (None, {"where": where, "keepdims": True})
+        found = getattr(samesum.dask, name)(cut, axis, weights=w, **options, **told)
+        assert same_bits(computed(found), getattr(samesum, name)(x, axis, weights=w, **options, **told)), (name, axis)
+    narrow = w.astype("float16")
+    assert same_bits(computed(samesum.dask.var(cut, weights=narrow)), samesum.var(x, weights=narrow))
+    assert same_bits(computed(samesum.dask.mean(cut.astype(int), 0, weights=w)), samesum.mean(x.astype(int), 0, weights=w))
     with pytest.raises(TypeError, match="weights is a masked array"):
         samesum.dask.mean(cut, weights=da.ma.masked_array(w))
+    for lazy, error, message in [
+        (samesum.dask.var(cut, weights=-w), ValueError, "weights has negative numbers"),
+        (samesum.dask.mean(cut, weights=np.zeros((30, 6))), ZeroDivisionError, "weights sum to zero"),
+        (samesum.dask.mean(cut, weights=da.from_array(w, chunks=7).map_blocks(np.ma.masked_array, meta=w[:0, :0])), TypeError, "weights has masked blocks"),
+    ]:  # fmt: skip
+        with pytest.raises(error, match=message):
+            computed(lazy)
     with pytest.raises(ValueError, match=r"weights has shape \(5,\) and x \(30, 6\)"):
         samesum.dask.sum(cut, weights=np.ones(5))
 

@@ -8,10 +8,12 @@ from typing import Any, Callable, NamedTuple, Sequence
 import numpy as np
 
 from . import _functions
+from ._dask_weights import WeightedPartial
 from ._frames import as_one_array, elements_and_mask
 from ._integers import beyond_64_bits
 from ._layout import axes_last, reduced_shape
 from ._states import Partial
+from ._traced import square_root
 from ._workers import merged
 
 FINISH = {"var": _functions._variance, "std": _functions._deviation}
@@ -38,6 +40,8 @@ class Call(NamedTuple):
     correction: float
     dtype: Any
     """Type of the results."""
+    weights_are: str = ""
+    """Of weighted means and variances, whose operation is "weighted"."""
 
 
 # --- parts ----------------------------------------------------------------------------------------------------
@@ -143,9 +147,11 @@ def _rows(a: Any, axes: Sequence[int]) -> Any:
     return np.ascontiguousarray(a.transpose(axes_last(a.ndim, axes)[0]).reshape(shape))
 
 
-def _rows_and_flags(axes: Sequence[int], skipna: bool, takes: Any, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+def _rows_and_flags(
+    axes: Sequence[int], skipna: bool, takes: Any, inputs: Sequence[Any], names: Sequence[str] = ("x", "y")
+) -> tuple[list[Any], Any]:
     """Returns the elements of each result of all inputs as rows, and which of them take part; None for all."""
-    rows = [_rows(np.asarray(unmasked(name, a)), axes) for name, a in zip("xy", inputs)]
+    rows = [_rows(np.asarray(unmasked(name, a)), axes) for name, a in zip(names, inputs)]
     flags = None if takes is None else _rows(np.asarray(takes), axes)
     for row in rows if skipna else ():
         flags = row == row if flags is None else flags & (row == row)
@@ -171,6 +177,15 @@ def pack_chunk(axes: Sequence[int], skipna: bool, takes: Any, *inputs: Any) -> l
     """Returns the elements of each result that take part, of each input."""
     rows, flags = _rows_and_flags(axes, skipna, takes, inputs)
     return [[row[k] if flags is None else row[k][flags[k]] for row in rows] for k in range(len(rows[0]))]
+
+
+def weigh_chunk(call: Call, axes: Sequence[int], skipna: bool, takes: Any, x: Any, w: Any) -> list[Any]:
+    """Returns a partial for each result of weighted elements."""
+    rows, flags = _rows_and_flags(axes, skipna, takes, (x, w), ("x", "weights"))
+    parts = [WeightedPartial(call.function, call.weights_are, call.dtype) for _ in rows[0]]
+    for k, part in enumerate(parts):
+        part.add(*(row[k] if flags is None else row[k][flags[k]] for row in rows))
+    return parts
 
 
 def begins_after(begins: list[int] | None, packed: list[list[Any]]) -> list[int]:
@@ -204,7 +219,11 @@ def finish_chunks(call: Call, shape: tuple[int, ...], chunks: Sequence[list[Any]
             raise beyond_64_bits("sum")
     moments = (2,) if call.operation == "moments" else ()
     results = np.array(numbers, call.dtype).reshape((*shape, *moments))
-    return np.asarray(FINISH[call.function](np, results) if moments else results)[()]  # one result as a scalar
+    if moments:
+        results = FINISH[call.function](np, results)
+    elif call.operation == "weighted" and call.function == "std":
+        results = square_root(np, results)
+    return np.asarray(results)[()]  # one result as a scalar
 
 
 # --- tasks of frames ------------------------------------------------------------------------------------------
