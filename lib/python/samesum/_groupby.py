@@ -45,10 +45,10 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
     -------
     groups
         an object with the attribute `groups`, the keys of all groups (several columns: a dict of them if they have
-        names, else a tuple), and with the methods sum, mean, var, std, min, max, count, first and dot. They take an
-        array of shape (n, ...), and return one of shape (number of groups, ...). They take columns and frames of
-        pandas, and return such with the keys as index; columns and frames of polars, and tables of Arrow, and
-        return frames in which the keys are the first columns.
+        names, else a tuple), and with the methods sum, mean, var, std, min, max, count, first, dot, cov, corrcoef
+        and linear_regression. They take an array of shape (n, ...), and return one of shape (number of groups, ...).
+        They take columns and frames of pandas, and return such with the keys as index; columns and frames of polars,
+        and tables of Arrow, and return frames in which the keys are the first columns.
 
     Raises
     ------

@@ -41,11 +41,12 @@ class NumberedRows(NamedTuple):
 class GroupBy:
     """Groups of rows with equal keys: what `groupby` returns.
 
-    Methods share these arguments. `values`: a number for each row, or the names of columns, as in `groupby`. `method`:
-    name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and null, False
-    neither (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null and masked elements, arrays neither. `weights`: a number for each row, or for each value, or the name of a column;
-    a value whose weight is skipped takes no part. `threads`: largest number of threads, 0 for one per processor. `grid`: for the accumulator
-    fixed_point. The sum of no values is 0, other results for them are NaN.
+    Methods share these arguments. `values`: a number for each row, or the names of columns, as in `groupby`. `weights`: a
+    number for each row or for each value, or the name of a column; a value whose weight is skipped takes no part. `method`:
+    name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and null, False neither
+    (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null, masked
+    arrays what they hide, other arrays nothing. `threads`: largest number of threads, 0 for one per processor. `grid`: for
+    the accumulator fixed_point. The sum of no values is 0, other results for them are NaN.
     """
 
     groups: Any
