@@ -15,7 +15,6 @@ np = pytest.importorskip("numpy")
 from exact_statistics import DTYPES, dtype_of, fractions, is_nearest_root, nearest, numbers, rows_of, same  # noqa: E402
 
 import samesum  # noqa: E402
-from samesum import _rational  # noqa: E402
 
 
 def moment(x: list[Fraction], y: list[Fraction], w: list[Fraction]) -> Fraction:
@@ -149,28 +148,6 @@ def test_correlations_of_small_integers_hit_ties_and_roots_that_are_exact(pairs:
     x = np.array(pairs).T
     for dtype in ("float16", "float64"):
         check_correlations(samesum.corrcoef(x, dtype=dtype), rows_of(x, 1), ones(len(pairs)), dtype)
-
-
-LEAST = {"float16": Fraction(2) ** -24, "bfloat16": Fraction(2) ** -133, "float32": Fraction(2) ** -149, "float64": Fraction(2) ** -1074}
-
-
-@given(st.integers(1, 2**70), st.integers(1, 2**70), st.integers(-1200, 1200))
-def test_ratios_to_roots_are_rounded_to_nearest(n: int, d: int, exponent: int) -> None:
-    square = Fraction(n**2, d) * Fraction(4) ** exponent
-    for format, dtype in (("fp16", "float16"), ("bf16", "bfloat16"), ("fp32", "float32"), ("fp64", "float64")):
-        result = _rational.rounded_ratio_to_root(_rational.Dyadic(n, exponent), _rational.Dyadic(d), format)
-        if 0 < result < math.inf:
-            assert is_nearest_root(result, square, dtype)
-        elif result == 0:
-            assert square <= (LEAST[dtype] / 2) ** 2
-        else:
-            assert nearest(Fraction(math.isqrt(int(square))), dtype) == math.inf
-
-
-@pytest.mark.parametrize("root", [2049, 2051, 2053, 4098, 4102])
-def test_roots_half_way_between_two_numbers_are_rounded_to_even(root: int) -> None:
-    result = _rational.rounded_ratio_to_root(_rational.Dyadic(root**2), _rational.Dyadic(root**2), "fp16")
-    assert result == float(np.float16(root)) == nearest(Fraction(root), "float16")
 
 
 def test_variables_on_a_line_have_the_correlation_one() -> None:

@@ -1,6 +1,6 @@
 # Written by hand from the output of nanobind.stubgen, which knows no names of unnamed parameters.
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 has_cuda: bool
 format_bytes: dict[str, int]
@@ -153,15 +153,31 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
-def exact_sums(
-    format: str, factors: Sequence[int], strides: Sequence[int], rows: int, n: int, threads: int, /
-) -> bytes | None:
-    """Returns the exact sums of elements, or of products of two or three factors, over rows of n contiguous elements.
+Rows: TypeAlias = tuple[int, int]
+"""The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
 
-    Row r of a factor begins r·stride elements after its address. A sum is a byte of flags (1: any element, 2: one
-    other than -0, 4: NaN, 8: infinity, 16: -infinity) and a little-endian integer of 544 bytes in units of 2^-2162.
-    None if a product of the first two of three factors over- or underflows.
-    """
+def weighted_means(
+    format: str, rows: int, n: int, threads: int, w: Rows, x: Rows, result_format: str, results: Sequence[int], /
+) -> list[int]:
+    """Computes Σwx / Σw of each row, and Σw if there is a second address. Returns the rows with Σw = 0."""
+
+def weighted_variances(
+    format: str, rows: int, n: int, threads: int, w: Rows, x: Rows, correction: float, are_reliabilities: bool,
+    result_format: str, results: Sequence[int], /
+) -> list[int]:  # fmt: skip
+    """Computes the variance of each row. Returns the rows with Σw = 0."""
+
+def covariances(
+    format: str, count: int, n: int, threads: int, w: Rows | None, x: Rows, correction: float, are_reliabilities: bool,
+    are_correlations: bool, result_format: str, matrix: int, /
+) -> bool:  # fmt: skip
+    """Computes the matrix of covariances or correlations of rows. Returns whether Σw = 0: then there are no results."""
+
+def lines(
+    format: str, rows: int, n: int, threads: int, w: Rows | None, x: Rows, y: Rows, result_format: str, slopes: int,
+    intercepts: int, /
+) -> list[int]:  # fmt: skip
+    """Computes slope and intercept of a line for each row. Returns the rows with Σw = 0."""
 
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

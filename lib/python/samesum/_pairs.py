@@ -5,55 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from . import _core
+from ._arrays import DTYPES
 from ._calls import check_threads, correction_of, delivered
 from ._layout import paired, reduced_shape
 from ._pair_masks import as_variables, masked_lines, masked_matrix, may_leave_out
-from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient, rounded_ratio_to_root
 from ._weights import (
-    as_array, as_correction, divided, per_element, read_inputs, require_kind, require_no_negative, sum_is_zero,
+    Rows, as_rows, per_element, read_inputs, require_finite, require_kind, require_no_negative, sum_is_zero,
 )  # fmt: skip
 
 
-class _Moments:
-    """The exact sums of weights w, of w·x and of w·x·y, for variables that are rows of n elements."""
-
-    def __init__(self, library: Any, format: str, n: int, weights: Any, threads: int) -> None:
-        self.library, self.format, self.n, self.threads = library, format, n, threads
-        self.w = weights
-        if weights is not None:
-            require_no_negative(weights.elements)
-
-    def sums(self, rows: int, *factors: Rows) -> list[Sum]:
-        given = factors if self.w is None else (self.w, *factors)
-        return exact_sums(self.library, self.format, given, rows, self.n, self.threads)
-
-    def totals(self, rows: int) -> list[Sum]:
-        """Returns the sums of the weights, n without any."""
-        if self.w is None:
-            return [Sum(Dyadic(self.n), 0)] * rows
-        totals = self.sums(rows)
-        if self.n > 0 and any(t.is_zero for t in totals):
-            raise sum_is_zero()
-        return totals
-
-
-def _moment(total: Sum, of_x: Sum, of_y: Sum, of_xy: Sum) -> Dyadic:
-    """Returns Σw·Σwxy - Σwx·Σwy."""
-    return total.value * of_xy.value - of_x.value * of_y.value
-
-
-def _are_finite(*sums: Sum) -> bool:
-    return not any(s.is_special for s in sums)
-
-
 class _Matrix:
-    """The cross moments of all pairs of variables of cov and corrcoef."""
+    """The variables of cov and corrcoef, as rows, and their weights."""
 
     def __init__(self, function: str, x: Any, y: Any, axis: int, weights: Any, dtype: Any, threads: int) -> None:
-        threads = check_threads(threads)
+        self.source, self.threads = x, check_threads(threads)
         others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
         inputs = read_inputs(function, x, others, dtype)
-        self.library, self.format = inputs.library, inputs.widest
+        self.library, self.input, self.format = inputs.library, inputs.format, inputs.widest
         arrays = dict(zip(("x", *others), inputs.arrays))
         w = arrays.pop("weights", None)
         variables = [as_variables(self.library, name, a, axis) for name, a in arrays.items()]
@@ -67,31 +36,24 @@ class _Matrix:
                 f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
             )
         a = variables[0] if y is None else self.library.namespace.concatenate(variables)
-        self.rows = self.library.contiguous(a)
-        self.count = a.shape[0]
-        self.shape = () if self.count == 1 else (self.count, self.count)
-        weight_rows = None if w is None else Rows(self.library.contiguous(w), 0)
-        self.moments = _Moments(self.library, inputs.format, n, weight_rows, threads)
-        self.total = self.moments.totals(1)[0]
-        self.squares = self.total if weight_rows is None else self.moments.sums(1, weight_rows)[0]
-        of_x = self.moments.sums(self.count, Rows(self.rows, n)) if self.count else []
-        self.is_finite = [_are_finite(self.total, s) for s in of_x]
-        self.of_pairs: list[list[Dyadic]] = []
-        """For each variable, its moments with itself and with those after it. They count if both are finite."""
-        for i, of_i in enumerate(of_x):
-            left = self.count - i
-            products = self.moments.sums(left, Rows(self.rows[i], 0), Rows(self.rows[i:], n))
-            self.of_pairs.append([_moment(self.total, of_i, of_j, p) for of_j, p in zip(of_x[i:], products)])
+        self.rows, self.n = Rows(self.library.contiguous(a), n), n
+        self.weights = None if w is None else Rows(self.library.contiguous(w), 0)
+        if w is not None:
+            require_no_negative(w)
 
-    def result(self, entry: Any, x: Any) -> Any:
-        """Returns the symmetric matrix of entry(i, j, moment) for i <= j."""
-        m = self.count
-        values = [math.nan] * (m * m)
-        for i, moments in enumerate(self.of_pairs):
-            for j, moment in enumerate(moments, i):
-                if self.is_finite[i] and self.is_finite[j]:
-                    values[i * m + j] = values[j * m + i] = entry(i, j, moment)
-        return delivered(self.library, as_array(self.library, values, self.shape, self.format), x)
+    def result(self, correction: float, are_reliabilities: bool, are_correlations: bool) -> Any:
+        count = self.rows.elements.shape[0]
+        matrix = self.library.empty(
+            () if count == 1 else (count, count), DTYPES[self.format], self.rows.elements
+        )
+        weights = None if self.weights is None else self.weights.place(self.library)
+        rows, to = self.rows.place(self.library), self.library.view(matrix).address
+        if _core.covariances(
+            self.input, count, self.n, self.threads, weights, rows, correction, are_reliabilities, are_correlations,
+            self.format, to,
+        ):  # fmt: skip
+            raise sum_is_zero()
+        return delivered(self.library, matrix, self.source)
 
 
 def cov(
@@ -104,7 +66,7 @@ def cov(
     Entry (i, j) is (n·Σxy - Σx·Σy) / (n·(n - correction)) for the variables x = i and y = j, with weights
     (W·Σwxy - Σwx·Σwy) / (W·(W - correction)) for W = Σw. All sums are exact, and the quotient is rounded once: the
     error is at most half a unit in the last place, however large the means are. Promise: `order_free`. Diagonal entries
-    have the bits of `samesum.var`. An entry takes some 20 µs, beside the time for the products of its elements.
+    have the bits of `samesum.var`.
 
     >>> cov([[1e9, 1e9 + 1, 1e9 + 2], [3.0, 2.0, 1.0]]).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -153,14 +115,12 @@ def cov(
         if weights sum to zero.
     """
     require_kind(weights_are)
-    subtracted = as_correction(1.0 if correction is None and ddof is None else correction_of(correction, ddof))
     if may_leave_out(x, y, where, skipna):
         options = {"correction": correction, "ddof": ddof, "weights_are": weights_are, "threads": threads}
         return masked_matrix(cov, x, y, axis, weights, dtype, where, skipna, **options)
-    matrix = _Matrix("cov", x, y, axis, weights, dtype, threads)
-    total = matrix.total.value
-    squares = matrix.squares.value if weights_are == "reliabilities" else total
-    return matrix.result(lambda i, j, moment: divided(moment, total, subtracted, squares, matrix.format), x)
+    subtracted = 1.0 if correction is None and ddof is None else correction_of(correction, ddof)
+    require_finite(subtracted)
+    return _Matrix("cov", x, y, axis, weights, dtype, threads).result(subtracted, weights_are == "reliabilities", False)
 
 
 def corrcoef(
@@ -171,8 +131,7 @@ def corrcoef(
 
     Entry (i, j) is C(i, j) / √(C(i, i)·C(j, j)) for the moments C of `cov`. They are exact, and the quotient by the
     root is rounded once: the error is at most half a unit in the last place, so that no entry is beyond ±1, and those
-    of variables on one line are ±1. Promise: `order_free`. An entry takes some 30 µs, beside the time for the products
-    of its elements.
+    of variables on one line are ±1. Promise: `order_free`.
 
     >>> corrcoef([[0.1, 0.2, 0.4], [1e9 + 0.5, 1e9 + 0.25, 1e9]], axis=1).round(6).tolist()
     [[1.0, -0.981981], [-0.981981, 1.0]]
@@ -196,13 +155,7 @@ def corrcoef(
     """
     if may_leave_out(x, y, where, skipna):
         return masked_matrix(corrcoef, x, y, axis, weights, dtype, where, skipna, threads=threads)
-    matrix = _Matrix("corrcoef", x, y, axis, weights, dtype, threads)
-
-    def entry(i: int, j: int, moment: Dyadic) -> float:
-        variances = matrix.of_pairs[i][0] * matrix.of_pairs[j][0]
-        return rounded_ratio_to_root(moment, variances, matrix.format) if variances.integer > 0 else math.nan
-
-    return matrix.result(entry, x)
+    return _Matrix("corrcoef", x, y, axis, weights, dtype, threads).result(0.0, False, True)
 
 
 class LinearRegression(NamedTuple):
@@ -220,8 +173,7 @@ def linear_regression(
 
     The slope is (n·Σxy - Σx·Σy) / (n·Σx² - (Σx)²), the intercept (Σy·Σx² - Σx·Σxy) over the same divisor. All sums
     are exact, and each quotient is rounded once, so that the intercept does not depend on the rounded slope: the error
-    of both is at most half a unit in the last place. Promise: `order_free`. A line takes some 40 µs, beside the time
-    for its elements.
+    of both is at most half a unit in the last place. Promise: `order_free`.
 
     >>> linear_regression([0.0, 1.0, 2.0], [1.0, 3.0, 5.0])
     LinearRegression(slope=2.0, intercept=1.0)
@@ -272,16 +224,14 @@ def linear_regression(
     kept = reduced_shape(shape, axes, False)
     rows, n = math.prod(kept), math.prod(shape[d] for d in axes)
     w = None if weights is None else as_rows(library, per_element(library, inputs.arrays[2], shape, axis, axes), axes)
-    moments = _Moments(library, inputs.format, n, w, threads)
+    if w is not None:
+        require_no_negative(w.elements)
     of_a, of_b = as_rows(library, a, axes), as_rows(library, b, axes)
-    factors = ((of_a,), (of_b,), (of_a, of_a), (of_a, of_b))
-    slopes, intercepts = [], []
-    for total, sx, sy, sxx, sxy in zip(moments.totals(rows), *[moments.sums(rows, *f) for f in factors]):
-        divisor = _moment(total, sx, sx, sxx)
-        has_line = _are_finite(total, sx, sy) and divisor.integer > 0
-        at_zero = sy.value * sxx.value - sx.value * sxy.value
-        for values, moment in ((slopes, _moment(total, sx, sy, sxy)), (intercepts, at_zero)):
-            values.append(rounded_quotient(moment, divisor, inputs.widest) if has_line else math.nan)
-    return LinearRegression(
-        *[delivered(library, as_array(library, v, kept, inputs.widest), x) for v in (slopes, intercepts)]
-    )
+    found = [library.empty(kept, DTYPES[inputs.widest], a) for _ in range(2)]
+    zeros = _core.lines(
+        inputs.format, rows, n, threads, None if w is None else w.place(library), of_a.place(library),
+        of_b.place(library), inputs.widest, *(library.view(r).address for r in found),
+    )  # fmt: skip
+    if zeros and n > 0:
+        raise sum_is_zero()
+    return LinearRegression(*[delivered(library, r, x) for r in found])

@@ -6,11 +6,11 @@ import functools
 import math
 from typing import Any, NamedTuple, Sequence
 
+from . import _core
 from ._arrays import DTYPES, format_of, library_of, second_array
 from ._calls import MethodName, check_threads, common_type, delivered, in_type, method_of, read, reduce
 from ._formats import dtype_name
 from ._layout import axes_last, normalised_axes, reduced_shape
-from ._rational import Dyadic, Rows, Sum, as_rows, exact_sums, rounded_quotient
 from ._selection import counts_of, mask_of, takes_part, without_mask
 from ._traced import square_root
 
@@ -49,6 +49,27 @@ def read_inputs(function: str, x: Any, others: dict[str, Any], dtype: Any = None
     if len(names) > 1:  # fp64 holds the numbers of all formats
         arrays = [library.astype(a, "float64") for a in arrays]
     return Inputs(library, arrays, format_of(arrays[0].dtype), format_of(widest))
+
+
+class Rows(NamedTuple):
+    """Elements of which row r begins at r·stride. The rows of a broadcast array have the stride 0."""
+
+    elements: Any
+    stride: int
+
+    def place(self, library: Any) -> tuple[int, int]:
+        """Returns what calls of `_core` need: the address and the stride."""
+        return library.view(self.elements).address, self.stride
+
+
+def as_rows(library: Any, a: Any, axes: Sequence[int]) -> Rows:
+    """Returns the elements over `axes` as rows, copied if they are not contiguous."""
+    moved = library.transposed(a, axes_last(a.ndim, axes)[0])
+    kept = a.ndim - len(axes)
+    shape, strides = tuple(moved.shape), library.strides(moved)
+    if all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]:
+        return Rows(library.contiguous(moved[(0,) * kept]), 0)
+    return Rows(library.contiguous(moved), math.prod(shape[kept:]))
 
 
 def exact_format(method: MethodName, operation: str, widest: str) -> str:
@@ -105,37 +126,30 @@ class Weighted:
         self.rows = math.prod(reduced_shape(self.shape, self.axes, False))
         self.x, self.w = (as_rows(self.library, b, self.axes) for b in (a, w))
 
-    def sums(self, *factors: Rows) -> list[Sum]:
-        return exact_sums(self.library, self.input, factors, self.rows, self.n, self.threads)
-
-    def totals(self) -> list[Sum]:
-        """Returns the sums of the weights. They are zero only for results without elements."""
-        totals = self.sums(self.w)
-        if any(t.is_zero and has_elements for t, has_elements in zip(totals, self._have_elements(totals))):
+    def results(self, compute: Any, *options: Any, number: int = 1) -> list[Any]:
+        """Returns arrays of results, which a function of `_core` computes from the weights and the elements."""
+        shape = reduced_shape(self.shape, self.axes, self.keepdims)
+        found = [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
+        zeros = compute(
+            self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
+            *options, self.format, [self.library.view(a).address for a in found],
+        )  # fmt: skip
+        if zeros and any(self._have_elements()[row] for row in zeros):
             raise sum_is_zero()
-        return totals
+        return found
 
-    def _have_elements(self, totals: list[Sum]) -> list[bool]:
-        if self.takes is None or not any(t.is_zero for t in totals):
+    def _have_elements(self) -> list[bool]:
+        if self.takes is None:
             return [self.n > 0] * self.rows
         takes = self.library.contiguous(self.library.transposed(self.takes, axes_last(len(self.shape), self.axes)[0]))
         return takes.reshape((self.rows, self.n)).any(1).tolist()
 
-    def delivered(self, values: list[float], finish: Any = None) -> Any:
-        array = as_array(self.library, values, reduced_shape(self.shape, self.axes, self.keepdims), self.format)
-        if finish:
-            array = finish(self.library.namespace, array)
-        return delivered(self.library, array, self.source, self.out)
+    def delivered(self, result: Any) -> Any:
+        return delivered(self.library, result, self.source, self.out)
 
 
 def sum_is_zero() -> ZeroDivisionError:
     return ZeroDivisionError("samesum: weights sum to zero, which divides nothing; pass weights with another sum")
-
-
-def as_array(library: Any, values: list[float], shape: tuple[int, ...], format: str) -> Any:
-    """Returns numbers of a format as an array of a library."""
-    xp = library.namespace
-    return library.astype(xp.asarray(values, dtype=xp.float64).reshape(shape), DTYPES[format])
 
 
 def require_no_negative(weights: Any) -> None:
@@ -143,10 +157,9 @@ def require_no_negative(weights: Any) -> None:
         raise ValueError("samesum: weights has negative numbers; pass weights of 0 or more")
 
 
-def as_correction(correction: float) -> Dyadic:
+def require_finite(correction: float) -> None:
     if not 0 <= correction < math.inf:
         raise ValueError(f"samesum: correction is {correction}; it must be a finite number of 0 or more")
-    return Dyadic.of(correction)
 
 
 def require_kind(weights_are: str) -> None:
@@ -154,15 +167,6 @@ def require_kind(weights_are: str) -> None:
         raise ValueError(
             f"samesum: weights_are is {weights_are!r}; use 'frequencies', which count elements, or 'reliabilities'"
         )
-
-
-def divided(moment: Dyadic, total: Dyadic, correction: Dyadic, squares: Dyadic, format: str) -> float:
-    """Returns the moment Σw·Σwxy - Σwx·Σwy over Σw·(Σw - correction·squares/Σw); NaN if that is not positive.
-
-    `squares` is Σw for frequencies, Σw² for reliabilities.
-    """
-    divisor = total * total - correction * squares
-    return rounded_quotient(moment, divisor, format) if divisor.integer > 0 else math.nan
 
 
 # --- the functions --------------------------------------------------------------------------------------------
@@ -183,24 +187,10 @@ def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any)
     return reduce("dot", x, per_element(library, w, tuple(a.shape), axis, axes), axis=axes, where=where, **options)
 
 
-def _means(w: Weighted) -> tuple[list[float], list[Sum]]:
-    """Returns the means, and the sums of the weights."""
-    totals = w.totals()
-
-    def mean(terms: Sum, total: Sum) -> float:
-        if total.is_zero:
-            return math.nan
-        if terms.is_special or total.is_special or terms.is_zero:
-            return terms.representative() / total.representative()
-        return rounded_quotient(terms.value, total.value, w.format)
-
-    return [mean(s, t) for s, t in zip(w.sums(w.w, w.x), totals)], totals
-
-
 def weighted_mean(x: Any, weights: Any, axis: Any, **options: Any) -> Any:
     """Returns Σwx / Σw, rounded once. See `Weighted` for the keywords."""
     w = Weighted("mean with weights", "mean", x, weights, axis, **options)
-    return w.delivered(_means(w)[0])
+    return w.delivered(w.results(_core.weighted_means)[0])
 
 
 def weighted_variance(
@@ -208,20 +198,11 @@ def weighted_variance(
 ) -> Any:
     """Returns Σw(x - mean)² over its divisor, rounded once, or the root of that. See `Weighted` for the keywords."""
     require_kind(weights_are)
-    subtracted = as_correction(correction)
+    require_finite(correction)
     w = Weighted(f"{'std' if root else 'var'} with weights", "moments", x, weights, axis, **options)
     require_no_negative(w.w.elements)
-    totals = w.totals()
-    squares = w.sums(w.w, w.w) if weights_are == "reliabilities" else totals
-
-    def variance(total: Sum, of_x: Sum, of_xx: Sum, square: Sum) -> float:
-        if total.is_special or of_x.is_special:
-            return math.nan
-        moment = total.value * of_xx.value - of_x.value * of_x.value
-        return divided(moment, total.value, subtracted, square.value, w.format)
-
-    values = [*map(variance, totals, w.sums(w.w, w.x), w.sums(w.w, w.x, w.x), squares)]
-    return w.delivered(values, square_root if root else None)
+    result = w.results(_core.weighted_variances, correction, weights_are == "reliabilities")[0]
+    return w.delivered(square_root(w.library.namespace, result) if root else result)
 
 
 def average(
@@ -231,8 +212,7 @@ def average(
     """Returns the mean over `axis`, of weighted elements if there are weights: Σwx / Σw, correctly rounded.
 
     Both sums are exact, and their quotient is rounded once: the error is at most half a unit in the last place.
-    Promise: `order_free`. Products neither overflow nor underflow. Integers are converted to fp64 first. Results
-    take some 15 µs each, beside the time for the elements.
+    Promise: `order_free`. Products neither overflow nor underflow. Integers are converted to fp64 first.
 
     >>> average([1.0, 2.0, 4.0], weights=[3, 0, 1])
     1.75
@@ -288,9 +268,5 @@ def average(
             library.copy_to(counts, counts_of(library, takes, axes).reshape(tuple(counts.shape)))
         return mean, delivered(library, counts, source)
     w = Weighted("average", "mean", x, weights, axis, keepdims=keepdims, where=where, skipna=skipna)
-    values, totals = _means(w)
-    if not returned:
-        return w.delivered(values)
-    one = Dyadic(1)
-    sums = [t.representative() if t.is_special else rounded_quotient(t.value, one, w.format) for t in totals]
-    return w.delivered(values), w.delivered(sums)
+    results = [*map(w.delivered, w.results(_core.weighted_means, number=2 if returned else 1))]
+    return tuple(results) if returned else results[0]

@@ -152,7 +152,7 @@ NB_MODULE(_core, m) {
   });
   bind_study(m);
   bind_states(m);
-  bind_exact_sums(m);
+  bind_weights(m);
   bind_fast(m);
   bind_groups(m);
   bind_gpu(m);

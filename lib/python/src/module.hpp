@@ -58,7 +58,7 @@ Exact accumulate_on_gpu(Values x, Place place);
 void bind_methods(nb::module_& m);
 void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
-void bind_exact_sums(nb::module_& m);
+void bind_weights(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_groups(nb::module_& m);
 void bind_gpu(nb::module_& m);

@@ -1,11 +1,84 @@
-/// Arithmetic and rounding of Dyadic, digit by digit.
+/// Arithmetic and rounding of Dyadic, word by word.
 #include "samesum/accumulator/dyadic.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "samesum/accumulator/digits.hpp"
 
 namespace samesum {
+namespace {
 
-Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : exponent_{exponent} {
+constexpr std::uint64_t high_word(Wide x) { return static_cast<std::uint64_t>(x >> 64); }
+constexpr std::uint64_t low_word(Wide x) { return static_cast<std::uint64_t>(x); }
+
+/// Returns the next word of a sum of two words and a carry, which it replaces.
+std::uint64_t add_words(std::uint64_t a, std::uint64_t b, std::uint64_t& carry) {
+  const Wide sum = Wide{a} + b + carry;
+  carry = high_word(sum);
+  return low_word(sum);
+}
+
+/// Subtracts factor · b from a, words of the same number, and returns what is borrowed from the word above.
+std::uint64_t subtract_product(std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b,
+                               std::uint64_t factor) {
+  std::uint64_t borrowed = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Wide part = Wide{b[i]} * factor + borrowed;
+    borrowed = high_word(part) + (a[i] < low_word(part));
+    a[i] -= low_word(part);
+  }
+  return borrowed;
+}
+
+/// Divides rest · 2^64 by a divisor of as many words, whose highest bit is 1, where rest < divisor (Knuth
+/// 1997, section 4.3.1, algorithm D). Returns the quotient, a word, and leaves the remainder.
+std::uint64_t next_word(std::vector<std::uint64_t>& rest, const std::vector<std::uint64_t>& divisor) {
+  std::uint64_t top = rest.back();
+  const std::uint64_t leading = divisor.back();
+  rest.insert(rest.begin(), 0);
+  rest.pop_back();
+  // At most 2 too large.
+  std::uint64_t word =
+      top < leading ? low_word((Wide{top} << 64 | rest.back()) / leading) : ~std::uint64_t{0};
+  top -= subtract_product(rest, divisor, word);
+  while (top != 0) {  // negative
+    std::uint64_t carry = 0;
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = add_words(rest[i], divisor[i], carry);
+    top += carry;
+    --word;
+  }
+  return word;
+}
+
+/// Returns the root, rounded down, of a number of at least 2^125.
+std::uint64_t root_of(Wide square) {
+  constexpr std::uint64_t most = ~std::uint64_t{0};
+  // The estimate lacks less than 2^12 in either direction, one step of Newton's method less than 2.
+  const double estimate = std::sqrt(static_cast<double>(square));
+  std::uint64_t root = estimate < 0x1p64 ? static_cast<std::uint64_t>(estimate) : most;
+  const Wide mean = (Wide{root} + square / root) / 2;
+  root = mean > most ? most : low_word(mean);
+  while (Wide{root} * root > square) --root;
+  while (root != most && Wide{root + 1} * (root + 1) <= square) ++root;
+  return root;
+}
+
+}  // namespace
+
+Dyadic::Dyadic(bool negative, std::span<const std::uint64_t> words, std::int64_t place)
+    : negative_{negative}, words_(words.begin(), words.end()), place_{place} {
+  trim();
+}
+
+Dyadic::Dyadic(double number) {
+  const Decomposed d = decompose<double>(to_bits(number));
+  const std::int64_t place = d.exponent >> 6;
+  const Wide shifted = Wide{d.significand} << (d.exponent & 63);
+  *this = {d.negative, std::array{low_word(shifted), high_word(shifted)}, place};
+}
+
+Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : place_{exponent >> 6} {
   std::vector<std::int64_t> normalised(digits.begin(), digits.end());
   normalised.insert(normalised.end(), 2, 0);  // room for carries
   const int count = static_cast<int>(normalised.size());
@@ -15,90 +88,114 @@ Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : ex
     for (std::int64_t& digit : normalised) digit = -digit;
     propagate_carries(normalised.data(), count);
   }
-  for (const std::int64_t digit : normalised) digits_.push_back(static_cast<std::uint32_t>(digit));
+  words_.assign(normalised.size() / 2 + 2, 0);
+  std::int64_t bit = exponent & 63;
+  for (std::size_t i = 0; i < normalised.size(); ++i, bit += 32) {
+    const Wide shifted = Wide{static_cast<std::uint64_t>(normalised[i])} << bit % 64;
+    const auto word = static_cast<std::size_t>(bit / 64);
+    words_[word] |= low_word(shifted);
+    words_[word + 1] |= high_word(shifted);
+  }
+  trim();
+}
+
+/// Drops words that are 0 at both ends.
+void Dyadic::trim() {
+  const auto is_not_zero = [](std::uint64_t word) { return word != 0; };
+  while (!words_.empty() && words_.back() == 0) words_.pop_back();
+  const auto first = std::ranges::find_if(words_, is_not_zero);
+  place_ += first - words_.begin();
+  words_.erase(words_.begin(), first);
 }
 
 Dyadic operator*(const Dyadic& a, const Dyadic& b) {
   Dyadic product;
   product.negative_ = a.negative_ != b.negative_;
-  product.exponent_ = a.exponent_ + b.exponent_;
-  product.digits_.assign(a.digits_.size() + b.digits_.size(), 0);
-  for (std::size_t i = 0; i < a.digits_.size(); ++i) {
+  product.place_ = a.place_ + b.place_;
+  product.words_.assign(a.words_.size() + b.words_.size(), 0);
+  for (std::size_t i = 0; i < a.words_.size(); ++i) {
     std::uint64_t carry = 0;
-    for (std::size_t j = 0; j < b.digits_.size(); ++j) {
-      carry += std::uint64_t{a.digits_[i]} * b.digits_[j] + product.digits_[i + j];  // never above 2^64 - 1
-      product.digits_[i + j] = static_cast<std::uint32_t>(carry);
-      carry >>= 32;
+    for (std::size_t k = 0; k < b.words_.size(); ++k) {
+      const Wide part = Wide{a.words_[i]} * b.words_[k] + product.words_[i + k] + carry;
+      product.words_[i + k] = low_word(part);
+      carry = high_word(part);
     }
-    product.digits_[i + b.digits_.size()] = static_cast<std::uint32_t>(carry);
+    product.words_[i + b.words_.size()] = carry;
   }
+  product.trim();
   return product;
 }
 
-Dyadic operator*(const Dyadic& a, std::uint64_t b) {
-  Dyadic factor;
-  factor.digits_ = {static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)};
-  return a * factor;
-}
-
-Dyadic operator-(Dyadic a, Dyadic b) {
-  const std::int64_t exponent = std::min(a.exponent_, b.exponent_);
-  a.lower_to(exponent);
-  b.lower_to(exponent);
-  std::vector<std::int64_t> digits(std::max(a.digits_.size(), b.digits_.size()));
-  for (std::size_t i = 0; i < a.digits_.size(); ++i)
-    digits[i] += (a.negative_ ? -1 : 1) * std::int64_t{a.digits_[i]};
-  for (std::size_t i = 0; i < b.digits_.size(); ++i)
-    digits[i] -= (b.negative_ ? -1 : 1) * std::int64_t{b.digits_[i]};
-  return {digits, exponent};
-}
-
-bool Dyadic::is_zero() const {
-  return std::ranges::all_of(digits_, [](std::uint32_t digit) { return digit == 0; });
-}
-
-/// Lowers the exponent without changing the value.
-void Dyadic::lower_to(std::int64_t exponent) {
-  const std::int64_t by = exponent_ - exponent, bits = by % 32;
-  exponent_ = exponent;
-  std::uint32_t carry = 0;
-  for (std::uint32_t& digit : digits_) {
-    const std::uint64_t shifted = std::uint64_t{digit} << bits | carry;
-    digit = static_cast<std::uint32_t>(shifted);
-    carry = static_cast<std::uint32_t>(shifted >> 32);
-  }
-  digits_.push_back(carry);
-  digits_.insert(digits_.begin(), static_cast<std::size_t>(by / 32), 0);
-}
-
-/// Divides the magnitude and drops the remainder; returns true if that was not 0.
-bool Dyadic::divide(std::uint64_t divisor) {
-  __extension__ using Wide = unsigned __int128;
-  std::uint64_t rest = 0;
-  for (std::size_t i = digits_.size(); i-- > 0;) {
-    const Wide part = Wide{rest} << 32 | digits_[i];
-    digits_[i] = static_cast<std::uint32_t>(part / divisor);
-    rest = static_cast<std::uint64_t>(part % divisor);
-  }
-  return rest != 0;
-}
-
-Number Dyadic::rounded_quotient(const FormatInfo& format, std::uint64_t a, std::uint64_t b) const {
-  if (is_zero()) return {&format, 0};
-  Dyadic quotient = *this;
-  quotient.lower_to(exponent_ - 256);  // 128 bits for the divisors, and more than the 64 that are rounded
-  const bool rest_of_a = quotient.divide(a), rest_of_b = quotient.divide(b);
-  std::size_t top = quotient.digits_.size();
-  while (quotient.digits_[--top] == 0) {
-  }
-  bool more = rest_of_a || rest_of_b;
-  for (std::size_t i = 0; i + 2 < top; ++i) more = more || quotient.digits_[i] != 0;
-  const auto at = [&](std::size_t below) {
-    return top < below ? 0 : std::uint64_t{quotient.digits_[top - below]};
+Dyadic Dyadic::sum(const Dyadic& a, const Dyadic& b, bool negative) {
+  if (b.is_zero()) return a;
+  Dyadic sum;
+  sum.place_ = a.is_zero() ? b.place_ : std::min(a.place_, b.place_);
+  const std::int64_t end = std::max(a.is_zero() ? b.end() : a.end(), b.end()) + 1;  // a word for carries
+  sum.words_.resize(static_cast<std::size_t>(end - sum.place_));
+  const auto add = [&](const Dyadic& part, bool is_negative) {
+    const std::uint64_t mask = is_negative ? ~std::uint64_t{0} : 0;
+    std::uint64_t carry = is_negative;
+    for (std::size_t i = static_cast<std::size_t>(part.place_ - sum.place_), k = 0; i < sum.words_.size();
+         ++i, ++k)
+      sum.words_[i] = add_words(sum.words_[i], (k < part.words_.size() ? part.words_[k] : 0) ^ mask, carry);
   };
-  const int exponent = static_cast<int>(quotient.exponent_ + 32 * static_cast<std::int64_t>(top));
+  if (!a.is_zero()) add(a, a.negative_);
+  add(b, negative);
+  sum.negative_ = sum.words_.back() >> 63 != 0;
+  if (sum.negative_) {
+    std::uint64_t carry = 1;
+    for (std::uint64_t& word : sum.words_) word = add_words(~word, 0, carry);
+  }
+  sum.trim();
+  return sum;
+}
+
+/// Returns the magnitude as `size` words, shifted so that the highest bit is 1.
+std::vector<std::uint64_t> Dyadic::normalised(std::size_t size) const {
+  std::vector<std::uint64_t> shifted(size);
+  const int zeros = leading_zeros(words_.back());
+  const std::size_t below = size - words_.size();  // at least 1
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const Wide word = Wide{words_[i]} << zeros;
+    shifted[below + i] |= low_word(word);
+    if (zeros > 0 && i + 1 < words_.size()) shifted[below + i + 1] = high_word(word);
+  }
+  return shifted;
+}
+
+/// Neither a nor b is 0.
+Dyadic::Quotient Dyadic::quotient(const Dyadic& a, const Dyadic& b) {
+  const std::size_t size = std::max(a.words_.size(), b.words_.size()) + 1;
+  const std::vector<std::uint64_t> divisor = b.normalised(size);
+  std::vector<std::uint64_t> rest = a.normalised(size);
+  for (std::size_t i = 0; i < size; ++i)  // halved, so that it is below the divisor
+    rest[i] = rest[i] >> 1 | (i + 1 < size ? rest[i + 1] << 63 : 0);
+  const std::uint64_t first = next_word(rest, divisor), second = next_word(rest, divisor);
+  const bool more = std::ranges::any_of(rest, [](std::uint64_t word) { return word != 0; });
+  const auto leading_exponent = [](const Dyadic& x) { return 64 * x.end() - leading_zeros(x.words_.back()); };
+  return {Wide{first} << 64 | second, more, leading_exponent(a) - leading_exponent(b) - 127};
+}
+
+Number Dyadic::rounded_quotient(const FormatInfo& format, const Dyadic& divisor) const {
+  if (is_zero()) return {&format, 0};
+  const Quotient q = quotient(*this, divisor);
   return with_format(format, [&]<class F>() {
-    return Number{&format, round_leading<F>(negative_, at(0), at(1), at(2), more, exponent)};
+    return Number{&format, round_wide<F, true>(negative_ != divisor.negative_, q.value, q.more, q.exponent)};
+  });
+}
+
+Number Dyadic::rounded_ratio_to_root(const FormatInfo& format, const Dyadic& square) const {
+  if (is_zero()) return {&format, 0};
+  Quotient q = quotient(*this * *this, square);
+  if (q.exponent % 2 != 0) {
+    q.more = q.more || (q.value & 1) != 0;
+    q.value >>= 1;
+    ++q.exponent;
+  }
+  const std::uint64_t root = root_of(q.value);
+  const bool more = q.more || Wide{root} * root != q.value;
+  return with_format(format, [&]<class F>() {
+    return Number{&format, round_wide<F, true>(negative_, Wide{root}, more, q.exponent / 2)};
   });
 }
 

@@ -53,7 +53,7 @@ Exact negative(const Exact& sum) {
 Number quotient(const Exact& sum, const FormatInfo& format, std::uint64_t divisor) {
   if (divisor == 0) return {&format, format.canonical_nan};
   if (divisor == 1 || sum.is_special() || sum.only_minus_zero()) return sum.result(format);
-  return Dyadic{sum.digits(), Exact::lowest_exponent}.rounded_quotient(format, divisor);
+  return Dyadic{sum.digits(), Exact::lowest_exponent}.rounded_quotient(format, Dyadic{divisor});
 }
 
 }  // namespace

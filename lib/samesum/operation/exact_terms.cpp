@@ -55,15 +55,13 @@ void ExactTerms::merge(const ExactTerms& other) {
 Dyadic ExactTerms::value() const {
   const Dyadic of_sum{sum.digits(), Exact::lowest_exponent};
   if (wide_.empty()) return of_sum;
-  std::vector<std::int64_t> negated = wide_;
-  for (std::int64_t& digit : negated) digit = -digit;
-  return of_sum - Dyadic{negated, lowest_exponent};
+  return of_sum + Dyadic{wide_, lowest_exponent};
 }
 
 Number ExactTerms::quotient(const FormatInfo& format, std::uint64_t divisor) const {
   if (sum.is_special() || (wide_.empty() && (divisor == 1 || sum.empty() || sum.only_minus_zero())))
     return sum.result(format);
-  if (!wide_.empty() || divisor >> 39 != 0) return value().rounded_quotient(format, divisor);
+  if (!wide_.empty() || divisor >> 39 != 0) return value().rounded_quotient(format, Dyadic{divisor});
   std::array<std::int64_t, Exact::digit_count> digits;
   std::ranges::copy(sum.digits(), digits.begin());
   return with_format(format, [&]<class F>() {
@@ -80,9 +78,10 @@ std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& s
   const bool special = sum.is_special();
   return {n == 0                             ? nan
           : special || sum.only_minus_zero() ? sum.result(format)
-                                             : total.rounded_quotient(format, n),
+                                             : total.rounded_quotient(format, Dyadic{n}),
           special || n <= ddof ? nan
-                               : (squares.value() * n - total * total).rounded_quotient(format, n, n - ddof)};
+                               : (squares.value() * Dyadic{n} - total * total)
+                                     .rounded_quotient(format, Dyadic{n} * Dyadic{n - ddof})};
 }
 
 }  // namespace samesum

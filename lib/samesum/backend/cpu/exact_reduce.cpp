@@ -167,6 +167,22 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
 }  // namespace
 
+std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {
+  const ExactKind kind{y.is_given() ? Term::product : Term::element};
+  ExactSums sums;
+  with_format(*x.format, [&]<class T>() {
+    sum_exactly(kind, true, static_cast<const T*>(x.data), static_cast<const T*>(y.data), 1, x.size, x.size,
+                &sums);
+  });
+  if (!sums.known) return {};
+  return std::to_array(sums.sum);
+}
+
+void multiply(Values x, Values y, double* high, double* low) {
+  kernels<Formats::index_of<fp64>()>().write_terms[x.format->index](Term::product, x.data, y.data, x.size,
+                                                                    high, low);
+}
+
 void reduce_exactly(ExactKind kind, const HostRun& work) {
   with_format(*work.call.x.format, [&]<class T>() { ExactBatch<T>{kind, work}.run(); });
 }

@@ -1,6 +1,8 @@
 /// Entry points of the translation units of the CPU backend.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "samesum/accumulator/fixed_point.hpp"
@@ -27,9 +29,16 @@ struct SelectedSum {
   Exact sum;
   std::size_t count = 0;
 };
-/// Adds the elements whose flag is not 0 and that are not skipped; `where` may be null.
+/// Adds the elements whose flag is not 0 and that are not skipped; if NaN are, `where` may be null.
 SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int threads);
 
+/// The exact sum of contiguous elements, or, if y is given, of their products with those of y, as the sum of
+/// three numbers. Nothing if these cannot hold it, or if an element is not finite. A sum of only -0 begins
+/// with -0.
+std::optional<std::array<double, 3>> sum_in_words(Values x, Values y);
+/// Writes the products of elements of x and y in two words each: the nearest number and what it lacks, if
+/// nothing over- or underflows.
+void multiply(Values x, Values y, double* high, double* low);
 /// Computes an exact reduction for any layout.
 void reduce_exactly(ExactKind kind, const HostRun& work);
 /// Computes a reduction on a grid for any layout.
