@@ -127,7 +127,7 @@ print(samesum.fsum([1e16, 1, 1, -1e16]))
 
 @pytest.mark.parametrize("call", [
     "samesum.sum(x, method='serial/kahan/fp16', threads=1)",
-    "samesum.sum(x.reshape(64, -1), axis=1, method='serial/kahan/fp16', threads=1)",
+    "samesum.sum(x.reshape(64, -1), axis=1, method='serial/kahan/fp16', threads=1, where=[True])",
 ])  # fmt: skip
 def test_control_c_interrupts_a_long_sum(call):
     pytest.importorskip("numpy")

@@ -272,6 +272,12 @@ def test_a_mask_of_a_frame_has_its_columns():
         samesum.rolling_sum(frame, 2)
 
 
+def test_parts_of_a_long_call_have_their_flags():
+    x, where = np.zeros((3, 1 << 24), np.float16), np.ones((3, 1 << 24), bool)
+    x[:, :2], where[[0, 1, 2], [0, 1, 0]] = [[1, 2], [4, 8], [16, 32]], False
+    assert samesum.sum(x, axis=1, where=where).tolist() == [2, 4, 32]
+
+
 # --- by key ---------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,8 @@ void reduce_part(const Call& call, std::size_t first, std::size_t count, bool al
   Call part = call;
   part.x = part_of(call.x, skipped, call.x.size - skipped);
   part.y = part_of(call.y, skipped, call.x.size - skipped);
+  if (const Mask& where = call.options.where; where.is_given())
+    part.options.where = {where.data + skipped, where.size - skipped};
   (along_outer ? part.layout.outer : part.layout.inner) = count;
   const std::size_t bytes = call.out.format ? call.out.format->bytes : sizeof(std::int64_t);
   const bool per_element = call.method->has_result_per_element;
@@ -51,13 +53,13 @@ KeyFormat key_format_named(std::string_view name) {
 
 void reduce_on_host(const Call& call) {
   const Layout& l = call.layout;
-  if (call.keys.is_given() || l.offsets || selects(call.options)) return run(call);
+  if (call.keys.is_given() || l.offsets) return run(call);
   const std::size_t elements = l.results() * l.n;
   const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method->has_result_per_element;
   if (elements <= 2 * chunk) return run(call);
-  // Without a grid, a sum in fixed point finds one from all elements.
-  const bool can_be_cut =
-      call.method->promise >= Promise::everywhere && (!call.method->takes_grid || call.options.grid);
+  // Without a grid, a sum in fixed point finds one from all elements. A partial would pack selected elements.
+  const bool can_be_cut = call.method->promise >= Promise::everywhere &&
+                          (!call.method->takes_grid || call.options.grid) && !selects(call.options);
   if (one && l.n == call.x.size && can_be_cut) return reduce_vector(call);
   const bool along_outer = l.outer > 1;
   const std::size_t all = along_outer ? l.outer : l.inner;
