@@ -76,6 +76,8 @@ def mask_of(library: Any, a: Any, where: Any) -> Any:
 
 def beside(library: Any, a: Any, mask: Any) -> Any:
     """Returns a mask of the shape of a whose flags lie as the elements of a do; as it is if they have gaps."""
+    if tuple(library.strides(mask)) == tuple(library.strides(a)):
+        return mask
     flags = library.empty_like(a, "bool")
     if tuple(library.strides(flags)) != tuple(library.strides(a)):
         return mask

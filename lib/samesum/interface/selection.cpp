@@ -214,7 +214,13 @@ class Selected {
       const std::size_t o = rows ? 0 : b / blocks, first = b % blocks * step,
                         count = std::min(step, along - first);
       const std::unique_ptr<std::byte[]> room = room_for(l.n * count * elements_.bytes());
-      const std::size_t lines = rows ? count : l.n, width = rows ? l.n : count;
+      const bool is_one_line = rows && l.outer_stride == l.n;
+      const std::size_t lines = is_one_line ? 1
+                                : rows      ? count
+                                            : l.n,
+                        width = is_one_line ? l.n * count
+                                : rows      ? l.n
+                                            : count;
       for (std::size_t k = 0; k < lines; ++k)
         keep({rows ? l.first(first + k) : l.first(o) + k * l.stride + first, width},
              room.get() + k * width * elements_.bytes());

@@ -25,7 +25,7 @@ template <class T> class ExactSum {
     add_whole(padded, exact_step);
   }
 
-  /// Adds those of at most one block that take part, and returns how many.
+  /// Adds those of at most one block that take part, and returns how many. Without `where`, all but NaN do.
   std::size_t add_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n) {
     const Kernels& loops = kernels<Formats::index_of<T>()>();
     std::size_t count = 0;
@@ -33,8 +33,13 @@ template <class T> class ExactSum {
       empty_ = false;
       return count;
     }
+    static constexpr auto all_ones = [] {
+      std::array<std::uint8_t, exact_block> flags{};
+      flags.fill(1);
+      return flags;
+    }();
     T kept[exact_block];
-    count = loops.keep_selected(x, where, skip_nan, n, kept);
+    count = loops.keep_selected(x, where ? where : all_ones.data(), skip_nan, n, kept);
     add(kept, n);
     return count;
   }
@@ -159,15 +164,10 @@ template <class T> bool has_others(const T* x, const std::uint8_t* where, bool s
 
 template <class T>
 SelectedSum sum_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n, int threads) {
-  static constexpr auto all_ones = [] {
-    std::array<std::uint8_t, exact_block> flags{};
-    flags.fill(1);
-    return flags;
-  }();
   SelectedSum total = sum_chunks<T>(n, threads, [=](ExactSum<T>& sum, std::size_t first, std::size_t size) {
     std::size_t count = 0;
     for (std::size_t i = first; i < first + size; i += exact_block)
-      count += sum.add_selected(x + i, where ? where + i : all_ones.data(), skip_nan,
+      count += sum.add_selected(x + i, where ? where + i : nullptr, skip_nan,
                                 std::min(first + size - i, exact_block));
     return count;
   });

@@ -21,7 +21,8 @@ template <class T, class Elements> class ExactBlocks {
   using V = Pack<fp64, width>;
   using Bits = BitsOf<T>;
   using Words = Register<Bits, narrow>;
-  static constexpr bool selects = std::is_same_v<Elements, SelectedElements<T>>;
+  static constexpr bool selects = !std::is_same_v<Elements, AllElements<T>>,
+                        skips_nan = selects && !std::is_same_v<Elements, SelectedElements<T, true, false>>;
   template <int W> using Lanes = Register<std::make_signed_t<Bits>, W>;
   static_assert(exact_step % step == 0 && exact_step % narrow == 0);
 
@@ -39,13 +40,14 @@ template <class T, class Elements> class ExactBlocks {
     blocks.save(sum);
     return done;
   }
-  /// See AddSelected.
-  static std::size_t add_selected(Expansions& sum, const void* data, const std::uint8_t* where, bool skip_nan,
-                                  std::size_t n, std::size_t& count) {
+  /// Adds one block of elements of which some take no part: see AddSelected.
+  static std::size_t add_selected(Expansions& sum, Elements x, std::size_t n, std::size_t& count) {
+    // Counted first: then the loop over the elements finds the flags in the first-level cache.
+    const std::size_t flags = skips_nan ? 0 : count_flags(x.where, n);
     ExactBlocks blocks{sum};
-    if (!blocks.add_block({static_cast<const T*>(data), where, skip_nan}, n)) n = 0;
+    if (!blocks.add_block(x, n)) return 0;
     blocks.save(sum);
-    if (n > 0) count += blocks.count_;
+    count += skips_nan ? blocks.count_ : flags;
     return n;
   }
 
@@ -143,33 +145,24 @@ template <class T, class Elements> class ExactBlocks {
         is_expected(range) && expected_.highest + 3 + log2_block < Format<fp64>::max_exponent;
   }
 
-  /// The elements from number i on.
-  [[gnu::always_inline]] static V load(Elements x, std::size_t i) {
+  /// Loads the pack from number i on, which is at place `at` of a vector of T. Where the vector begins, keeps
+  /// its elements that take part in `last`, and, if `looks`, looks at it.
+  template <bool looks>
+  [[gnu::always_inline]] static V load(Elements x, std::size_t i, std::size_t at, Extremes<T>& extremes,
+                                       T (&last)[narrow], Lanes<narrow>& counts) {
     if constexpr (selects) {
-      Lanes<width> counts{};
-      return load(x.template bits<width>(i, counts));
+      if (at == 0) {
+        const auto bits = x.template bits<narrow>(i, counts);
+        if (looks) extremes.see(bits);
+        std::memcpy(static_cast<void*>(last), &bits, sizeof bits);
+      }
+      return V::load(last + at);
     } else {
+      if (looks && at == 0) extremes.see(x.x + i);
       return V::load(x.x + i);
     }
   }
-  [[gnu::always_inline]] static V load(Lanes<width> bits) {
-    T elements[w];
-    std::memcpy(static_cast<void*>(elements), &bits, sizeof bits);
-    return V::load(elements);
-  }
-  /// The same, and looks at the vector of T that begins there.
-  [[gnu::always_inline]] static V load(Elements x, std::size_t i, Extremes<T>& extremes,
-                                       Lanes<narrow>& counts) {
-    if constexpr (selects && narrow == width) {
-      const auto bits = x.template bits<width>(i, counts);
-      extremes.see(bits);
-      return load(bits);
-    } else {
-      see(extremes, x, i, counts);
-      return load(x, i);
-    }
-  }
-  /// Looks at one vector, and counts those that take part if that is not clear.
+  /// Looks at one vector.
   [[gnu::always_inline]] static void see(Extremes<T>& extremes, Elements x, std::size_t i,
                                          Lanes<narrow>& counts) {
     if constexpr (selects)
@@ -178,13 +171,14 @@ template <class T, class Elements> class ExactBlocks {
       extremes.see(x.x + i);
   }
   /// Keeps the number of elements of the last block that take part.
-  void count(const Lanes<narrow>& counts) {
-    if constexpr (selects) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
+  void keep_count(const Lanes<narrow>& counts) {
+    if constexpr (skips_nan) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
   template <bool add> BitRange look(Elements x, std::size_t n, V& sum) {
     Extremes<T> extremes;
+    T last[narrow];
     Lanes<narrow> counts{};
     const bool ahead = wants_prefetch();
     V chain[chains];
@@ -196,11 +190,11 @@ template <class T, class Elements> class ExactBlocks {
         if constexpr (add)
           for (std::size_t j = k; j < k + narrow; j += w)
             chain[j / w % chains] =
-                chain[j / w % chains] + (j == k ? load(x, i + j, extremes, counts) : load(x, i + j));
+                chain[j / w % chains] + load<true>(x, i + j, j - k, extremes, last, counts);
         else
           see(extremes, x, i + k, counts);
       }
-    count(counts);
+    keep_count(counts);
     for (std::size_t c = 1; c < chains; ++c) chain[0] = chain[0] + chain[c];
     if (add) sum = chain[0];
     return extremes.range();
@@ -223,6 +217,7 @@ template <class T, class Elements> class ExactBlocks {
   template <int windows, bool looks>
   BitRange add_in_windows(ThreeWords& sum, Elements x, std::size_t n, int highest, int k) {
     Extremes<T> extremes;
+    T last[narrow];
     Lanes<narrow> counts{};
     const bool ahead = looks && wants_prefetch();
     V start[windows], total[windows];
@@ -239,10 +234,9 @@ template <class T, class Elements> class ExactBlocks {
 #pragma GCC unroll 1
       for (std::size_t at = done; at < end; at += step)
         for (std::size_t c = 0; c < chains; ++c) {
-          const bool sees = looks && c * w % narrow == 0;
-          if (sees && ahead)
+          if (ahead && c * w % narrow == 0)
             prefetch_bytes(reinterpret_cast<const char*>(x.x + at + c * w) + far, vector_bytes);
-          V rest = sees ? load(x, at + c * w, extremes, counts) : load(x, at + c * w);
+          V rest = load<looks>(x, at + c * w, c * w % narrow, extremes, last, counts);
           for (int i = 0; i + 1 < windows; ++i) {
             const V t = chain[i][c] + rest;
             rest = rest - (t - chain[i][c]);
@@ -262,7 +256,7 @@ template <class T, class Elements> class ExactBlocks {
       }
     }
     for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
-    if (looks) count(counts);
+    if (looks) keep_count(counts);
     return extremes.range();
   }
 
@@ -275,6 +269,19 @@ template <class T, class Elements> class ExactBlocks {
   Expansions::Expected expected_;
   std::size_t count_ = 0;
 };
+
+/// See AddSelected.
+template <class T>
+std::size_t add_selected(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
+                         std::size_t n, std::size_t& count) {
+  const T* const elements = static_cast<const T*>(x);
+  const auto add = [&]<bool flagged, bool skips_nan>() {
+    using Elements = SelectedElements<T, flagged, skips_nan>;
+    return ExactBlocks<T, Elements>::add_selected(sum, Elements{elements, where}, n, count);
+  };
+  if (!skip_nan) return add.template operator()<true, false>();
+  return where ? add.template operator()<true, true>() : add.template operator()<false, true>();
+}
 
 }  // namespace
 }  // namespace samesum::cpu

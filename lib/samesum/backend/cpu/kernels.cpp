@@ -61,7 +61,7 @@ constexpr Kernels make() {
   if constexpr (std::is_same_v<F, CarrierOf<F>>)
     all.lane_products = Terms<F>::template lane_products<CoarsenedTree::Shape>;
   all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
-  all.add_selected = ExactBlocks<F, SelectedElements<F>>::add_selected;
+  all.add_selected = add_selected<F>;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
     ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,
       all.sum_columns_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_columns),

@@ -82,7 +82,7 @@ using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t
 using KeepSelected = std::size_t (*)(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n,
                                      void* out);
 /// The same as AddExactly for at most one block of elements of which some take no part, and counts the
-/// others.
+/// others. If `skip_nan`, `where` may be null.
 using AddSelected = std::size_t (*)(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
                                     std::size_t n, std::size_t& count);
 inline constexpr std::size_t most_selected = std::size_t{1} << 15;

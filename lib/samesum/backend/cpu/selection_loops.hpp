@@ -1,4 +1,4 @@
-/// Elements of which some take no part: -0 stands in for those, which changes no exact sum.
+/// Elements of which some take no part: a zero stands in for those, which changes no exact sum.
 #pragma once
 
 #include <limits>
@@ -8,28 +8,39 @@
 namespace samesum::cpu {
 namespace {
 
-/// Elements, of which those whose flag is 0 take no part, and, if `skip_nan`, NaN.
-template <class T> struct SelectedElements {
+/// Elements, of which some take no part: if `flagged`, those whose flag is 0, and, if `skips_nan`, NaN.
+template <class T, bool flagged, bool skips_nan> struct SelectedElements {
   using Signed = std::make_signed_t<BitsOf<T>>;
   static constexpr Signed sign = std::numeric_limits<Signed>::min(), infinity = Format<T>::infinity;
   const T* x;
   const std::uint8_t* where;
-  bool skip_nan;
 
-  /// The bit patterns of W elements, with that of -0 in place of those that take no part. Adds 1 to the
-  /// counts of the lanes of the others.
+  /// Loads the bit patterns of W elements. Returns all ones for those that take part, and 0 for the others.
+  template <int W>
+  [[gnu::always_inline]] Register<Signed, W> load(std::size_t i, Register<Signed, W>& bits) const {
+    std::memcpy(&bits, x + i, sizeof bits);
+    Register<Signed, W> takes;
+    if constexpr (skips_nan) takes = are_numbers<W>(bits);
+    if constexpr (flagged) {
+      Signed wide[W];  // a conversion of vectors would read byte by byte
+      for (int l = 0; l < W; ++l) wide[l] = where[i + static_cast<std::size_t>(l)];
+      Register<Signed, W> flags;
+      std::memcpy(&flags, wide, sizeof flags);
+      if constexpr (skips_nan)
+        takes &= flags != Signed{0};
+      else
+        takes = flags != Signed{0};
+    }
+    return takes;
+  }
+  /// The bit patterns of W elements, with that of +0 in place of those that take no part. If `skips_nan`,
+  /// adds 1 to the counts of the lanes of the others; otherwise their flags tell how many they are.
   template <int W>
   [[gnu::always_inline]] Register<Signed, W> bits(std::size_t i, Register<Signed, W>& counts) const {
-    using Vector = Register<Signed, W>;
-    Vector bits, flags;
-    std::memcpy(&bits, x + i, sizeof bits);
-    Signed wide[W];
-    for (int l = 0; l < W; ++l) wide[l] = where[i + static_cast<std::size_t>(l)];
-    std::memcpy(&flags, wide, sizeof flags);
-    const Signed nan_takes = static_cast<Signed>(skip_nan ? 0 : -1);
-    const Vector takes = (flags != Signed{0}) & (are_numbers<W>(bits) | nan_takes);
-    counts -= takes;
-    return (bits & takes) | (sign & ~takes);
+    Register<Signed, W> bits;
+    const auto takes = load<W>(i, bits);
+    if constexpr (skips_nan) counts -= takes;
+    return bits & takes;
   }
 
  private:
@@ -50,18 +61,38 @@ template <int W, class Lanes> std::int64_t sum_of(const Lanes& lanes) {
   return sum;
 }
 
+/// Returns how many of n flags are not 0.
+inline std::size_t count_flags(const std::uint8_t* flags, std::size_t n) {
+  constexpr std::size_t bytes = vector_bytes, most = 255;  // vectors that lanes of bytes can count
+  std::size_t count = 0, i = 0;
+  while (i + bytes <= n) {
+    Register<std::uint8_t, vector_bytes> counts{}, vector;
+    for (std::size_t k = 0; k < most && i + bytes <= n; ++k, i += bytes) {
+      std::memcpy(&vector, flags + i, bytes);
+      counts -= same_bits<Register<std::uint8_t, vector_bytes>>(vector != 0);
+    }
+    for (std::size_t l = 0; l < bytes; ++l) count += counts[l];
+  }
+  for (; i < n; ++i) count += flags[i] != 0;
+  return count;
+}
+
 /// See KeepSelected.
-template <class T>
-std::size_t keep_selected(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n, void* out) {
+template <class T, bool skips_nan>
+std::size_t keep(SelectedElements<T, true, skips_nan> all, std::size_t n, std::byte* to) {
   constexpr int width = vector_bytes / int{sizeof(T)};
   constexpr std::size_t w = width;
-  using Elements = SelectedElements<T>;
-  const Elements all{static_cast<const T*>(x), where, skip_nan};
-  auto* const to = static_cast<std::byte*>(out);
-  Register<typename Elements::Signed, width> counts{};  // n <= 2^15 fits
+  using Elements = SelectedElements<T, true, skips_nan>;
+  using Signed = typename Elements::Signed;
+  Register<Signed, width> counts{}, bits;  // n <= 2^15 fits
+  const auto kept = [&](const Elements& x, std::size_t i) {
+    const auto takes = x.template load<width>(i, bits);
+    counts -= takes;
+    bits = (bits & takes) | (Elements::sign & ~takes);
+  };
   std::size_t i = 0;
   for (; i + w <= n; i += w) {
-    const auto bits = all.template bits<width>(i, counts);
+    kept(all, i);
     std::memcpy(to + i * sizeof(T), &bits, sizeof bits);
   }
   if (i < n) {
@@ -69,12 +100,18 @@ std::size_t keep_selected(const void* x, const std::uint8_t* where, bool skip_na
     std::uint8_t flags[w] = {};
     for (std::size_t l = 0; i + l < n; ++l) {
       rest[l] = all.x[i + l];
-      flags[l] = where[i + l];
+      flags[l] = all.where[i + l];
     }
-    const auto bits = Elements{rest, flags, skip_nan}.template bits<width>(0, counts);
+    kept({rest, flags}, 0);
     std::memcpy(to + i * sizeof(T), &bits, (n - i) * sizeof(T));
   }
   return static_cast<std::size_t>(sum_of<width>(counts));
+}
+template <class T>
+std::size_t keep_selected(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n, void* out) {
+  const T* const elements = static_cast<const T*>(x);
+  std::byte* const to = static_cast<std::byte*>(out);
+  return skip_nan ? keep<T, true>({elements, where}, n, to) : keep<T, false>({elements, where}, n, to);
 }
 
 }  // namespace
