@@ -208,7 +208,7 @@ TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCall
       const auto is_right = [&] { return m->promise < Promise::everywhere || call.out == expected; };
       bool reached = true;
       // The first 16 allocations fail one by one; of thousands, which are alike, some fail.
-      for (int k = 1; reached; k += is_sanitized ? 11 : 1 + k / 16) {
+      for (int k = 1; reached; k += is_sanitized ? 11 + k / 2 : 1 + k / 16) {
         const bool all_later = k % 4 > 1;
         const Outcome outcome = with_failure(
             k, [&] { call.run(); }, all_later);
