@@ -131,7 +131,7 @@ const std::vector<Axis> axes{
      0,
      Promise::run_to_run,
      {22, 24},
-     {0.1, 2},
+     {0.05, 2},
      [](const Method& v) -> std::size_t { return is_sequential(v) ? 0 : 100; },
      [](std::size_t) { return Setting{several_threads()}; }},
     {"threads",
@@ -158,14 +158,14 @@ const std::vector<Axis> axes{
     {"alignment",
      2,
      Promise::everywhere,
-     {16, 20},
+     {14, 20},
      {infinity, infinity},
      [](const Method& v) { return cache_line / v.format->bytes; },
      [](std::size_t run) { return Setting{.threads = several_threads(), .offset = run}; }},
     {"permutation",
      3,
      Promise::order_free,
-     {16, 20},
+     {14, 20},
      {infinity, infinity},
      [](const Method&) -> std::size_t { return 8; },
      [](std::size_t run) { return Setting{.threads = several_threads(), .permutation = run}; }},
@@ -277,7 +277,7 @@ std::vector<Growing> growing(const std::string& data, const std::vector<const Me
 
 std::vector<std::size_t> growing_lengths(bool full) {
   std::vector<std::size_t> all;
-  for (int e = 8; e <= (full ? 22 : 18); e += 2) all.push_back(std::size_t{1} << e);
+  for (int e = 8; e <= (full ? 22 : 16); e += 2) all.push_back(std::size_t{1} << e);
   return all;
 }
 constexpr std::uint64_t growing_seeds = 3;
