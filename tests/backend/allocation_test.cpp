@@ -201,7 +201,8 @@ std::vector<const Method*> methods_on_the_host() {
 
 TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCallHasTheRightBits) {
   std::map<std::string, int> failures;
-  for (const Method* m : methods_on_the_host())
+  for (const Method* m : methods_on_the_host()) {
+    if (is_sanitized && m->format != &format_info<fp32>()) continue;
     for_each_call(*m, [&](RepeatableCall call) {
       call.run();
       const Bytes expected = call.out;
@@ -219,6 +220,7 @@ TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCall
         ASSERT_TRUE(is_right()) << m->name << " after allocation " << k << " failed";
       }
     });
+  }
   EXPECT_GE(failures.size(), 20u);
   for (const auto& [operation, count] : failures) EXPECT_GT(count, 0) << operation;
   EXPECT_GT(failures_in_helpers, 0);
