@@ -194,6 +194,12 @@ def test_the_mean_of_negative_zeros_is_negative() -> None:
     assert same(samesum.mean([-0.0, -0.0], weights=[1, 2]), -0.0)
     assert same(samesum.mean([-0.0, 0.0], weights=[1, 2]), 0.0)
     assert same(samesum.mean([-0.0, -0.0], weights=[-1, -2]), -0.0)  # +0 / -3
+    for n in (1, 15, 16, 20, 1000, 65_536, 65_537):  # each way to sum, also beside elements that take no part
+        x, ones = np.full(n + 3, -0.0), np.ones(n + 3)
+        for dtype in ("float32", "float64"):
+            a, w = x.astype(dtype), ones.astype(dtype)
+            assert same(samesum.mean(a[:n], weights=w[:n]), np.dtype(dtype).type(-0.0)), n
+            assert same(samesum.mean(a, weights=w, where=np.arange(n + 3) < n), np.dtype(dtype).type(-0.0)), n
 
 
 @pytest.mark.parametrize("special", [math.inf, -math.inf, math.nan])
@@ -428,6 +434,8 @@ def test_average_counts_without_weights_even_where_the_mean_is_nan() -> None:
 
 
 def test_average_leaves_out_what_takes_no_part() -> None:
+    for n in (2, 15, 16, 100):
+        assert same(samesum.average(np.ones(n), weights=np.ones(n), returned=True, where=False)[1], 0.0), n
     rng = np.random.default_rng(18)
     x, w, where = rng.standard_normal((3, 20)), rng.random((3, 20)), rng.random((3, 20)) < 0.5
     where[2] = False

@@ -136,6 +136,9 @@ class Weighted:
         )  # fmt: skip
         if zeros and any(self._have_elements()[row] for row in zeros):
             raise sum_is_zero()
+        if zeros and self.takes is not None:  # the sum -0 of weights that take no part becomes that of none
+            for totals in found[1:]:
+                totals.reshape(-1)[zeros] = 0
         return found
 
     def _have_elements(self) -> list[bool]:

@@ -166,7 +166,7 @@ class Summation {
     if (partial) return partial->add(x[0], x[1], {.threads = threads_});
     const std::optional<std::array<double, 3>> words = cpu::sum_in_words(x[0], x[1]);
     if (!words) return add_one_by_one<T, factors>(x);
-    for (const double word : *words)
+    for (const double& word : *words)  // the first one tells of -0
       if (word != 0 || &word == words->data()) sum_.add<1>({word});
   }
   template <class T, std::size_t factors> void add_one_by_one(const std::array<Values, 3>& x) {
