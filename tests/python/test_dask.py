@@ -354,9 +354,14 @@ def test_masks_that_do_not_fit_are_refused_when_the_graph_is_made():
         (np.ones((4, 3)), TypeError, "where has elements of type float64; pass booleans"),
         (da.ones(4, dtype=bool), ValueError, r"where has shape \(4,\) and x \(4, 3\)"),
         (da.ma.masked_array(da.ones(3, dtype=bool)), TypeError, r"where is a masked array.*where\.filled\(False\)"),
+        (x[:, 0][x[:, 0] > 0] > 0, ValueError, r"where has chunks of unknown size; call where\.compute_chunk_sizes"),
     ]:
         with pytest.raises(error, match=message):
             samesum.dask.sum(x, where=where)
+    hidden = da.ones(3, dtype=bool, chunks=1).map_blocks(np.ma.masked_array, mask=True, meta=np.empty(0, bool))
+    for axis in (0, 1):
+        with pytest.raises(TypeError, match=r"where has masked blocks.*pass dask\.array\.ma\.filled\(where, False\)"):
+            computed(samesum.dask.sum(x, axis=axis, where=hidden))
     assert computed(samesum.dask.sum(x, where=[True, False, True])) == 8.0
 
 
@@ -420,6 +425,12 @@ def test_weighted_results_are_those_of_the_whole_array():
             computed(lazy)
     with pytest.raises(ValueError, match=r"weights has shape \(5,\) and x \(30, 6\)"):
         samesum.dask.sum(cut, weights=np.ones(5))
+    hidden = da.from_array(w, chunks=7).map_blocks(np.ma.masked_array, meta=w[:0, :0])
+    for function in (samesum.dask.sum, samesum.dask.mean):
+        with pytest.raises(TypeError, match="weights is a masked array"):
+            function(cut, weights=np.ma.masked_less(w, w.mean()))
+        with pytest.raises(TypeError, match=r"weights has masked blocks.*pass dask\.array\.ma\.filled\(weights, 0\)$"):
+            computed(function(cut, weights=hidden))
 
 
 def test_functions_for_arrays_in_memory_refuse_masked_blocks_too():

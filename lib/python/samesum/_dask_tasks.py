@@ -22,10 +22,10 @@ FINISH = {"var": _functions._variance, "std": _functions._deviation}
 def unmasked(name: str, block: Any) -> Any:
     """Returns a block of the input `name`. Raises TypeError if it is masked, which Dask did not know."""
     if isinstance(block, np.ma.MaskedArray):
-        raise TypeError(
-            f"samesum: {name} has masked blocks, but Dask takes them for plain ones; pass "
-            f"dask.array.ma.masked_array({name}), or dask.array.ma.filled({name}, 0), in which masked elements are 0"
-        )
+        remedy = f"dask.array.ma.filled({name}, {'False' if name == 'where' else 0})"
+        if name in ("x", "y"):
+            remedy = f"dask.array.ma.masked_array({name}), or {remedy}, in which masked elements are 0"
+        raise TypeError(f"samesum: {name} has masked blocks, but Dask takes them for plain ones; pass {remedy}")
     return block
 
 

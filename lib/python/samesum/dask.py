@@ -65,6 +65,11 @@ def _dask_array(name: str, a: Any) -> da.Array:
     return a
 
 
+def _without_hidden_masks(name: str, a: da.Array) -> da.Array:
+    """Returns an argument whose blocks are refused when they are computed, if they are masked."""
+    return _dask_array(name, a).map_blocks(partial(unmasked, name), meta=a._meta)
+
+
 def _is_masked(a: da.Array) -> bool:
     return isinstance(a._meta, np.ma.MaskedArray)
 
@@ -84,6 +89,7 @@ def _flags(x: da.Array, masks: list[da.Array], where: Any) -> da.Array | None:
         refuse_masked_flags(where)
         where = where if isinstance(where, da.Array) else da.asarray(np.asarray(where))
         refuse_masked_flags(where._meta)
+        where = _without_hidden_masks("where", where)
         require_flags(where.dtype)
         require_fitting(where.shape, x.shape)
         masks = [*masks, where]
@@ -106,7 +112,7 @@ def _pair(x: da.Array, y: da.Array, axis: Any) -> tuple[list[da.Array], tuple[in
     """Returns two inputs in one type, one shape and the same chunks, and the reduced axes."""
     x, y = _in_one_type(x, y)
     if x.shape != y.shape:  # Dask drops masks that it does not know where it broadcasts
-        x, y = (a.map_blocks(partial(unmasked, name), meta=a._meta) for name, a in (("x", x), ("y", y)))
+        x, y = (_without_hidden_masks(name, a) for name, a in (("x", x), ("y", y)))
     x, y, axes = paired(da, x, y, axis)
     return list(da.broadcast_arrays(x, y)), axes
 
@@ -257,9 +263,11 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
 
 def _weights(x: da.Array, weights: Any, axis: Any, axes: tuple[int, ...], dtype: Any) -> da.Array:
     """Returns a weight for each element of x, in its chunks."""
-    weights = weights if isinstance(weights, da.Array) else da.asarray(np.asarray(weights))
-    if _is_masked(weights):
+    if not isinstance(weights, da.Array):
+        weights = da.asarray(library("numpy").array(weights, "weights"))
+    elif _is_masked(weights):
         raise TypeError("samesum: weights is a masked array; pass dask.array.ma.filled(weights, 0)")
+    weights = _without_hidden_masks("weights", weights)
     format_of(weights.dtype, "weights")
     weights = weights if dtype is None else weights.astype(np.dtype(dtype_name(dtype)))
     return per_element(library("numpy"), weights, x.shape, axis, axes).rechunk(x.chunks)
