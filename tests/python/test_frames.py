@@ -341,6 +341,8 @@ def test_columns_in_chunks_have_the_bits_of_the_joined_column_without_a_copy(dty
         assert series.n_chunks() == 2 and same(samesum.sum(series, method="tree"), samesum.sum(values, method="tree"))
     with pytest.raises(OverflowError, match="grid"):
         samesum.sum(pa.chunked_array(plain), method="fixed_point", grid=-900)
+    with pytest.raises(ValueError, match=r"out has shape \(3,\)"):
+        samesum.sum(pa.chunked_array(plain), out=np.zeros(3, dtype))
     one = pa.chunked_array([values, values])
     before, copied = np.concatenate, []
     try:

@@ -225,7 +225,7 @@ def _reduce_chunks(operation: str, chunks: Sequence[Any], options: dict[str, Any
     o = Options(**options)
     axis = None if o.axis in (0, -1) else o.axis
     used = {name: getattr(o, name) for name in ("method", "threads", "ddof", "grid", "skipna", "finish")}
-    is_plain = o._replace(axis=axis) == Options(**used)
+    is_plain = o.out is None and o._replace(axis=axis) == Options(**used)
     format = format_of(chunks[0].values.dtype)
     selects = o.skipna or any(chunk.valid is not None for chunk in chunks)
     if not is_plain or format == "int" or (selects and operation.startswith("arg")):
