@@ -398,4 +398,8 @@ def test_fsum_and_exact_sums_leave_out_what_masks_hide():
                        ("pyarrow", lambda m: m.array([0.5, None]))):  # fmt: skip
         column = make(pytest.importorskip(name))
         assert samesum.fsum(column) == 0.5 == samesum.Exact(column).value()
+        frame = pytest.importorskip(name)
+        frame = frame.table({"x": column}) if name == "pyarrow" else frame.DataFrame({"x": column})
+        with pytest.raises(TypeError):  # a frame is no iterable of numbers, with nulls or without
+            samesum.fsum(frame)
     assert np.isnan(samesum.fsum(np.array([1.0, np.nan])))

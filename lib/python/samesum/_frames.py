@@ -234,7 +234,9 @@ def shown(x: Any) -> Any:
     if not (hasattr(type(x), "__array__") or has_arrow(type(x))):
         return x
     try:
-        return present(x)
+        kind = kind_of(x)
+        is_frame = kind is not None and (kind.is_frame or getattr(x, "ndim", 1) > 1)
+        return x if is_frame else present(x)
     except (ImportError, TypeError):  # without NumPy, or a column of decimal numbers, which x itself iterates over
         return x
 
