@@ -256,7 +256,7 @@ def test_observations_may_be_left_out_of_all_variables() -> None:
     assert same(samesum.cov(x, where=np.ones(40, bool)), samesum.cov(x)) and same(samesum.cov(x, skipna=True), samesum.cov(x))
     for call, error, message in (
         (lambda: samesum.cov(x, y, where=np.ones((3, 40), bool)), ValueError, "where has 2 axes or more; with y, pass one flag"),
-        (lambda: samesum.cov(x, where=np.ones(3, bool)), ValueError, r"where has shape \(3,\) and x \(3, 40\)"),
+        (lambda: samesum.cov(x, where=np.ones(3, bool)), ValueError, r"where has shape \(3,\); pass one flag for each of the 40 observations"),
         (lambda: samesum.cov(x, where=np.ones(40)), TypeError, "where has elements of type float64; pass booleans"),
         (lambda: samesum.cov(x, where=np.ma.array(where)), TypeError, "where is a masked array"),
         (lambda: samesum.cov(x, y[:9], skipna=True), ValueError, "x has 40 observations and y 9"),

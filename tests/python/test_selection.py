@@ -311,8 +311,16 @@ def test_keys_that_take_no_part_are_not_counted():
     nothing = np.zeros(200, bool)
     assert samesum.bincount(keys, where=nothing).tolist() == [] == samesum.bincount(keys, x, where=nothing).tolist()
     assert samesum.bincount(keys, x, 2, where=nothing).tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match="where has shape"):
+    with pytest.raises(ValueError, match=r"where has shape \(3,\) and keys \(2,\).*the last ones of keys"):
         samesum.bincount([0, 1], where=[True] * 3)
+    for argument, call in (
+        ("weights", lambda **mask: samesum.bincount([0, 1], x[:2], **mask)),
+        ("values", lambda **mask: samesum.groupby_sum([0, 1], x[:2], **mask)),
+        ("values", lambda **mask: samesum.reduce_by_key([0, 1], x[:2], **mask)),
+        ("values", lambda **mask: samesum.scatter_add(np.zeros(2), [0, 1], x[:2], **mask)),
+    ):
+        with pytest.raises(ValueError, match=rf"where has shape \(3,\) and {argument} \(2,\)"):
+            call(where=[True] * 3)
 
 
 @pytest.mark.parametrize("inner", [(), (2,)])

@@ -91,7 +91,7 @@ def _sum_by_key(
 
 def _mask(library: Any, rows: Any, where: Any) -> Any:
     """Returns which elements take part as a contiguous array; None for all."""
-    return None if where is None else library.contiguous(mask_of(library, rows, where))
+    return None if where is None else library.contiguous(mask_of(library, rows, where, "values"))
 
 
 def scatter_add(
@@ -240,10 +240,10 @@ def bincount(
         of_weights, elements = _value_array("bincount", "weights", weights, read.shape[0])
         if elements.ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {elements.ndim} axes; pass one, or call scatter_add")
-        where = takes_part(of_weights, mask_of(of_weights, elements, where), skipna, elements)
+        where = takes_part(of_weights, mask_of(of_weights, elements, where, "weights"), skipna, elements)
         elements = elements if where is None else elements[where]
     if where is not None:
-        read = taken(library, read, mask_of(library, read, where))
+        read = taken(library, read, mask_of(library, read, where, "keys"))
     if read.shape[0]:
         signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
         count = max(count, int(signed.max()) + 1)
@@ -410,7 +410,7 @@ def reduce_by_key(
     result = library.empty((inner, runs, chosen.results), dtype, rows)
     _device_of(function, keys=(of_keys, offsets), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
     of_offsets, flags = of_keys, None
-    takes = takes_part(library, mask_of(library, rows, where), skipna, *inputs)
+    takes = takes_part(library, mask_of(library, rows, where, "values"), skipna, *inputs)
     if takes is not None:
         of_offsets, starts, offsets = library, *(
             a if of_keys is library else library.converted(a) for a in (starts, offsets)

@@ -59,7 +59,10 @@ def masked_matrix(
         masks.append(xp.concatenate([as_variables(library, "where", flags, axis) for flags in each]))
     if where is not None:
         refuse_masked_flags(where)
-        if array_of(where, "where")[1].ndim < 2:
+        shape = tuple(array_of(where, "where")[1].shape)
+        if len(shape) < 2:
+            if shape not in ((), (1,), (n,)):
+                raise ValueError(f"samesum: where has shape {shape}; pass one flag for each of the {n} observations")
             masks.append(mask_of(library, rows, where))
         elif y is None:
             masks.append(as_variables(library, "where", mask_of(library, arrays["x"], where), axis))

@@ -47,17 +47,20 @@ def require_flags(dtype: Any) -> None:
         raise TypeError(f"samesum: where has elements of type {dtype_name(dtype)}; pass booleans, such as x > 0")
 
 
-def require_fitting(mask: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    """Raises ValueError if a mask of that shape is not broadcast to the shape of x."""
+def require_fitting(mask: tuple[int, ...], shape: tuple[int, ...], argument: str = "x") -> None:
+    """Raises ValueError if a mask of that shape is not broadcast to the shape of an argument."""
     if len(mask) > len(shape) or any(n not in (1, m) for n, m in zip(mask[::-1], shape[::-1])):
         raise ValueError(
-            f"samesum: where has shape {mask} and x {shape}; pass a mask whose axes agree with the last ones of x, or "
-            "have length 1"
+            f"samesum: where has shape {mask} and {argument} {shape}; pass a mask whose axes agree with the last ones "
+            f"of {argument}, or have length 1"
         )
 
 
-def mask_of(library: Any, a: Any, where: Any) -> Any:
-    """Returns `where` as an array of booleans of the library and the shape of a; None if it is not given."""
+def mask_of(library: Any, a: Any, where: Any, argument: str = "x") -> Any:
+    """Returns `where` as an array of booleans of the library and the shape of a; None if it is not given.
+
+    The caller knows a as `argument`.
+    """
     if where is None:
         return None
     refuse_masked_flags(where)
@@ -65,12 +68,12 @@ def mask_of(library: Any, a: Any, where: Any) -> Any:
     require_flags(mask.dtype)
     if library.place(a) != reader.place(mask):
         raise ValueError(
-            f"samesum: where is on {reader.place(mask)} and x on {library.place(a)}; pass arrays on one device"
+            f"samesum: where is on {reader.place(mask)} and {argument} on {library.place(a)}; pass arrays on one device"
         )
     if reader is not library:
         mask = library.converted(mask)
     shape = tuple(a.shape)
-    require_fitting(tuple(mask.shape), shape)
+    require_fitting(tuple(mask.shape), shape, argument)
     return library.namespace.broadcast_to(mask, shape)
 
 
