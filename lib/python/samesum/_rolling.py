@@ -28,7 +28,7 @@ def rolling_sum(
     """Returns the sums of the elements of each window along `axis`, by default correctly rounded.
 
     Each result has the bits of `sum` of the elements of its window, whatever came before them: nothing drifts. The
-    time for an element does not depend on the window, on a GPU on its logarithm.
+    time for an element does not depend on the window; on a GPU it grows with the logarithm of the window.
 
     >>> rolling_sum([1e16, 1.0, 1.0, 1.0], 2).tolist()
     [nan, 1e+16, 2.0, 2.0]
