@@ -174,8 +174,6 @@ class Backend {
   virtual std::string absence() const { return {}; }
   /// Returns the methods of the backend, or parts of them.
   virtual std::vector<Entry> entries() const = 0;
-  /// Whether the host can read this memory.
-  virtual bool is_on_host(const void*) const { return true; }
   /// Returns x where the backend can read it.
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in host memory or in memory of the backend, and waits for it.

@@ -89,7 +89,6 @@ class Cuda : public Backend {
                                     subtree_merges()))));
   }
 
-  bool is_on_host(const void* x) const override { return device_of(x) < 0; }
   Placed place(Values x) const override { return placed(x); }
 
   void run(HostRun& work) const override {
