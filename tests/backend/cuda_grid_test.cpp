@@ -12,7 +12,8 @@ namespace on_a_grid_of_the_gpu {
 std::vector<const Method*> methods_on_grid(bool scans) {
   std::vector<const Method*> all;
   for (const Method& m : methods())
-    if (m.backend == "cuda" && m.accumulator == "fixed_point" && !m.takes_keys && m.is_scan() == scans)
+    if (m.backend == "cuda" && m.accumulator == "fixed_point" && !m.takes_keys && !m.takes_window &&
+        m.is_scan() == scans)
       all.push_back(&m);
   return all;
 }

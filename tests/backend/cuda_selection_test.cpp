@@ -154,11 +154,20 @@ TEST(ASelectionOnAGpu, NamesABadKeyByItsPlaceAmongAllElements) {
   const std::vector<std::int32_t> keys{-1, 0, 9};
   const std::vector<std::uint8_t> flags{0, 0, 1, 1, 0, 1};
   std::vector<float> out(4);
-  EXPECT_THAT(refusal_by([&] {
-                reduce(find("scatter_add/exact/fp32@cuda"), Values{x}, Keys{keys}, Layout::axis(1, 3, 2),
-                       std::span{out}, {.where = flags});
-              }),
-              HasSubstr(message_of_bad_key(2, 9, 2)));
+  Keys there{keys};
+  const auto copy = device_memory(keys.size() * sizeof keys[0]);
+  succeed(cudaMemcpy(copy.get(), keys.data(), keys.size() * sizeof keys[0], cudaMemcpyHostToDevice));
+  there.data = copy.get();
+  const auto refusal = [&](const Keys& of, const Options& options) {
+    return refusal_by([&] {
+      reduce(find("scatter_add/exact/fp32@cuda"), Values{x}, of, Layout::axis(1, 3, 2), std::span{out},
+             options);
+    });
+  };
+  for (const Keys& of : {Keys{keys}, there}) {
+    EXPECT_THAT(refusal(of, {.where = flags}), HasSubstr(message_of_bad_key(2, 9, 2)));
+    EXPECT_THAT(refusal(of, {}), HasSubstr(message_of_bad_key(0, ~std::uint64_t{0}, 2)));
+  }
 }
 
 TEST(ASelectionOnAGpu, GoesIntoAPartial) {

@@ -76,7 +76,8 @@ def cov(
     Parameters
     ----------
     x
-        a matrix with a variable in each row and an observation in each column, or a vector: one variable. It is an
+        a matrix with a variable in each row and an observation in each column (for a frame pass axis=0), or a vector:
+        one variable. It is an
         array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list. Integers are converted to
         fp64.
     y

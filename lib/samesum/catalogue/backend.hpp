@@ -24,6 +24,7 @@ struct HostRun {
   /// The place of the first key that is no valid key, if the backend has found one; then it has written
   /// nothing.
   std::size_t first_bad_key = no_bad_key;
+  std::optional<std::uint64_t> bad_key = {};  ///< that key, if the keys are in device memory
 };
 
 namespace gpu {

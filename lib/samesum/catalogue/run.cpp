@@ -113,8 +113,10 @@ void refuse_grid(const Method& m, int grid) {
 void refuse_what_failed(const HostRun& run) {
   const Call& call = run.call;
   if (run.overflowed) refuse_grid(*call.method, *call.options.grid);
-  if (const std::size_t bad = run.first_bad_key; bad != no_bad_key)
-    refuse(*call.method, message_of_bad_key(bad, key_at(call.keys.format, call.keys.data, bad), bins(call)));
+  if (const std::size_t bad = run.first_bad_key; bad != no_bad_key) {
+    const std::uint64_t key = run.bad_key ? *run.bad_key : key_at(call.keys.format, call.keys.data, bad);
+    refuse(*call.method, message_of_bad_key(bad, key, bins(call)));
+  }
 }
 
 void run(const Call& call) {

@@ -161,7 +161,9 @@ class Cuda : public Backend {
     const Memory out = call.options.combine ? copied(call.out.data, out_bytes) : device_memory(out_bytes);
     launch.call.out.data = out.get();
     run_there(launch, work);
-    if (work.first_bad_key == no_bad_key && !work.overflowed && out_bytes > 0)
+    if (work.first_bad_key != no_bad_key)
+      work.bad_key = fetched_key(call.keys, work.first_bad_key);
+    else if (!work.overflowed && out_bytes > 0)
       check(cudaMemcpy(call.out.data, out.get(), out_bytes, cudaMemcpyDeviceToHost),
             with_size("cudaMemcpy", out_bytes));
   }

@@ -38,6 +38,15 @@ inline int device_of(const void* x) {
   return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
 }
 
+/// Key `place`, from host or device memory.
+inline std::uint64_t fetched_key(const Keys& keys, std::size_t place) {
+  std::uint64_t key = 0;
+  const std::size_t bytes = bytes_of(keys.format);
+  check(cudaMemcpy(&key, static_cast<const std::byte*>(keys.data) + place * bytes, bytes, cudaMemcpyDefault),
+        with_size("cudaMemcpy", bytes));
+  return key_at(keys.format, &key, 0);
+}
+
 /// The device that holds x of a call; for host memory the current one.
 inline int device_for(const Call& call) {
   const int of_x = call.x.size > 0 ? device_of(call.x.data) : -1;

@@ -128,7 +128,12 @@ class Packer {
       : stream_{stream}, x_{placed(call.x)}, y_{placed(call.y)}, layout_{layout} {
     const Mask& where = call.options.where;
     const std::uint8_t* flags = where.data;
-    if (where.size > 0 && device_of(where.data) < 0) {
+    const int holder = where.size > 0 ? device_of(where.data) : -1;
+    if (holder >= 0 && holder != device_for(call))
+      throw std::invalid_argument("samesum: where is on GPU " + std::to_string(holder) +
+                                  ", but x is on GPU " + std::to_string(device_for(call)) +
+                                  "; copy one of them");
+    if (where.size > 0 && holder < 0) {
       flags_ = copied(where.data, where.size);
       flags = of_type<std::uint8_t>(flags_);
     }
@@ -319,9 +324,10 @@ class SelectedCall {
     packed.layout = Layout::vector(packer.taken());
     packed.out.data = out.get();
     run_packed(packed);
-    if (work_.first_bad_key != no_bad_key)
+    if (work_.first_bad_key != no_bad_key) {
       work_.first_bad_key = place_of(packer, work_.first_bad_key) / inner;
-    else if (!work_.overflowed && bytes > 0)
+      work_.bad_key = fetched_key(call_.keys, work_.first_bad_key);
+    } else if (!work_.overflowed && bytes > 0)
       copy_to_host(call_.out.data, out.get(), bytes, stream_.get());
   }
   /// The place of an element of a vector that is number `index` of those that take part.
