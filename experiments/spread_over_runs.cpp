@@ -277,7 +277,7 @@ std::vector<Growing> growing(const std::string& data, const std::vector<const Me
 
 std::vector<std::size_t> growing_lengths(bool full) {
   std::vector<std::size_t> all;
-  for (int e = 8; e <= (full ? 22 : 16); e += 2) all.push_back(std::size_t{1} << e);
+  for (int e = 8; e <= (full ? 22 : 18); e += 2) all.push_back(std::size_t{1} << e);
   return all;
 }
 constexpr std::uint64_t growing_seeds = 3;

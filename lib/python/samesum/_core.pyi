@@ -153,28 +153,28 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
-Rows: TypeAlias = tuple[int, int]
+_Rows: TypeAlias = tuple[int, int]
 """The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
 
 def weighted_means(
-    format: str, rows: int, n: int, threads: int, w: Rows, x: Rows, result_format: str, results: Sequence[int], /
+    format: str, rows: int, n: int, threads: int, w: _Rows, x: _Rows, result_format: str, results: Sequence[int], /
 ) -> list[int]:
     """Computes Σwx / Σw of each row, and Σw if there is a second address. Returns the rows with Σw = 0."""
 
 def weighted_variances(
-    format: str, rows: int, n: int, threads: int, w: Rows, x: Rows, correction: float, are_reliabilities: bool,
+    format: str, rows: int, n: int, threads: int, w: _Rows, x: _Rows, correction: float, are_reliabilities: bool,
     result_format: str, results: Sequence[int], /
 ) -> list[int]:  # fmt: skip
     """Computes the variance of each row. Returns the rows with Σw = 0."""
 
 def covariances(
-    format: str, count: int, n: int, threads: int, w: Rows | None, x: Rows, correction: float, are_reliabilities: bool,
+    format: str, count: int, n: int, threads: int, w: _Rows | None, x: _Rows, correction: float, are_reliabilities: bool,
     are_correlations: bool, result_format: str, matrix: int, /
 ) -> bool:  # fmt: skip
     """Computes the matrix of covariances or correlations of rows. Returns whether Σw = 0: then there are no results."""
 
 def lines(
-    format: str, rows: int, n: int, threads: int, w: Rows | None, x: Rows, y: Rows, result_format: str, slopes: int,
+    format: str, rows: int, n: int, threads: int, w: _Rows | None, x: _Rows, y: _Rows, result_format: str, slopes: int,
     intercepts: int, /
 ) -> list[int]:  # fmt: skip
     """Computes slope and intercept of a line for each row. Returns the rows with Σw = 0."""
