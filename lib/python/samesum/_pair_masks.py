@@ -8,7 +8,7 @@ from ._arrays import DTYPES, array_of
 from ._calls import delivered
 from ._frames import kind_of, refuse_masked_flags
 from ._layout import normalised_axes, paired
-from ._selection import is_masked, mask_of, takes_part, without_mask, without_masks
+from ._selection import counts_of, is_masked, mask_of, takes_part, without_mask, without_masks
 from ._weights import per_element, read_inputs
 
 
@@ -105,10 +105,6 @@ def masked_lines(
         # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
         a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
         w = xp.where(takes, xp.ones_like(a) if w is None else w, xp.zeros_like(a))
-        if axes:
-            has_any = takes.any(axes, keepdims=True) if library.name != "torch" else takes.sum(axes, True) > 0
-        else:
-            has_any = takes
-        w = xp.where(has_any, w, xp.ones_like(w))
+        w = xp.where(counts_of(library, takes, axes, keepdims=True) > 0, w, xp.ones_like(w))
     found = function(a, b, axis=axes, weights=w, dtype=DTYPES[inputs.widest], **options)
     return type(found)(*[delivered(library, each, source) for each in found])

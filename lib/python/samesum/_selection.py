@@ -96,10 +96,10 @@ def takes_part(library: Any, mask: Any, skipna: bool, *arrays: Any) -> Any:
     return takes
 
 
-def counts_of(library: Any, takes: Any, axes: tuple[int, ...]) -> Any:
+def counts_of(library: Any, takes: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
     """Returns how many elements of each result take part, as int64."""
     counts = library.astype(takes, "int64")
-    return counts.sum(axes) if axes else counts  # of no axes, PyTorch takes all
+    return counts.sum(axes, keepdims=keepdims) if axes else counts  # of no axes, PyTorch takes all
 
 
 def packed_rows(library: Any, arrays: list[Any], takes: Any, axes: tuple[int, ...]) -> tuple[list[Any], Any, Any]:
