@@ -44,17 +44,6 @@ template <int count> struct WideInteger {
     }
   }
 
-  /// Divides a number that is not negative, rounding down. Returns whether there is a remainder.
-  SAMESUM_HD bool divide(std::uint64_t divisor) {
-    std::uint64_t rest = 0;
-    for (int i = count - 1; i >= 0; --i) {
-      const Wide digit = Wide{rest} << 64 | word[i];
-      word[i] = static_cast<std::uint64_t>(digit / divisor);
-      rest = static_cast<std::uint64_t>(digit % divisor);
-    }
-    return rest != 0;
-  }
-
   /// Bit pattern of (-1)^negative·(number + ε)·2^exponent, correctly rounded to F (to nearest, ties to even),
   /// where 0 < ε < 1 if `more` is true, else ε = 0. The number is not negative.
   template <class F> SAMESUM_HD BitsOf<F> rounded(bool negative, bool more, int exponent) const {
@@ -66,48 +55,97 @@ template <int count> struct WideInteger {
   }
 };
 
+/// The words of the magnitude of an integer, without a copy of it.
+template <int count> class Magnitude {
+ public:
+  SAMESUM_HD explicit Magnitude(const WideInteger<count>& number)
+      : number_{number}, is_negative_{number.is_negative()} {
+    while (lowest_ < count - 1 && number.word[lowest_] == 0) ++lowest_;
+  }
+  SAMESUM_HD bool is_negative() const { return is_negative_; }
+  SAMESUM_HD std::uint64_t operator[](int i) const {
+    const std::uint64_t word = number_.word[i];
+    return !is_negative_ || i < lowest_ ? word : i == lowest_ ? 0 - word : ~word;
+  }
+
+ private:
+  const WideInteger<count>& number_;
+  bool is_negative_;
+  int lowest_ = 0;  ///< the first word that is not 0
+};
+
+/// Divides rest·2^64 + digit, where rest < divisor. Returns the quotient, and leaves the remainder in `rest`.
+SAMESUM_HD inline std::uint64_t divide_digit(std::uint64_t& rest, std::uint64_t digit,
+                                             std::uint64_t divisor) {
+  if (divisor == 1) return digit;
+  const Wide number = Wide{rest} << 64 | digit;
+  rest = static_cast<std::uint64_t>(number % divisor);
+  return static_cast<std::uint64_t>(number / divisor);
+}
+
 /// Bit pattern of number·2^exponent / (a·b), correctly rounded to F (to nearest, ties to even); a, b >= 1.
 template <class F, int count>
-SAMESUM_HD BitsOf<F> rounded_quotient(WideInteger<count> number, std::uint64_t a, std::uint64_t b,
+SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uint64_t a, std::uint64_t b,
                                       int exponent) {
-  constexpr int shift = 3;  // so that the quotient of a number other than 0 has at least 64 bits
-  const bool negative = number.is_negative();
-  if (negative) number.negate();
-  WideInteger<count + shift> quotient;
-  for (int i = 0; i < count + shift; ++i) quotient.word[i] = i < shift ? 0 : number.word[i - shift];
+  constexpr int below = 3;  // digits, so that the quotient of a number other than 0 has at least 64 bits
+  const Magnitude<count> magnitude{number};
+  Wide leading = 0;
+  int kept = 0, last = 0;  // digits of the quotient that are in `leading`; the place of the last one
   bool more = false;
-  if (a != 1) more = quotient.divide(a);
-  if (b != 1) more = quotient.divide(b) || more;
-  return quotient.template rounded<F>(negative, more, exponent - 64 * shift);
+  std::uint64_t rest_of_a = 0, rest_of_b = 0;
+  for (int i = count - 1; i >= -below; --i) {
+    std::uint64_t digit = i < 0 ? 0 : magnitude[i];
+    if ((digit | rest_of_a | rest_of_b) != 0)
+      digit = divide_digit(rest_of_b, divide_digit(rest_of_a, digit, a), b);
+    if (kept == 2) {
+      more = more || digit != 0;
+    } else if (kept > 0 || digit != 0) {
+      leading = leading << 64 | digit;
+      ++kept;
+      last = i;
+    }
+  }
+  if (kept == 1) {
+    leading <<= 64;
+    --last;
+  }
+  more = more || (rest_of_a | rest_of_b) != 0;
+  return round_wide<F, true>(magnitude.is_negative(), leading, more, exponent + 64 * last);
+}
+
+/// Replaces `squares` by n·squares - sum², where neither n·squares nor sum² exceeds its words.
+template <int count>
+SAMESUM_HD void scale_variance(std::uint64_t n, const WideInteger<count>& sum,
+                               WideInteger<2 * count>& squares) {
+  std::uint64_t carry = 0;
+  for (std::uint64_t& word : squares.word) {
+    const Wide part = Wide{word} * n + carry;
+    word = static_cast<std::uint64_t>(part);
+    carry = static_cast<std::uint64_t>(part >> 64);
+  }
+  const Magnitude<count> magnitude{sum};
+  for (int i = 0; i < count; ++i) {
+    // Subtracts word i times the sum. The carry includes what is borrowed: a product of two words leaves
+    // room for two more.
+    const std::uint64_t factor = magnitude[i];
+    carry = 0;
+    for (int k = i; k < 2 * count; ++k) {
+      const Wide part = (k - i < count ? Wide{factor} * magnitude[k - i] : 0) + carry;
+      const auto low = static_cast<std::uint64_t>(part);
+      carry = static_cast<std::uint64_t>(part >> 64) + (squares.word[k] < low);
+      squares.word[k] -= low;
+    }
+  }
 }
 
 /// Returns n·squares - sum², where neither n·squares nor sum² exceeds the words of the result.
 template <int of_sum, int of_squares>
-SAMESUM_HD WideInteger<2 * of_sum> scaled_variance(std::uint64_t n, WideInteger<of_sum> sum,
+SAMESUM_HD WideInteger<2 * of_sum> scaled_variance(std::uint64_t n, const WideInteger<of_sum>& sum,
                                                    const WideInteger<of_squares>& squares) {
   static_assert(of_squares < 2 * of_sum);
-  WideInteger<2 * of_sum> all, square;
-  all.clear();
-  square.clear();
-  if (sum.is_negative()) sum.negate();
-  for (int i = 0; i < of_sum; ++i) {
-    std::uint64_t carry = 0;
-    for (int k = 0; k < of_sum; ++k) {
-      const Wide part = Wide{sum.word[i]} * sum.word[k] + square.word[i + k] + carry;
-      square.word[i + k] = static_cast<std::uint64_t>(part);
-      carry = static_cast<std::uint64_t>(part >> 64);
-    }
-    square.word[i + of_sum] = carry;
-  }
-  std::uint64_t carry = 0;
-  for (int i = 0; i < of_squares; ++i) {
-    const Wide part = Wide{squares.word[i]} * n + carry;
-    all.word[i] = static_cast<std::uint64_t>(part);
-    carry = static_cast<std::uint64_t>(part >> 64);
-  }
-  all.word[of_squares] = carry;
-  square.negate();
-  all.add(square);
+  WideInteger<2 * of_sum> all;
+  for (int i = 0; i < 2 * of_sum; ++i) all.word[i] = i < of_squares ? squares.word[i] : 0;
+  scale_variance(n, sum, all);
   return all;
 }
 

@@ -2,6 +2,7 @@
 /// them. Groups of one level are merged into those of the next, so that a window of w elements needs about
 /// 14·log8(w) states, and no result depends on another one.
 #include <algorithm>
+#include <new>
 
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/rolling_states.cuh"
@@ -34,9 +35,28 @@ struct BatchItem {
       : o{index / (n * inner)}, k{index / inner % n}, i{index % inner} {}
 };
 
-constexpr int rolling_threads = 128;
+template <class State> constexpr int rolling_threads = State::is_long ? 32 : 128;
 constexpr std::size_t fan_out = 8;  ///< groups of a level in one of the next
-__device__ std::size_t rolling_index() { return std::size_t{blockIdx.x} * rolling_threads + threadIdx.x; }
+__device__ std::size_t rolling_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+
+/// The state of a thread. A long one is in shared memory, since the driver reserves local memory for as many
+/// threads as fit a GPU: half a gigabyte for variances of fp64.
+template <class State> class OwnState {
+ public:
+  struct Shared {
+    alignas(State) unsigned char bytes[State::is_long ? sizeof(State) * rolling_threads<State> : 1];
+  };
+  __device__ State& in(Shared& shared) {
+    if constexpr (State::is_long)
+      return *new (shared.bytes + sizeof(State) * threadIdx.x) State;
+    else
+      return own_;
+  }
+
+ private:
+  struct None {};
+  [[no_unique_address]] std::conditional_t<State::is_long, None, State> own_;
+};
 
 /// The states of aligned groups. Level k has those of State::base·fan_out^k elements, all of which exist, for
 /// each vector.
@@ -61,12 +81,12 @@ template <class State> struct Groups {
   }
 };
 
-/// Merges the elements from `first` up to `end` of the vector (o, i).
+/// Merges the elements from `first` up to `end` of the vector (o, i) into a fresh state.
 template <class State>
-__device__ State window_state(const RollingTask& task, const RollingData& data, const Groups<State>& groups,
-                              std::size_t o, std::size_t i, std::size_t first, std::size_t end) {
+__device__ void merge_window(State& state, const RollingTask& task, const RollingData& data,
+                             const Groups<State>& groups, std::size_t o, std::size_t i, std::size_t first,
+                             std::size_t end) {
   const std::size_t whole = groups.levels > 0 ? State::base : end + 1;  // no window has a group of end + 1
-  State state;
   for (; first < end && first % whole != 0; ++first) state.add(data.element(o, first, i), task);
   for (; first < end && end % whole != 0; --end) state.add(data.element(o, end - 1, i), task);
   first /= whole;
@@ -81,13 +101,12 @@ __device__ State window_state(const RollingTask& task, const RollingData& data, 
     first /= fan_out;
     end /= fan_out;
   }
-  return state;
 }
 
 /// Finds the exponents of the finite elements other than 0.
 __global__ void find_range(RollingData data, std::size_t n, ElementRange* range) {
   int lowest = 1 << 20, highest = -lowest;
-  const std::size_t step = std::size_t{gridDim.x} * rolling_threads;
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t index = rolling_index(); index < n; index += step) {
     const BatchItem at{index, data.layout.n, data.layout.inner};
     const double x = data.element(at.o, at.k, at.i);
@@ -109,7 +128,9 @@ __global__ void group_elements(RollingTask task, RollingData data, Groups<State>
   const std::size_t index = rolling_index();
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, groups.count[0], data.layout.inner};
-  State state;
+  __shared__ typename OwnState<State>::Shared shared;
+  OwnState<State> own;
+  State& state = own.in(shared);
   for (std::size_t j = 0; j < State::base; ++j)
     state.add(data.element(at.o, at.k * State::base + j, at.i), task);
   groups.level[0][index] = state;
@@ -122,7 +143,9 @@ __global__ void group_groups(RollingTask task, std::size_t inner, Groups<State> 
   const std::size_t index = rolling_index();
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, groups.count[k], inner};
-  State state;
+  __shared__ typename OwnState<State>::Shared shared;
+  OwnState<State> own;
+  State& state = own.in(shared);
   for (std::size_t j = 0; j < fan_out; ++j)
     state.merge(groups.at(k - 1, at.o, at.k * fan_out + j, at.i, inner));
   groups.level[k][index] = state;
@@ -135,7 +158,10 @@ __global__ void roll_windows(RollingTask task, RollingData data, Groups<State> g
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, data.layout.n, data.layout.inner};
   const std::size_t first = task.windows.first(at.k), end = task.windows.end(at.k);
-  const State state = window_state(task, data, groups, at.o, at.i, first, end);
+  __shared__ typename OwnState<State>::Shared shared;
+  OwnState<State> own;
+  State& state = own.in(shared);
+  merge_window(state, task, data, groups, at.o, at.i, first, end);
   const std::size_t count = end - first - state.skipped;
   const std::size_t to = at.o * data.row_stride + at.k * data.layout.inner + at.i;
   visit_format(data.out_format, [&]<class F>() {
@@ -170,7 +196,8 @@ template <class State> class RollingPass {
  private:
   template <class Kernel, class... Argument>
   cudaError_t with_threads(std::size_t n, Kernel kernel, Argument... arguments) const {
-    return launch(kernel, (n - 1) / rolling_threads + 1, rolling_threads, work_.stream, arguments...);
+    constexpr int threads = rolling_threads<State>;
+    return launch(kernel, (n - 1) / threads + 1, threads, work_.stream, arguments...);
   }
 
   const Launch& work_;
@@ -184,13 +211,14 @@ constexpr std::size_t range_bytes = 16;  ///< an ElementRange, so that states be
 /// Finds the range of the elements, if the states need it.
 cudaError_t enqueue_range(const Launch& work, const RollingData& data, ElementRange* range) {
   constexpr std::size_t most_blocks = 4096;
+  constexpr int threads = 128;
   const std::size_t n = work.call.layout.n * work.call.layout.results();
   // Bytes that stand for a large and for a small integer.
   if (const cudaError_t error = cudaMemsetAsync(&range->lowest, 0x7f, sizeof(int), work.stream)) return error;
   if (const cudaError_t error = cudaMemsetAsync(&range->highest, 0x80, sizeof(int), work.stream))
     return error;
-  return launch(find_range, std::min((n - 1) / rolling_threads + 1, most_blocks), rolling_threads,
-                work.stream, data, n, range);
+  return launch(find_range, std::min((n - 1) / threads + 1, most_blocks), threads, work.stream, data, n,
+                range);
 }
 
 /// Rolls the windows of a call: in the type of state whose range has the elements, one of several.
@@ -224,21 +252,23 @@ template <class... State> cudaError_t roll_by(Launch& work, bool needs_range) {
   return error;
 }
 
-using NarrowSum = RollingExact<3, 0, true>;
-using NarrowMoments = RollingExact<3, 5, true>;
+template <bool has_squares> using NarrowExact = RollingExact<3, has_squares, true>;
+template <int words, bool has_squares> using AnyExact = RollingExact<words, has_squares, false>;
 
 cudaError_t enqueue_rolling(Launch& work) {
   const Method& m = *work.call.method;
   const RollingKind kind = rolling_kind(m.operation);
   if (kind == RollingKind::min || kind == RollingKind::max) return roll_by<RollingExtremum>(work, false);
   if (m.takes_grid) return roll_by<RollingOnGrid>(work, false);
-  // Words for all sums of fewer than 2^39 elements of fp32, and of fp64; and of their squares.
+  // Words for all sums of fewer than 2^39 elements of fp32, and of fp64.
+  constexpr int of_fp32 = 6, of_fp64 = 34;
   const bool is_double = work.call.x.format->index == Formats::index_of<fp64>();
-  if (kind == RollingKind::variance)
-    return is_double ? roll_by<NarrowMoments, RollingExact<34, 67, false>>(work, true)
-                     : roll_by<NarrowMoments, RollingExact<6, 11, false>>(work, true);
-  return is_double ? roll_by<NarrowSum, RollingExact<34, 0, false>>(work, true)
-                   : roll_by<NarrowSum, RollingExact<6, 0, false>>(work, true);
+  const auto exactly = [&]<bool squares>() {
+    return is_double ? roll_by<NarrowExact<squares>, AnyExact<of_fp64, squares>>(work, true)
+                     : roll_by<NarrowExact<squares>, AnyExact<of_fp32, squares>>(work, true);
+  };
+  return kind == RollingKind::variance ? exactly.template operator()<true>()
+                                       : exactly.template operator()<false>();
 }
 
 void roll(Launch& work) { work.error = enqueue_rolling(work); }

@@ -17,7 +17,7 @@ namespace samesum::gpu {
 struct ElementRange {
   int lowest, highest;
 
-  /// The most bits for which the sums of any window fit NarrowSum and NarrowMoments: windows have fewer than
+  /// The most bits for which the sums of any window fit NarrowExact: windows have fewer than
   /// 2^39 elements, so that n·Σx² has at most 2·140 + 78 bits.
   static constexpr int most_narrow = 140;
   SAMESUM_HD bool is_narrow() const { return highest - lowest <= most_narrow; }
@@ -90,17 +90,17 @@ struct Skipped {
   }
 };
 
-/// The exact sum of elements, in units of 2^unit, and, with words for squares, of their squares.
+/// The exact sum of elements, in units of 2^unit, and, if wanted, of their squares, in twice as many words.
 /// @tparam is_narrow whether the unit depends on the elements; else it is that of the format.
-template <int sum_words, int square_words, bool is_narrow> struct RollingExact : Skipped {
-  static constexpr bool has_squares = square_words > 0;
+template <int sum_words, bool has_squares, bool is_narrow> struct RollingExact : Skipped {
+  static constexpr bool is_long = sum_words > 12;  ///< whether it is too long for the memory of a thread
   /// Elements of a group. Long states are kept for larger groups, since there are many of them.
   static constexpr std::size_t base = is_narrow ? 8 : 32;
   static constexpr int format_unit = sum_words < 12 ? Format<fp32>::min_quantum : Format<fp64>::min_quantum;
 
   std::uint32_t flags = 0;
   WideInteger<sum_words> sum{};
-  WideInteger<has_squares ? square_words : 1> squares{};
+  WideInteger<has_squares ? 2 * sum_words : 1> squares{};
 
   SAMESUM_HD static bool computes(const RollingTask& task) { return task.range->is_narrow() == is_narrow; }
   SAMESUM_HD static int unit(const RollingTask& task) { return is_narrow ? task.range->unit() : format_unit; }
@@ -121,25 +121,27 @@ template <int sum_words, int square_words, bool is_narrow> struct RollingExact :
     sum.add(other.sum);
     if constexpr (has_squares) squares.add(other.squares);
   }
-  /// Bit pattern of the result for n elements.
-  template <class F> SAMESUM_HD BitsOf<F> result(const RollingTask& task, std::uint64_t n) const {
+  /// Bit pattern of the result for n elements. The sums become intermediate results.
+  template <class F> SAMESUM_HD BitsOf<F> result(const RollingTask& task, std::uint64_t n) {
     if (has_squares && ((flags & SumFlags::special_flags) || n <= task.ddof)) return Format<F>::canonical_nan;
     if (flags & SumFlags::special_flags) return special_bits<F>(flags);
     if (!has_squares && flags == SumFlags::seen_any) return Format<F>::sign_bit;  // only -0
     if constexpr (has_squares) {
-      return rounded_quotient<F>(scaled_variance(n, sum, squares), n, n - task.ddof, 2 * unit(task));
+      scale_variance(n, sum, squares);
+      return rounded_quotient<F>(squares, n, n - task.ddof, 2 * unit(task));
     } else if (task.kind == RollingKind::mean) {
       return rounded_quotient<F>(sum, n, 1, unit(task));
     } else {
-      WideInteger<sum_words> magnitude = sum;
-      if (sum.is_negative()) magnitude.negate();
-      return magnitude.template rounded<F>(sum.is_negative(), false, unit(task));
+      const bool negative = sum.is_negative();
+      if (negative) sum.negate();
+      return sum.template rounded<F>(negative, false, unit(task));
     }
   }
 };
 
 /// The sum of elements on a grid.
 struct RollingOnGrid : Skipped {
+  static constexpr bool is_long = false;
   static constexpr std::size_t base = 8;
   GridSum sum;
 
@@ -162,6 +164,7 @@ struct RollingOnGrid : Skipped {
 
 /// The key of the extremum of elements.
 struct RollingExtremum : Skipped {
+  static constexpr bool is_long = false;
   static constexpr std::size_t base = 8;
   using Key = KeyOf<fp64>;
   Extremum<fp64> best;
