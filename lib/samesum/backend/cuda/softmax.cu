@@ -79,16 +79,15 @@ template <class T, class C> cudaError_t launch_narrow(const SoftmaxRows<T>& rows
 }
 
 template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStream_t stream) {
-  constexpr int most = held_threads<T> / LeafPart<T>::threads;
-  const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
-  Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
-  if (rows.accumulator == SoftmaxSum::exact)
-    return grid.start<T>(
-        rows.log ? softmax_held<T, ExactHeldSum, true> : softmax_held<T, ExactHeldSum, false>, rows,
-        rows.rows);
-  return by_accumulator<fp32>(rows.accumulator, [&]<class F>() {
+  const auto start = [&]<class F>() {
+    constexpr int most = held_threads<T, F> / LeafPart<T>::threads;
+    const int needed = leaves_of_row(rows.columns),
+              leaves = needed <= most ? needed : std::max(most / 2, needed / most_cluster);
+    Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
     return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
-  });
+  };
+  if (rows.accumulator == SoftmaxSum::exact) return start.template operator()<ExactHeldSum>();
+  return by_accumulator<fp32>(rows.accumulator, [&]<class F>() { return start.template operator()<F>(); });
 }
 
 /// Launches as many blocks as run at once, or fewer for fewer rows: each block prefetches its next rows.
@@ -129,11 +128,11 @@ template <class T> bool launch_if_held(const SoftmaxRows<T>& rows, cudaStream_t 
   cudaFuncAttributes attributes{};
   if ((error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))) return true;
   const bool has_clusters = attributes.ptxVersion >= 90;
-  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
+  constexpr int most_of_block = ahead_threads / LeafPart<T>::threads;
+  static_assert(ahead_threads == held_threads<T, ExactHeldSum>);
   if (rows.columns > std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block)) return false;
   if constexpr (sizeof(T) == 2) {
-    if (rows.columns > leaf) {
-      if (rows.accumulator == SoftmaxSum::exact) return false;
+    if (rows.columns > leaf && rows.accumulator != SoftmaxSum::exact) {
       error = launch_ahead(rows, stream, has_clusters);
       return true;
     }

@@ -209,7 +209,7 @@ struct Shared {
 struct ExactHeldSum {
   template <bool log, class Block, int rows, int run>
   __device__ static float of(const Block& block, float (&v)[rows][run], float largest, int present) {
-    constexpr int log2_terms = 17, most_warps = 64;
+    constexpr int log2_terms = 17, most_warps = most_cluster * 16;
     static_assert(most_held_leaves * leaf <= 1 << log2_terms);
     using Sum = ExponentialSum<float>;
     __shared__ typename Sum::Part of_warp[most_warps];
@@ -226,19 +226,26 @@ struct ExactHeldSum {
   }
 };
 
+/// Whether several blocks may share a row: not of 16-bit elements with a plain sum, whose long rows are
+/// prefetched.
+template <class T, class F>
+inline constexpr bool has_cluster = sizeof(T) == 4 || std::is_same_v<F, ExactHeldSum>;
 /// Maximum threads per block, and minimum resident blocks per multiprocessor, for __launch_bounds__.
-template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : LeafPart<T>::threads;
-template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 8;
+template <class T, class F>
+inline constexpr int held_threads = has_cluster<T, F> ? 512 : LeafPart<T>::threads;
+template <class T, class F>
+inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 1024 / held_threads<T, F>;
 
 /// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
 /// hides latency. F is the format of a plain denominator, or ExactHeldSum.
 template <class T, class F, bool log>
-__global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(SoftmaxRows<T> p) {
+__global__ void __launch_bounds__(held_threads<T, F>, held_resident_blocks<T, F>)
+    softmax_held(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
   constexpr bool is_exact = std::is_same_v<F, ExactHeldSum>;
-  using Block = std::conditional_t<sizeof(T) == 4, Cluster, OneBlock>;
+  using Block = std::conditional_t<has_cluster<T, F>, Cluster, OneBlock>;
   __shared__ Shared shared;
-  [[maybe_unused]] __shared__ float of_lane[is_exact ? 1 : held_threads<T> / Part::threads][lanes];
+  [[maybe_unused]] __shared__ float of_lane[is_exact ? 1 : held_threads<T, F> / Part::threads][lanes];
   const Block block;
   const Part part{p, block};
   const int all_leaves = Part::leaves() * block.size;
