@@ -61,14 +61,10 @@ __global__ void __launch_bounds__(window_threads)
 /// A sum in shared memory, which holds no types with constructors.
 template <class Sum> using Words = std::array<std::uint32_t, sizeof(Sum) / 4>;
 
-/// Sums the segments of a group, if sums of that type may give the results. A block has one group, a warp one
-/// segment.
+/// Sums the segments of a group. A block has one group, a warp one segment.
 template <class C, int rows, class Sum>
-__global__ void __launch_bounds__(ScanSegments<Sum>::most_in_group* warp)
-    sum_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<Sum> segments) {
-  // Whether an element exceeds the window of 128 bits must not be read while that may change: all threads of
-  // a block must reach the barrier or none.
-  if (std::is_same_v<Sum, WideSum> ? !call.wide_fits() : !call.tries_narrow()) return;
+__device__ void sum_group(const ScanInput& in, const Layout& l, const ExactScan& call,
+                          const ScanSegments<Sum>& segments) {
   const std::size_t group = blockIdx.x, first = group * static_cast<std::size_t>(segments.in_group),
                     index = first + static_cast<std::size_t>(warp_index());
   const ScanSegment s{l, segments, index};
@@ -87,6 +83,24 @@ __global__ void __launch_bounds__(ScanSegments<Sum>::most_in_group* warp)
   if (segments.sum != nullptr) segments.sum[first + static_cast<std::size_t>(thread())] = before;
   if (segments.group != nullptr && thread() == segments.in_group - 1)
     segments.group[group] = before + std::bit_cast<Sum>(sums[thread()]);
+}
+
+constexpr int most_segment_threads = ScanSegments<WindowSum>::most_in_group * warp;
+/// Sums the segments of each group in 128 bits, if they may give the results. Whether an element exceeds
+/// their window must not be read while that may change: all threads of a block must reach the barrier or
+/// none.
+template <class C, int rows>
+__global__ void __launch_bounds__(most_segment_threads)
+    sum_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WindowSum> segments) {
+  if (call.tries_narrow()) sum_group<C, rows>(in, l, call, segments);
+}
+/// Sums the segments of each group in more bits, if these give the results.
+template <class C>
+__global__ void __launch_bounds__(most_segment_threads)
+    sum_wide_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WidestSum> segments) {
+  const int words = call.wide_words();
+  if (words == 3) sum_group<C, few_rows>(in, l, call, segments.with<WideSum<3>>());
+  if (words == 5) sum_group<C, few_rows>(in, l, call, segments);
 }
 
 constexpr int group_threads = 1024;
@@ -113,23 +127,19 @@ template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& 
   }
 }
 
-/// Replaces the sums of groups, of 128 or of 192 bits, as sum_before_groups does: those that give the
-/// results.
+/// Replaces the sums of groups as sum_before_groups does: those that give the results.
 __global__ void __launch_bounds__(group_threads)
-    sum_groups(ExactScan call, ScanSegments<WindowSum> narrow, ScanSegments<WideSum> wide) {
+    sum_groups(ExactScan call, ScanSegments<WindowSum> narrow, ScanSegments<WidestSum> wide) {
   if (call.narrow_fits()) {
     if (narrow.group != nullptr) sum_before_groups(narrow);
-  } else if (call.wide_fits()) {
-    if (wide.group != nullptr) sum_before_groups(wide);
+  } else if (wide.group != nullptr) {
+    const int words = call.wide_words();
+    if (words == 3) sum_before_groups(wide.with<WideSum<3>>());
+    if (words == 5) sum_before_groups(wide);
   }
 }
 
 // --- the fallback ------------------------------------------------------------------------------------------
-
-/// Tiles of a call: tile t is tile t % of_result of result t / of_result.
-struct TileList {
-  std::size_t of_result, count;
-};
 
 /// An element, exactly, and its flags.
 struct ExactElement {
@@ -165,8 +175,8 @@ template <class Visit> __device__ void for_each_tile(const TileList& tiles, Visi
 __device__ inline void sum_tiles(const ScanInput& in, const Layout& l, const TileList& tiles, Digits& digits,
                                  TileDigits* sums) {
   for_each_tile(tiles, [&](std::size_t t) {
-    const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * PrefixTree::leaf,
-                      end = min(begin + PrefixTree::leaf, l.n),
+    const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * tiles.length,
+                      end = min(begin + tiles.length, l.n),
                       first = l.first(result / l.inner) + result % l.inner;
     for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = 0;
     __syncwarp();  // all digits are 0
@@ -280,12 +290,11 @@ __device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& own, unsi
 __device__ inline void scan_tiles(const ScanInput& in, const Layout& l, const TileList& tiles,
                                   WordsOfWarp& words, const TileDigits* before, const ScanDestination& out,
                                   std::size_t format) {
-  constexpr std::size_t of_thread = PrefixTree::leaf / warp;
+  const std::size_t of_thread = tiles.length / warp;
   for_each_tile(tiles, [&](std::size_t t) {
     const std::size_t result = t / tiles.of_result, tile = t % tiles.of_result, o = result / l.inner,
                       i = result % l.inner, first = l.first(o) + i, to = o * out.row_stride + i,
-                      begin =
-                          min(tile * PrefixTree::leaf + static_cast<std::size_t>(thread()) * of_thread, l.n),
+                      begin = min(tile * tiles.length + static_cast<std::size_t>(thread()) * of_thread, l.n),
                       end = min(begin + of_thread, l.n);
     RunningTile sum{WordsOfThread{&words.word[0][thread()]}};
     for (int w = 0; w < RunningTile::words; ++w) sum.set(w, 0);
@@ -318,7 +327,7 @@ __device__ inline void scan_tiles(const ScanInput& in, const Layout& l, const Ti
 __global__ void __launch_bounds__(digit_warps* warp)
     scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums, ScanDestination out,
                 std::size_t format) {
-  if (call.narrow_fits() || call.wide_fits()) return;
+  if (call.narrow_fits() || call.wide_words() != 0) return;
   __shared__ Digits digits[digit_warps];
   __shared__ WordsOfWarp words[digit_warps];
   if (tiles.of_result > 1) {
@@ -335,7 +344,7 @@ __global__ void __launch_bounds__(digit_warps* warp)
 
 template <class C>
 cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const ScanSegments<WindowSum>& narrow,
-                            const ScanSegments<WideSum>& wide, std::size_t step) {
+                            const ScanSegments<WidestSum>& wide, std::size_t step) {
   const ScanInput in{work.call.x};
   const Layout& l = work.call.layout;
   cudaError_t error = cudaMemsetAsync(scan.windows, 0, sizeof *scan.windows, work.stream);
@@ -351,12 +360,12 @@ cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const Sca
   find(scan.samples ? step : 1);
   // Sums in a sample's window also tell whether elements exceed it.
   if (scan.samples || narrow.sum != nullptr)
-    enqueue(narrow.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows, WindowSum>
-                                                          : sum_segments<C, segment_rows<C>, WindowSum>,
+    enqueue(narrow.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows>
+                                                          : sum_segments<C, segment_rows<C>>,
             narrow.groups, narrow.in_group * warp, in, l, scan, narrow);
   if (scan.samples) find(1);
   if (wide.sum != nullptr)
-    enqueue(sum_segments<C, few_rows, WideSum>, wide.groups, wide.in_group * warp, in, l, scan, wide);
+    enqueue(sum_wide_segments<C>, wide.groups, wide.in_group * warp, in, l, scan, wide);
   if (narrow.group != nullptr || wide.group != nullptr)
     enqueue(sum_groups, l.results(), group_threads, scan, narrow, wide);
   return error;
@@ -365,7 +374,7 @@ cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const Sca
 }  // namespace
 
 cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
-                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum>& wide,
+                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WidestSum>& wide,
                                std::size_t step) {
   return work.call.x.format->bytes == 8 ? sum_segments_of<fp64>(work, scan, narrow, wide, step)
                                         : sum_segments_of<fp32>(work, scan, narrow, wide, step);
@@ -374,7 +383,7 @@ cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
                              const ScanDestination& out, std::size_t format) {
   const Layout& l = work.call.layout;
-  const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
+  const TileList tiles{l};
   std::size_t blocks = 0;
   const cudaError_t error = resident_blocks(scan_digits, digit_warps * warp, blocks);
   if (error != cudaSuccess) return error;

@@ -1,12 +1,15 @@
 /// Exact scans on a GPU: sums are integers of 128 bits, in units that a sample of the elements suggests. If
-/// an element does not fit, all elements are looked at, and sums are integers of 192 bits; if these do not
-/// suffice, a fallback scans with all digits, tile by tile.
+/// an element does not fit, all elements are looked at, and sums are integers of 192 or 320 bits; if these
+/// do not suffice, a fallback scans with all digits, tile by tile.
 ///
 /// Integers may be added in any order. So the elements are read twice: once for the sums of segments, and
 /// once to scan the segments, each from the sum of all before it. No warp waits for another one. Most
 /// elements are common: they fit the middle of the window, 64 bits hold the sums of the rows of a warp, and
 /// one instruction converts an element, another one a result.
 #pragma once
+
+#include <algorithm>
+#include <bit>
 
 #include "samesum/backend/cuda/digits.cuh"
 #include "samesum/backend/cuda/exact_window.cuh"
@@ -29,6 +32,17 @@ template <class Sum> struct ScanSegments {
   bool* is_common;  ///< whether all elements of a segment are common; null if `sum` is, or if none is common
 
   std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
+  /// The same segments with sums of a shorter type in the same memory.
+  template <class Shorter> __device__ ScanSegments<Shorter> with() const {
+    static_assert(sizeof(Shorter) <= sizeof(Sum));
+    return {length,
+            in_group,
+            of_result,
+            groups,
+            reinterpret_cast<Shorter*>(sum),
+            reinterpret_cast<Shorter*>(group),
+            is_common};
+  }
 };
 
 /// A segment of a warp.
@@ -156,11 +170,10 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
 
 constexpr int segment_warps = 4;  ///< warps of a block that scans segments
 
-/// Scans each segment in sums of that type, if they give the results, and rounds each sum once to F.
+/// Scans the segment of a warp in sums of that type, and rounds each sum once to F.
 template <class C, class F, int rows, class Sum>
-__global__ void __launch_bounds__(segment_warps* warp, 4)
-    scan_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<Sum> segments, ScanDestination out) {
-  if (std::is_same_v<Sum, WideSum> ? !call.wide_fits() : !call.narrow_fits()) return;
+__device__ void scan_segment(const ScanInput& in, const Layout& l, const ExactScan& call,
+                             const ScanSegments<Sum>& segments, const ScanDestination& out) {
   const std::size_t index = std::size_t{blockIdx.x} * segment_warps + static_cast<std::size_t>(warp_index());
   if (index >= segments.groups * static_cast<std::size_t>(segments.in_group)) return;
   const ScanSegment s{l, segments, index};
@@ -177,6 +190,35 @@ __global__ void __launch_bounds__(segment_warps* warp, 4)
       units, common, s.count, before,
       RowWriter<F>{to, l.inner, s.count, out.exclusive, rounded_sum<F, C>(before.units, units.unit())});
 }
+/// Scans each segment in sums of 128 bits, if they give the results.
+template <class C, class F, int rows>
+__global__ void __launch_bounds__(segment_warps* warp, 4)
+    scan_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WindowSum> segments,
+                  ScanDestination out) {
+  if (call.narrow_fits()) scan_segment<C, F, rows>(in, l, call, segments, out);
+}
+/// Scans each segment in sums of more bits, if these give the results.
+template <class C, class F>
+__global__ void __launch_bounds__(segment_warps* warp, 4)
+    scan_wide_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WidestSum> segments,
+                       ScanDestination out) {
+  const int words = call.wide_words();
+  if (words == 3) scan_segment<C, F, few_rows>(in, l, call, segments.with<WideSum<3>>(), out);
+  if (words == 5) scan_segment<C, F, few_rows>(in, l, call, segments, out);
+}
+
+/// Tiles of a call that is scanned digit by digit: tile t is tile t % of_result of result t / of_result. A
+/// thread has `length` / warp elements, one after another, so that only long calls have long tiles.
+struct TileList {
+  std::size_t length, of_result, count;
+
+  explicit TileList(const Layout& l) {
+    constexpr std::size_t shortest = 1024, longest = 4096, threads = std::size_t{1} << 19;
+    length = std::clamp(std::bit_floor(l.results() * l.n / threads) * warp, shortest, longest);
+    of_result = (l.n + length - 1) / length;
+    count = l.results() * of_result;
+  }
+};
 
 /// The digits of a sum, and the flags of its elements (Exact::Flag).
 struct TileDigits {

@@ -4,6 +4,7 @@
 
 #include "samesum/accumulator/digits.hpp"
 #include "samesum/backend/cuda/int192.hpp"
+#include "samesum/backend/cuda/int320.cuh"
 #include "samesum/backend/cuda/pair.cuh"
 
 namespace samesum::gpu {
@@ -26,14 +27,14 @@ struct ExactWindow {
 constexpr int common_shift = 32, common_bits = 49;
 
 /// One call. Its sums have 128 bits, in a window that a sample suggests if the call is long. If an element
-/// exceeds it, the sums have 192 bits, in the window of all elements.
+/// exceeds it, the sums have 192 or 320 bits, in the window of all elements. All sums of fp32 have fewer.
 struct ExactScan {
   struct Windows {
     ExactWindow sample, all;
   };
   Windows* windows;
   bool samples;
-  bool has_wide;    ///< whether sums of 192 bits are tried
+  bool has_wide;    ///< whether sums of more than 128 bits are tried
   int log2_length;  ///< log2 of the length of the results, rounded up
   int log2_step;    ///< log2 of the elements for each one of the sample
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
@@ -54,10 +55,12 @@ struct ExactScan {
   }
   /// Whether sums of 128 bits have given the results.
   __device__ bool narrow_fits() const { return tries_narrow() && window().exceeded == 0; }
-  /// Whether sums of 192 bits give the results: in units of which all elements are multiples.
-  __device__ bool wide_fits() const {
-    return has_wide && !narrow_fits() && windows->all.missed == 0 &&
-           windows->all.highest() - wide_unit() + log2_length <= 190;
+  /// The words of 64 bits of sums that give the results if 128 bits do not, in units of which all elements
+  /// are multiples: 3, 5, or 0 if that is not enough.
+  __device__ int wide_words() const {
+    if (!has_wide || narrow_fits() || windows->all.missed != 0) return 0;
+    const int bits = windows->all.highest() - wide_unit() + log2_length;
+    return bits <= 190 ? 3 : bits <= 318 ? 5 : 0;
   }
   __device__ int wide_unit() const { return windows->all.lowest(); }
 
@@ -73,17 +76,18 @@ struct ExactScan {
 struct WindowSum {
   __int128 units = 0;
 };
-/// A sum of 192 bits as a whole number of units.
-struct WideSum {
-  Int192 units;
-};
+/// A sum of 192 or 320 bits as a whole number of units.
+template <int words> struct WideSum { std::conditional_t<words == 3, Int192, Int320> units; };
+using WidestSum = WideSum<5>;
 /// A sum of common elements, in units of 2^common_shift units.
 struct CommonSum {
   std::int64_t units = 0;
   __device__ WindowSum widened() const { return {static_cast<__int128>(units) << common_shift}; }
 };
 __device__ inline WindowSum operator+(WindowSum a, WindowSum b) { return {a.units + b.units}; }
-__device__ inline WideSum operator+(WideSum a, WideSum b) { return {a.units + b.units}; }
+template <int words> __device__ WideSum<words> operator+(WideSum<words> a, WideSum<words> b) {
+  return {a.units + b.units};
+}
 __device__ inline CommonSum operator+(CommonSum a, CommonSum b) { return {a.units + b.units}; }
 
 /// A sum in two parts, as long as only common elements are added: units of 2^common_shift units, and what is
@@ -134,6 +138,12 @@ template <class F, class C> __device__ __noinline__ F rounded_sum(Int192 units, 
   auto leading = static_cast<std::int64_t>(all.bits >> 66);  // 62 bits; the last one is sticky
   if (all.more || all.bits << 62 != 0) leading |= 1;
   return rounded_integer<F, C>(units.is_negative() ? -leading : leading, unit + all.shift + 66);
+}
+
+/// units · 2^unit, rounded once to F, for sums of 320 bits.
+template <class F, class C> __device__ __noinline__ F rounded_sum(Int320 units, int unit) {
+  const Int320::Leading all = units.leading();
+  return rounded_integer<F, C>(units.is_negative() ? -all.bits : all.bits, unit + all.shift);
 }
 
 /// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.
@@ -202,8 +212,8 @@ template <class C> class WindowUnits {
   BitsOf<C> lowest_ = 0, span_ = 0;  // magnitudes of common elements except 0, as bits, are in this range
 };
 
-/// The sums of 192 bits of a call whose elements format C holds. All of them fit.
-template <class C> class WideUnits {
+/// The wide sums of a call whose elements format C holds. All of them fit.
+template <class C, class WideSum> class WideUnits {
  public:
   using Sum = WideSum;
   static constexpr bool has_common = false;
@@ -215,14 +225,14 @@ template <class C> class WideUnits {
     const Decomposed d = decompose<C>(to_bits(x));
     if (d.significand == 0) return {};
     const int below = max(unit_ - d.exponent, 0);  // these bits are 0
-    return {Int192::of(d.negative, d.significand >> below, d.exponent + below - unit_)};
+    return {decltype(Sum::units)::of(d.negative, d.significand >> below, d.exponent + below - unit_)};
   }
 
  private:
   int unit_;
 };
 template <class C, class Sum>
-using UnitsFor = std::conditional_t<std::is_same_v<Sum, WideSum>, WideUnits<C>, WindowUnits<C>>;
+using UnitsFor = std::conditional_t<std::is_same_v<Sum, WindowSum>, WindowUnits<C>, WideUnits<C, Sum>>;
 
 /// Rounds sums once to F.
 template <class F, class C> class SumRounder {

@@ -31,13 +31,13 @@ cudaError_t find_largest_exponents_of(const Launch& work, std::int32_t* exponent
 struct ExactScan;
 struct ScanDestination;
 template <class Sum> struct ScanSegments;
-struct WideSum;
+template <int words> struct WideSum;
 struct WindowSum;
 struct TileDigits;
 /// Finds the window of a sample, one element of each `step`, and that of all elements if the sample has not
 /// given the results; and the sums of the segments and groups before each one.
 cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
-                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum>& wide,
+                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum<5>>& wide,
                                std::size_t step);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.

@@ -143,7 +143,7 @@ template <class C> cudaError_t scan_held(Launch& work) {
   const std::size_t results = l.results(), elements = results * l.n, step = elements / sampled_elements;
   const bool is_nothing = elements == 0;
   ScanSegments<WindowSum> narrow{};
-  ScanSegments<WideSum> wide{};
+  ScanSegments<WidestSum> wide{};
   Parts parts{work.workspace};
   auto* const windows = parts.add<ExactScan::Windows>(1);
   const ExactScan exact{windows,
@@ -157,11 +157,11 @@ template <class C> cudaError_t scan_held(Launch& work) {
     parts.add_sums(narrow, results, true);
   }
   if (!is_nothing && exact.has_wide) {
-    wide = plan_segments<C, WideSum>(l, true);
+    wide = plan_segments<C, WidestSum>(l, true);
     parts.add_sums(wide, results, false);
   }
-  const std::size_t tiles = PrefixTree::leaves(l.n);
-  auto* const digits = parts.add<TileDigits>(tiles > 1 ? results * tiles : 0);
+  const TileList tiles{l};
+  auto* const digits = parts.add<TileDigits>(tiles.of_result > 1 ? tiles.count : 0);
   cudaError_t error;
   if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + parts.bytes(), error) ||
       is_nothing)
@@ -173,10 +173,10 @@ template <class C> cudaError_t scan_held(Launch& work) {
       error = launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
                      ScanInput{work.call.x}, l, exact, segments, out);
   };
-  enqueue(narrow.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows, WindowSum>
-                                                        : scan_segments<C, F, segment_rows<C>, WindowSum>,
+  enqueue(narrow.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows>
+                                                        : scan_segments<C, F, segment_rows<C>>,
           narrow);
-  if (exact.has_wide) enqueue(scan_segments<C, F, few_rows, WideSum>, wide);
+  if (exact.has_wide) enqueue(scan_wide_segments<C, F>, wide);
   return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
 cudaError_t scan_exactly(Launch& work) {
@@ -190,14 +190,39 @@ cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, 
   });
 }
 
+/// Scans on grids that `source` gives after set_up(), which uses the first bytes of the states of the
+/// workspace.
+template <class SetUp>
+cudaError_t scan_on_grids(Launch& work, const GridSource& source, std::size_t bytes_of_set_up, SetUp set_up) {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+  GridScanReducer<F> general{source, work.call.options.exclusive, work.status};
+  if constexpr (grid_word_bits < F >> 62) return scan(general, true, work, bytes_of_set_up, set_up);
+  // Elements of fp64 seldom have results of another format.
+  const ScanDestination out = destination_of(work, true);
+  if (work.call.x.format->bytes == 8)
+    return launch_tiles<few_rows>(general, out, work, bytes_of_set_up, set_up);
+  auto* const missed =
+      work.workspace == nullptr
+          ? nullptr
+          : reinterpret_cast<unsigned*>(static_cast<std::byte*>(states(work.workspace)) + bytes_of_set_up);
+  bytes_of_set_up += sizeof(std::uint64_t);
+  cudaError_t error = scan(ShortGridScanReducer<F>{source, missed}, true, work, bytes_of_set_up, [&] {
+    if (const cudaError_t e = set_up()) return e;
+    return cudaMemsetAsync(missed, 0, sizeof *missed, work.stream);
+  });
+  if (error != cudaSuccess) return error;
+  const std::size_t bytes = work.bytes;
+  general.missed = missed;
+  error = launch_tiles<few_rows>(general, out, work, bytes_of_set_up, [] { return cudaSuccess; });
+  if (work.workspace == nullptr) work.bytes = std::max(work.bytes, bytes);
+  return error;
+}
+
 cudaError_t scan_on_grid(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
-  GridScanReducer<F> reducer{};
-  reducer.source = {work.call.options.grid.value_or(0), nullptr, grid_word_bits<F>,
+  GridSource source{work.call.options.grid.value_or(0), nullptr, grid_word_bits<F>,
                     work.call.x.format->min_quantum};
-  reducer.exclusive = work.call.options.exclusive;
-  reducer.status = work.status;
-  if (work.call.options.grid) return scan(reducer, true, work);
+  if (work.call.options.grid) return scan_on_grids(work, source, 0, [] { return cudaSuccess; });
   // The exponents of the results lie behind the states of the pass that finds them.
   std::size_t of_pass = 0;
   if (const cudaError_t error = find_largest_exponents(work, nullptr, nullptr, of_pass)) return error;
@@ -207,8 +232,8 @@ cudaError_t scan_on_grid(Launch& work) {
   std::int32_t* exponents = nullptr;
   if (work.workspace != nullptr)
     exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(states(work.workspace)) + at);
-  reducer.source.exponents = exponents;
-  return scan(reducer, true, work, end, [&] {
+  source.exponents = exponents;
+  return scan_on_grids(work, source, end, [&] {
     std::size_t bytes = work.bytes;
     return find_largest_exponents(work, exponents, work.workspace, bytes);
   });

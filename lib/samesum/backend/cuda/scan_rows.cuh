@@ -114,6 +114,18 @@ template <class Reducer, int rows> class WarpRows : public LoadedRows<typename R
                         const ScanCarry<Reducer>& carry, const State& end, Visit visit, Finish finish) const {
     State before{};
     if (first_row > 0) before = of_rows[first_row - 1];
+    if constexpr (is_order_free<State>)
+      visit_in_any_order(reducer, from, count, of_rows + first_row, merged(reducer, carry.state, before),
+                         carry.state, visit, finish);
+    else
+      visit_in_order(reducer, from, count, first_row, of_rows, before, carry, end, visit, finish);
+  }
+
+ private:
+  template <class Visit, class Finish>
+  __device__ void visit_in_order(const Reducer& reducer, int from, int count, int first_row,
+                                 const State* of_rows, State before, const ScanCarry<Reducer>& carry,
+                                 const State& end, Visit visit, Finish finish) const {
 #pragma unroll
     for (int first = 0; first < rows; first += chunk) {
       if (first * row >= count) break;
@@ -152,7 +164,28 @@ template <class Reducer, int rows> class WarpRows : public LoadedRows<typename R
     }
   }
 
- private:
+  /// For states that may be merged in any order: each element is added to the state before it.
+  /// `before` is the state before the first row, `before_tile` that before the tile; fresh if there is none.
+  template <class Visit, class Finish>
+  __device__ void visit_in_any_order(const Reducer& reducer, int from, int count, const State* of_rows,
+                                     State before, const State& before_tile, Visit visit,
+                                     Finish finish) const {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (r * row >= count) break;
+      if (r >= from) {
+        State state = shuffled(runs_[r], (thread() + warp - 1) % warp);
+        state = merged(reducer, chosen(thread() == 0, State{}, state), before);
+#pragma unroll
+        for (int j = 0; j < run; ++j) {
+          reducer.add(state, item(reducer, r, j), static_cast<std::size_t>(j));
+          visit(r, j, state);
+        }
+        finish(r);
+      }
+      before = merged(reducer, before_tile, of_rows[r]);
+    }
+  }
   __device__ auto item(const Reducer& reducer, int r, int j) const {
     return reducer.item(InputElement<F>{element_[r][j], Scalar<F>::zero(), 0, static_cast<std::uint32_t>(j)});
   }

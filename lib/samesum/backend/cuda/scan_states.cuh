@@ -48,6 +48,9 @@ template <class State> inline constexpr bool fresh_is_neutral = false;
 template <class V> inline constexpr bool fresh_is_neutral<Plain<V>> = true;
 template <class F> inline constexpr bool fresh_is_neutral<Extremum<F>> = true;
 
+/// Whether states may be merged in any order and grouping, with the same bits.
+template <class State> inline constexpr bool is_order_free = false;
+
 /// The state of thread `from` of each aligned group of `width` threads.
 template <class State> __device__ State shuffled(const State& state, int from, int width = warp) {
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
