@@ -24,6 +24,9 @@ struct Shape {
   std::size_t outer, n, inner = 1;
 };
 
+/// The exponent of the grid that fixed_point is given on a GPU: no sum of 2^28 normal numbers overflows.
+constexpr int given_grid = -30;
+
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
 
 /// Shapes that occur in common models, from short rows to rows over a vocabulary.
@@ -92,8 +95,19 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
   for (const char* operation : {"sum", "softmax"})
     for (const std::string& format : formats_of_rows)
       for (const Shape& s : many_rows()) add(operation, format, s);
-  for (const Shape& s : {Shape{1, 4096, 131072}, Shape{1, 131072, 4096}})
+  for (const char* format : {"fp32", "bf16"}) {
+    for (const char* operation : {"mean", "dot"})
+      for (const Shape& s : {Shape{49152, 1024}, Shape{49152, 4096}, Shape{4096, 131072}})
+        add(operation, format, s);
+    add("moments", format, {49152, 1024});
+    for (const char* operation : {"mean", "dot", "moments", "norm", "max", "argmax", "prod", "logsumexp"})
+      add(operation, format, {49152, 32});
+  }
+  for (const Shape& s : {Shape{1, 4096, 131072}, Shape{1, 131072, 4096}}) {
     for (const std::string& format : formats_of_vectors) add("sum", format, s);
+    for (const char* operation : {"max", "moments"}) add(operation, "fp32", s);
+  }
+  add("sum", "fp32", {1, two_to(28)});
   for (const std::string& operation : of_vectors)
     for (const std::string& format : formats_of_vectors) add(operation, format, {1, two_to(28)});
   std::vector<Shape> awkward{{49152, 1024}, {1, 4096, 131072}};
@@ -131,7 +145,10 @@ std::vector<SpeedTask> tasks(const Choice& choice) {
   std::vector<SpeedTask> all;
   for (const Cell& cell : cells) {
     SpeedTask task{cell, {}};
-    const bool is_awkward = cell.data != "normal", on_grid = is_awkward || has_data_axis(cells, cell);
+    const bool is_awkward = cell.data != "normal",
+               is_sum_on_gpu = cell.threads == 0 && cell.operation == "sum",
+               on_grid = is_awkward || has_data_axis(cells, cell) || is_sum_on_gpu;
+    if (is_sum_on_gpu && !is_awkward) task.cell.grid = given_grid;
     for (const Method& m : methods(cell.operation)) {
       if (m.backend == "reference" || !fits(m, cell) || (is_awkward && !may_depend_on_data(m))) continue;
       bool wanted = globs.empty() && is_default(m, cell, on_grid, choice.full);
@@ -161,7 +178,7 @@ int main(int argc, char** argv) {
       "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal; exact and "
       "fixed_point are also measured on data that may take them longer: one outlier, a log-normal "
       "distribution, 60 "
-      "binades and arbitrary bits. All methods of a "
+      "binades and arbitrary bits; on a GPU, fixed_point sums also on a given grid, 2^-30. All methods of a "
       "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
       "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "
       "percentile. Before the timing, the bits of the first and the last result are compared with those of "

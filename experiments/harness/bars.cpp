@@ -71,6 +71,30 @@ Bar on_awkward_data(const std::string& methods, Shape shape, std::vector<std::st
   return bar;
 }
 
+/// A bar on a GPU: the method may take at most `times` as long as another one on normal data.
+Bar at_most(double times, const std::string& against, const std::string& methods, Shape shape,
+            std::size_t shortest, std::size_t longest, bool given_grid = false) {
+  Bar bar{.methods = methods,
+          .inputs = {"bf16", "fp32"},
+          .data = {"normal"},
+          .places = {"GPU"},
+          .shortest = shortest,
+          .longest = longest,
+          .factor = 1 / times,
+          .against = against};
+  bar.threads = 0;
+  bar.shape = shape;
+  bar.given_grid = given_grid;
+  return bar;
+}
+
+/// A bar on a GPU for many rows of at most 32 elements, in microseconds.
+Bar short_rows(const std::string& methods, double microseconds) {
+  Bar bar = at_most(1, "", methods, Shape::rows, 0, 32);
+  bar.factor = microseconds;
+  return bar;
+}
+
 const std::string itself = "itself";  ///< the same method on normal data, with one thread
 
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
@@ -118,7 +142,7 @@ const std::vector<Bar> bars{
      0},
     {"sum/*/double_word/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97,
      "sum/tree/plain/fp32@cuda", 0},
-    {"sum/exact/*@cuda", narrow, normal, gpu, two_to(28), any, 0.97, "sum/tree/plain/fp32@cuda", 0},
+    {"sum/exact/*@cuda", narrow, normal, gpu, two_to(28), any, 1 / 1.015, "sum/tree/plain/fp32@cuda", 0},
     {"sum/exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "sum/tree/plain/fp32@cuda", 0},
     {"sum/exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
     {"sum/exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
@@ -170,6 +194,36 @@ const std::vector<Bar> bars{
     {"moments/tree/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 0, 32768, 0.9, "copy", 0, {}, Shape::rows},
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 32769, any, 0.6, "copy", 0, {}, Shape::rows},
+    // What order-free methods may cost on a GPU.
+    at_most(1.05, "sum/tree/plain/fp32@cuda", "sum/exact/fp32@cuda", Shape::rows, 1024, any),
+    at_most(1.05, "mean/tree/plain/fp32@cuda", "mean/exact/fp32@cuda", Shape::rows, 1024, any),
+    at_most(1.05, "dot/tree/plain/fp32@cuda", "dot/exact/fp32@cuda", Shape::rows, 1024, any),
+    at_most(1.5, "moments/tree/fp32@cuda", "moments/exact/fp32@cuda", Shape::rows, 0, any),
+    at_most(1.3, "softmax/tree/plain/fp32@cuda", "softmax/exact/fp32@cuda", Shape::rows, 0, any),
+    at_most(1.1, "sum/tree/plain/fp32@cuda", "sum/exact/fp32@cuda", Shape::columns, 0, any),
+    at_most(1.1, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::rows, 0, 16384),
+    at_most(2.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::rows, 16385, any),
+    at_most(2.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::columns, 0, any),
+    at_most(2.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::vector, two_to(28), any),
+    at_most(1.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::rows, 0, any, true),
+    at_most(1.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::columns, 0, any, true),
+    at_most(1.05, "sum/tree/plain/fp32@cuda", "sum/fixed_point/fp32@cuda", Shape::vector, two_to(28), any,
+            true),
+    at_most(1.7, "cumsum/prefix/plain/fp32@cuda", "cumsum/fixed_point/fp32@cuda", Shape::vector, two_to(24),
+            any),
+    at_most(1.3, "cumsum/prefix/plain/fp32@cuda", "cumsum/fixed_point/fp32@cuda", Shape::vector, two_to(24),
+            any, true),
+    short_rows("sum/tree/plain/fp32@cuda", 7),
+    short_rows("sum/exact/fp32@cuda", 7),
+    // 1.4 times what softmax takes.
+    short_rows("mean/tree/plain/fp32@cuda", 7.5),
+    short_rows("dot/tree/plain/fp32@cuda", 7.5),
+    short_rows("moments/tree/fp32@cuda", 7.5),
+    short_rows("norm/tree/fp32@cuda", 7.5),
+    short_rows("max/fp32@cuda", 7.5),
+    short_rows("argmax/fp32@cuda", 7.5),
+    short_rows("prod/tree/fp32@cuda", 7.5),
+    short_rows("logsumexp/tree/fp32@cuda", 7.5),
     // Scans on a GPU.
     {"cumsum/prefix/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.85, "copy", 0},
     on_awkward_data("cumsum/exact/*@cuda", Shape::vector, awkward_data(), 1 / 4.0),

@@ -30,13 +30,15 @@ std::size_t bytes_of_result(const Method& m, const FormatInfo& input, std::size_
 }
 
 /// Reduces a vector on the host, or two vectors if the method has two inputs.
-Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const Bytes& y) {
+Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const Bytes& y,
+                const Options& options) {
   const std::size_t n = x.size() / input.bytes;
   Bytes result(bytes_of_result(m, input, n));
   const Results out{m.result_format(input), result.data(),
                     m.has_result_per_element ? n : static_cast<std::size_t>(m.results)};
   const Values vx{input, x.data(), n}, vy{input, y.data(), n};
-  m.inputs == 2 ? reduce(m, vx, vy, Layout::vector(n), out) : reduce(m, vx, Layout::vector(n), out);
+  m.inputs == 2 ? reduce(m, vx, vy, Layout::vector(n), out, options)
+                : reduce(m, vx, Layout::vector(n), out, options);
   return result;
 }
 
@@ -185,7 +187,7 @@ bool Bench::has_right_bits(const Cell& cell, const Call& call) const {
   return std::ranges::all_of(results, [&](std::size_t at) {
     place_->copy(got.data(), out + at * got.size(), got.size());
     return got == result_of(expected_of, format_, column(*place_, cell, call.x.data, at, n),
-                            column(*place_, cell, call.y.data, at, n));
+                            column(*place_, cell, call.y.data, at, n), {.grid = call.options.grid});
   });
 }
 

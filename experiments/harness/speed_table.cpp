@@ -103,6 +103,8 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
     key["keys"] = cell.keys;
     key["bins"] = cell.bins;
     key["grid"] = grid ? Json(*grid) : Json(nullptr);
+  } else if (grid) {
+    key["grid"] = *grid;
   }
   if (cell.data != "normal") key["data"] = cell.data;
   return key;
