@@ -63,6 +63,10 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
       if (choice.full && s.outer == 65536) add(operation, "fp32", s, 2);
     }
   for (const Shape& s : columns) add("sum", "fp32", s);
+  // Those on which python_speed compares with NumPy.
+  for (const Shape& s :
+       {Shape{100'000, 32}, Shape{10'000, 1024}, Shape{1, 1024, 10'000}, Shape{1, 100'000, 32}})
+    for (const char* format : {"fp32", "fp64"}) add("sum", format, s);
   for (const std::string& operation : of_vectors) {
     // By default, only operations with targets are measured on the longest vectors.
     const bool all = choice.full || operation == "dot" || operation == "norm";

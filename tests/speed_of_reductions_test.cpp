@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -71,13 +72,18 @@ TEST(ABarOfReductions, HoldsIfTheRatioOfSpeedsReachesItsFactor) {
   EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), {speed("read", 1)}), IsEmpty());
 }
 
-TEST(ABarOfReductions, OnACpuIsForDataInDramAndOneThread) {
+TEST(ABarOfReductions, OnACpuIsForOneThreadAndDependsOnTheShape) {
   const std::vector<Speed> all{speed("eigen/sum/fp32@peer", 2)};
-  const Speed s = speed("sum/tree/plain/fp32@cpu", 1);
-  EXPECT_THAT(judged(cell("sum", 65536, 1024), s, all), SizeIs(1));
-  EXPECT_THAT(judged(cell("sum", 65535, 1024), s, all), IsEmpty()) << "less than 256 MiB";
+  const Speed s = speed("sum/tree/plain/fp32@cpu", 1), exact = speed("sum/exact/fp32@cpu", 4);
+  EXPECT_THAT(judged(cell("sum", 65536, 1024), s, all), ElementsAre("2 of 1 x eigen/sum/fp32@peer"));
+  EXPECT_THAT(judged(cell("sum", 100, 32), exact, all),
+              ElementsAre("0.5 of 0.7 x eigen/sum/fp32@peer: missed"));
   EXPECT_THAT(judged(cell("sum", 65536, 1024, 1, 2), s, all), IsEmpty());
-  EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), IsEmpty()) << "columns";
+  EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), ElementsAre("2 of 0.5 x eigen/sum/fp32@peer"));
+  EXPECT_THAT(judged(cell("sum", 1, 1024, 32), exact, all), ElementsAre("0.5 of 0.35 x eigen/sum/fp32@peer"));
+  const Speed pairwise = speed("sum/pairwise/plain/fp32@cpu", 1);
+  EXPECT_THAT(judged(cell("sum", 65536, 1024), pairwise, all), SizeIs(1));
+  EXPECT_THAT(judged(cell("sum", 65535, 1024), pairwise, all), IsEmpty()) << "less than 256 MiB";
   EXPECT_THAT(judged(cell("sum", 1, 64 * mebi), s, all), ElementsAre("2 of 1.2 x eigen/sum/fp32@peer"))
       << "the bar for vectors";
 }
@@ -249,8 +255,9 @@ TEST(PeersOfReductions, ComputeTheSameResults) {
   const std::size_t rows = 3, n = 100;
   const std::vector<double> x = made(rows * n, 9), y = made(rows * n, 10);
   double dot = 0, squares = 0;
-  std::vector<double> sums(rows), softmax(rows * n);
-  for (std::size_t i = 0; i < rows * n; ++i) dot += x[i] * y[i], squares += x[i] * x[i], sums[i / n] += x[i];
+  std::vector<double> sums(rows), columns(n), softmax(rows * n);
+  for (std::size_t i = 0; i < rows * n; ++i)
+    dot += x[i] * y[i], squares += x[i] * x[i], sums[i / n] += x[i], columns[i % n] += x[i];
   for (std::size_t i = 0; i < rows * n; ++i) {
     double sum = 0;
     for (std::size_t k = 0; k < n; ++k) sum += std::exp(x[i / n * n + k] - x[i]);
@@ -260,7 +267,8 @@ TEST(PeersOfReductions, ComputeTheSameResults) {
   for (const auto& [c, expected] :
        {std::pair{cell("dot", 1, rows * n), std::vector{dot}},
         std::pair{cell("norm", 1, rows * n), std::vector{std::sqrt(squares)}},
-        std::pair{cell("sum", rows, n), sums}, std::pair{cell("softmax", rows, n), softmax}})
+        std::pair{cell("sum", rows, n), sums}, std::pair{cell("sum", 1, rows, n), columns},
+        std::pair{cell("softmax", rows, n), softmax}})
     for (const Method* peer : peers_of(c)) {
       const std::vector<std::byte> bytes = Bench{c, 9, c.elements()}.results(c, *peer);
       std::vector<float> found(bytes.size() / sizeof(float));
@@ -280,7 +288,8 @@ std::vector<std::string> names_of_peers(const Cell& c) {
 
 TEST(PeersOfReductions, AreListedForTheirOwnOperationOnly) {
   EXPECT_THAT(names_of_peers(cell("max", 1, 100)), IsEmpty());
-  EXPECT_THAT(names_of_peers(cell("sum", 1, 100, 100)), IsEmpty());
+  EXPECT_THAT(names_of_peers(cell("sum", 1, 100, 100)), Each(Eq("eigen/sum/fp32@peer")));
+  EXPECT_THAT(names_of_peers(cell("sum", 2, 100, 100)), IsEmpty());
   EXPECT_THAT(names_of_peers(cell("softmax", 3, 100)), ElementsAre("loop/softmax/fp32@peer"));
   EXPECT_THAT(names_of_peers(cell("softmax", 3, 100, 1, 2)), IsEmpty()) << "these peers have one thread";
   EXPECT_THAT(names_of_peers(cell("dot", 1, 100, 1, 0)), IsEmpty());

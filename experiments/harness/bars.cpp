@@ -98,11 +98,12 @@ Bar short_rows(const std::string& methods, double microseconds) {
 const std::string itself = "itself";  ///< the same method on normal data, with one thread
 
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
-    halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"}, fp32_and_bf16{"fp32", "bf16"};
+    halves{"fp16", "bf16"}, wide{"fp32", "fp64"}, fp32_alone{"fp32"}, fp64_alone{"fp64"},
+    fp32_and_bf16{"fp32", "bf16"};
 const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
     awkward{"60 binades", "arbitrary bits"}, spread{"one outlier", "log-normal", "60 binades"};
-const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
-    gpu{"GPU"};
+const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"},
+    beyond_l2{"other", "DRAM"}, few{"latency"}, gpu{"GPU"};
 
 const std::vector<Bar> bars{
     // On a CPU.
@@ -122,7 +123,7 @@ const std::vector<Bar> bars{
     {"sum/exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
     {"sum/tree/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
     {"sum/pairwise/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
-    {"sum/exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
+    {"sum/exact/*@cpu", wide, binades, caches_and_dram, 0, any, 0.5, itself},
     {"sum/tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
     {"sum/exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "sum/tree/plain/fp64@cpu"},
     {"sum/*@cpu", all, normal, few, 1, 64, 0.75, ""},
@@ -145,7 +146,7 @@ const std::vector<Bar> bars{
     {"sum/exact/*@cuda", narrow, normal, gpu, two_to(28), any, 1 / 1.015, "sum/tree/plain/fp32@cuda", 0},
     {"sum/exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "sum/tree/plain/fp32@cuda", 0},
     {"sum/exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
-    {"sum/exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
+    {"sum/exact/*@cuda", wide, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
     {"sum/exact/*@cuda", fp64_alone, normal, gpu, two_to(26), any, 0.90, "sum/tree/plain/fp64@cuda", 0},
     {"sum/exact/fp32@cuda", fp32_alone, awkward, gpu, two_to(24), any, 0.80, itself, 0},
     {"sum/exact/bf16@cuda", {"bf16"}, awkward, gpu, two_to(24), any, 0.60, itself, 0},
@@ -153,7 +154,11 @@ const std::vector<Bar> bars{
     // Batches on a CPU, and reductions of vectors.
     {"dot/*/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*"},
     {"norm/*/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*"},
-    {"sum/*/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*", 1, {}, Shape::rows},
+    {"sum/tree/plain/*@cpu", wide, normal, beyond_l2, 0, any, 1.0, "eigen/*", 1, {}, Shape::rows},
+    {"sum/pairwise/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*", 1, {}, Shape::rows},
+    {"sum/exact/*@cpu", wide, normal, beyond_l2, 0, any, 0.7, "eigen/*", 1, {}, Shape::rows},
+    {"sum/tree/plain/*@cpu", wide, normal, beyond_l2, 0, any, 0.5, "eigen/*", 1, {}, Shape::columns},
+    {"sum/exact/*@cpu", wide, normal, beyond_l2, 0, any, 0.35, "eigen/*", 1, {}, Shape::columns},
     {"softmax/tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "loop/*", 1, {}, Shape::rows},
     // On a GPU.
     on_awkward_data("sum/exact/*@cuda", Shape::rows, spread, 1 / 1.5),

@@ -100,9 +100,12 @@ bool fits(const Method& m, const Cell& cell) {
 }
 
 std::vector<const Method*> peers_of(const Cell& cell) {
+  const auto reduces = [&](const Method& m) {
+    return cell.inner == 1 || cell.by_key() || (cell.outer == 1 && m.name.starts_with("eigen/sum/"));
+  };
   std::vector<const Method*> all;
   for (const Method& m : peers_of_batches())
-    if (fits(m, cell) && cell.threads <= 1 && (cell.inner == 1 || cell.by_key())) all.push_back(&m);
+    if (fits(m, cell) && cell.threads <= 1 && reduces(m)) all.push_back(&m);
   return all;
 }
 

@@ -64,8 +64,12 @@ template <class F> void append_eigen(std::vector<Entry>& all) {
   }));
   all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](HostRun& work) {
     const Call& c = work.call;
-    peer::eigen_row_sums(static_cast<const F*>(c.x.data), c.layout.outer, c.layout.n,
-                         static_cast<F*>(c.out.data));
+    const auto* x = static_cast<const F*>(c.x.data);
+    auto* sums = static_cast<F*>(c.out.data);
+    if (c.layout.inner == 1)
+      peer::eigen_row_sums(x, c.layout.outer, c.layout.n, sums);
+    else
+      peer::eigen_column_sums(x, c.layout.n, c.layout.inner, sums);
   }));
 }
 #endif

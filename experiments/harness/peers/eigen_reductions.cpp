@@ -9,6 +9,12 @@ template <class F> Eigen::Map<const Eigen::Matrix<F, Eigen::Dynamic, 1>> vector(
   return {x, static_cast<Eigen::Index>(n)};
 }
 
+template <class F> using Rows = Eigen::Matrix<F, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <class F> Eigen::Map<const Rows<F>> array(const F* x, std::size_t rows, std::size_t columns) {
+  return {x, static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns)};
+}
+
 }  // namespace
 
 template <class F> F eigen_dot(const F* x, const F* y, std::size_t n) {
@@ -20,9 +26,13 @@ template <class F> F eigen_prod(const F* x, std::size_t n) { return vector(x, n)
 template <class F> F eigen_norm(const F* x, std::size_t n) { return vector(x, n).norm(); }
 
 template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums) {
-  using Rows = Eigen::Matrix<F, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto r = static_cast<Eigen::Index>(rows), c = static_cast<Eigen::Index>(columns);
-  Eigen::Map<Eigen::Matrix<F, Eigen::Dynamic, 1>>{sums, r} = Eigen::Map<const Rows>{x, r, c}.rowwise().sum();
+  Eigen::Map<Eigen::Matrix<F, Eigen::Dynamic, 1>>{sums, static_cast<Eigen::Index>(rows)} =
+      array(x, rows, columns).rowwise().sum();
+}
+
+template <class F> void eigen_column_sums(const F* x, std::size_t rows, std::size_t columns, F* sums) {
+  Eigen::Map<Eigen::Matrix<F, 1, Eigen::Dynamic>>{sums, static_cast<Eigen::Index>(columns)} =
+      array(x, rows, columns).colwise().sum();
 }
 
 template float eigen_dot(const float*, const float*, std::size_t);
@@ -33,5 +43,7 @@ template float eigen_norm(const float*, std::size_t);
 template double eigen_norm(const double*, std::size_t);
 template void eigen_row_sums(const float*, std::size_t, std::size_t, float*);
 template void eigen_row_sums(const double*, std::size_t, std::size_t, double*);
+template void eigen_column_sums(const float*, std::size_t, std::size_t, float*);
+template void eigen_column_sums(const double*, std::size_t, std::size_t, double*);
 
 }  // namespace samesum::harness::peer

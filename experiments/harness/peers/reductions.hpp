@@ -27,6 +27,7 @@ template <class F> F eigen_prod(const F* x, std::size_t n);
 template <class F> F eigen_dot(const F* x, const F* y, std::size_t n);
 template <class F> F eigen_norm(const F* x, std::size_t n);
 template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums);
+template <class F> void eigen_column_sums(const F* x, std::size_t rows, std::size_t columns, F* sums);
 
 /// Softmax of rows in three passes: the maximum, the exponentials and their sum, the division by it. The
 /// compiler vectorises each pass with -ffast-math.
