@@ -19,7 +19,6 @@ with 2 for wrong usage.
 
 import argparse
 import contextlib
-import datetime
 import fnmatch
 import fractions
 import importlib
@@ -27,14 +26,12 @@ import importlib.metadata
 import json
 import math
 import os
-import pathlib
-import platform
-import statistics
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).parents[1]
+import study
+
 QUESTION = "How many answers do data frames give for a sum, how wrong are they, and how fast?"
 THREADS, CHUNKS = sorted({1, 2, os.cpu_count() or 1}), (1, 7, 61)
 # mode: elements, keys, calls for a sum, calls for group sums, calls in another order
@@ -253,13 +250,11 @@ def row(library, operation, about, exact, axis, found):
     import numpy as np
     results = {bits for bits, _ in found}
     errors = [errors_of(np.frombuffer(bits).tolist(), exact) for bits in results]
-    seconds = sorted(s for _, s in found)
     promise = "order_free" if library.name == "samesum" else "none"
     return {"kind": "frame", "method": method(library, operation), "promise": promise, "operation": operation,
             "input_format": "fp64", **about, "axis": axis, "runs": len(found), "distinct_bits": len(results),
             "results": len(exact), "correct": min(c for c, _ in errors), "largest_ulps": max(u for _, u in errors),
-            "seconds": statistics.median(seconds), "low": seconds[len(seconds) // 10],
-            "high": seconds[len(seconds) - 1 - len(seconds) // 10], "broken": promise != "none" and len(results) > 1}
+            **study.times(seconds for _, seconds in found), "broken": promise != "none" and len(results) > 1}
 
 
 def in_process(threads, options):
@@ -318,28 +313,7 @@ def measured(library, data, size, seed, k, x, of_groups):
     yield from rows("permutation", found)
 
 
-# --- the file -------------------------------------------------------------------------------------------------------
-
-
-def first_line(path, key):
-    """The value of a line such as 'model name : AMD EPYC'; empty if there is none."""
-    try:
-        lines = pathlib.Path(path).read_text().splitlines()
-    except OSError:
-        return ""
-    return next((line.partition(":" if ":" in line else "=")[2].strip(' "') for line in lines if line.startswith(key)), "")
-
-
-def provenance(libraries):
-    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-                               capture_output=True, text=True).stdout.strip() if (ROOT / ".git").exists() else ""
-    version = next((str(library.version) for library in libraries if library.name == "samesum"), "0.0.0")
-    return {"cpu": first_line("/proc/cpuinfo", "model name") or platform.machine(), "hardware_threads": os.cpu_count(),
-            "gpu": None, "os": first_line("/etc/os-release", "PRETTY_NAME") or platform.system(),
-            "kernel": f"{platform.system()} {platform.release()}", "compiler": f"Python {platform.python_version()}",
-            "flags": ", ".join(dict.fromkeys(f"{library.package} {library.version}" for library in libraries)),
-            "library_version": version, "commit": described or "unknown",
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+# --- the experiment ---------------------------------------------------------------------------------------------------
 
 
 def loaded(names):
@@ -367,21 +341,12 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="data_frames.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="examples:\n  data_frames.py\n  data_frames.py --full --out build/study")
-    modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--quick", action="store_const", dest="mode", const="quick", help="a million rows (the default)")
-    modes.add_argument("--full", action="store_const", dest="mode", const="full", help="20 million rows, minutes")
-    parser.set_defaults(mode="quick")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the data and the orders (default: 1)")
-    parser.add_argument("--filter", metavar="GLOB", default="", help="measure only these libraries")
-    parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help="write DIR/data_frames.jsonl")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    study.add_options(parser, "data_frames", "a million rows", "20 million rows, minutes", "measure only these libraries")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = study.parsed(parser, arguments)
     if options.worker:
         worker(json.loads(options.worker))
         return 0
-    if options.seed < 0:
-        parser.error("--seed must be 0 or more")
     libraries, left_out = loaded(options.filter)
     for line in left_out:
         print(f"without {line}", file=sys.stderr)
@@ -389,10 +354,8 @@ def main(arguments):
         print("data_frames.py: no library is there to be measured; install NumPy and others: "
               "pip install -r experiments/requirements-frames.txt", file=sys.stderr)
         return 2
-    header = {"kind": "study", "schema": 2, "experiment": "data_frames", "question": QUESTION, "mode": options.mode,
-              "seed": options.seed, "filter": options.filter,
-              "options": {library.package: str(library.version) for library in libraries},
-              **({"left_out": left_out} if left_out else {}), "provenance": provenance(libraries)}
+    header = study.header("data_frames", QUESTION, options,
+                          {library.package: str(library.version) for library in libraries}, left_out)
     rows = []
     n, groups, *_ = size = SIZES[options.mode]
     for data in ("normal", "log-normal"):
@@ -403,12 +366,7 @@ def main(arguments):
                 rows.append(r)
                 print(json.dumps(r) if options.json else text_of(r), flush=True)
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        path = options.out / "data_frames.jsonl"
-        temporary = path.with_name(path.name + ".part")
-        temporary.write_text("".join(json.dumps(o, separators=(",", ":")) + "\n" for o in [header, *rows]),
-                             encoding="utf-8")
-        os.replace(temporary, path)
+        study.write(options.out, "data_frames", [header, *rows])
     ours = [r for r in rows if r["promise"] != "none"]
     return int(any(r["broken"] or r["correct"] < r["results"] for r in ours))
 

@@ -15,10 +15,11 @@ GPU.
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import sys
 import time
+
+import study
 
 REPEATS, WARM_UP, RUNS = 11, 2, 30
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
@@ -203,13 +204,11 @@ def numpy_rows(numpy, key):
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 def row(key, name, seconds):
-    ordered = sorted(seconds)
-    low, middle, high = (ordered[round(share * (len(ordered) - 1))] for share in (0.1, 0.5, 0.9))
+    measured = study.times(seconds)
     bytes = (key["outer"] * key["n"] * key["inner"] * BYTES[key["input_format"]] * MOVED[key["operation"]]
              + ("keys" in key) * key["n"] * KEY_BYTES)
     return ({"kind": "reduction", "method": f"{name}/{key['input_format']}@peer"} | key
-            | {"seconds": middle, "low": low, "high": high, "gb_per_s": bytes / middle / 1e9, "verified": None,
-               "bars": []})
+            | measured | {"gb_per_s": bytes / measured["seconds"] / 1e9, "verified": None, "bars": []})
 
 
 def measure(experiment, header, keys, repeated):
@@ -257,10 +256,7 @@ def main(arguments):
                 lines.append(line)
                 if len(lines) > 1:
                     print(in_words(line))
-            path = folder / f"{EXPERIMENTS[experiment][0]}.jsonl"
-            temporary = path.with_name(path.name + ".part")
-            temporary.write_text("".join(json.dumps(o, separators=(",", ":")) + "\n" for o in lines), encoding="utf-8")
-            os.replace(temporary, path)
+            study.write(folder, EXPERIMENTS[experiment][0], lines)
     except Refused as refusal:
         print(f"torch_speed.py: {refusal}", file=sys.stderr)
         return 2

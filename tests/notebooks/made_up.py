@@ -1,6 +1,6 @@
 """Made-up results in the form of results files, and base classes for the tests of sections.
 
-Importing this module puts the folder notebooks on the import path.
+Importing this module puts the folders notebooks and experiments on the import path.
 """
 
 import importlib
@@ -11,7 +11,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "notebooks"))
+sys.path[:0] = [str(ROOT / "notebooks"), str(ROOT / "experiments")]
 import results  # noqa: E402
 from schema import DEFINED, properties  # noqa: E402
 
