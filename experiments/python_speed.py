@@ -1,147 +1,229 @@
-"""Compares the speed of the Python package with NumPy, math.fsum and PyTorch.
+"""How fast are calls of the Python package beside those of NumPy, of math.fsum and of PyTorch?
 
-Each row is one comparison in one run: the median time of samesum, that of the other, and the quotient other / samesum,
-which is above 1 where samesum is faster. Times of a GPU are device time per call, over at least 100 calls that are
-enqueued without waiting; overheads are host time per call. The "C++ call" is the same call of the library with its
-arguments prepared. Exits with 0; with 2 for wrong usage. Whether a bar is met is shown and does not change that.
+Each row is the time of one call. All calls of a cell, which is a function and an array, take turns after warming up, so
+that a change of the machine's clock affects all alike. A time is the median of 3 rounds, with --full of 21; short calls are
+repeated for 2 ms in each round. The data are normal, and arrays of NumPy in C order. Calls have one thread, NumPy's vecdot
+too. Sums of long vectors and of rows are also measured with two threads, and so is reading alone, which two threads of
+Python do by NumPy's max of integers. GB/s counts the input, for cumsum also the output.
+
+With PyTorch and a GPU: the host's time for a call on 8 elements, and the device's time for rows, beside the same calls in
+C++ with their arguments prepared, and for a transformer block, forward and backward, under samesum.torch.deterministic.
+
+The lines below a call are its targets: speeds that it should reach, as multiples of the speed of another call, which are
+medians of the ratios of the rounds. A target of several threads is lower where reading alone is not that much faster; that
+of the exact dot product is at most half the speed of samesum's in a tree. A missed target is not a failure.
+
+Writes DIR/python_speed.jsonl, in the form that harness/results.schema.json describes. Exits with 0; with 2 for wrong usage,
+and without NumPy or samesum.
 """
 
 import argparse
+import collections
+import concurrent.futures
+import fnmatch
 import json
 import math
-import pathlib
-import platform
+import os
 import statistics
 import sys
 import time
 
-import numpy as np
+import study
 
-import samesum
-from samesum import _core
+QUESTION = "How fast is the Python package beside NumPy?"
+ROUNDS = {"quick": 3, "full": 21}
+LEAST = 2e-3  # seconds that the calls of a round take at least
+SHAPES = [((100_000, 32), 1), ((10_000, 1024), 1), ((1024, 10_000), 0), ((100_000, 32), 0), ((10**7,), 0)]
+ROWS, LONG = SHAPES[1], ((1 << 26,), 0)  # those that are also measured with two threads
+LIST = 10**6  # numbers
+AS_SUM = (0.7, 0.7, 0.35, 0.35, 1)
+# Functions, their operations, and for each method the targets on SHAPES: multiples of the speed of NumPy.
+FUNCTIONS = {
+    "sum": ("sum", {"tree/plain": (1, 1, 0.5, 1, 1), "exact": AS_SUM, "fixed_point": ()}),
+    "mean": ("mean", {"exact": AS_SUM}),
+    "var": ("moments", {"tree": (), "exact": (0.5, 1, 0.8, 0.8, 2)}),
+    "vecdot": ("dot", {"tree/plain": (), "exact": (0.4,) * 5}),
+    "cumsum": ("cumsum", {"prefix/plain": (1,) * 5, "exact": (0.8,) * 5}),
+}
+INPUTS = {"vecdot": 2}
+MOVED = {"vecdot": 2, "cumsum": 2, "softmax": 2}  # bytes that count / bytes of an array, if they are not 1
+READ_BY_TWO = ("read", 2)
+
+# The call `of` should have `factor` times the speed of the call `against`, or `share` of that of the call `ceiling` in its
+# best round, if that is less. A call is a pair (method, threads).
+Target = collections.namedtuple("Target", "of against factor ceiling share", defaults=(None, None))
 
 
-def timed(call, count, repeats=7):
-    """Returns the median seconds per call."""
-    call()
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+# --- measuring ------------------------------------------------------------------------------------------------------
+
+
+def on_the_host(call, count):
+    """Seconds of each of several calls."""
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def in_turns(calls, rounds, clock, fewest=1):
+    """{name: [seconds of a call in each round, …]}"""
+    counts = {}
+    for name, call in calls.items():
+        call()
+        counts[name] = max(fewest, math.ceil(LEAST / clock(call, 1)))
+    found = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            found[name].append(clock(call, counts[name]))
+    return found
+
+
+def ratio(found, slow, fast):
+    return statistics.median(s / f for s, f in zip(found[slow], found[fast]))
+
+
+def verdict(found, target):
+    factor = target.factor
+    if target.ceiling:
+        factor = min(factor, target.share * statistics.median(found[target.against]) / min(found[target.ceiling]))
+    reached = ratio(found, target.against, target.of)
+    method, threads = target.against
+    return {"against": method + (", one thread" if threads < target.of[1] else ""), "factor": factor, "reached": reached,
+            "holds": reached >= factor}
+
+
+def rows(about, calls, targets, rounds, clock=on_the_host, fewest=1):
+    """Yields a row per call. `about` has the fields of the array."""
+    found = in_turns(calls, rounds, clock, fewest)
+    bytes = (about["outer"] * about["n"] * about["inner"] * {"fp32": 4, "fp64": 8}[about["input_format"]]
+             * MOVED.get(about["operation"], 1))
+    peers = {name[1]: name for name in calls if name[0].endswith("@peer")}  # one for each number of threads
+    for name, seconds in found.items():
+        (method, threads), times = name, study.times(seconds)
+        peer = peers.get(threads, name)
+        yield {"kind": "reduction", "method": method, **about, "threads": threads, **times,
+               "gb_per_s": bytes / times["seconds"] / 1e9, "verified": None,
+               "bars": [verdict(found, target) for target in targets if target.of == name],
+               **({"peer": peer[0], "times_peer": ratio(found, name, peer)} if peer != name else {})}
+
+
+def about(function, format, shape, axis, seed, **more):
+    outer, n, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1:])
+    return {"operation": function, "input_format": format, "outer": outer, "n": n, "inner": inner, "seed": seed, **more}
+
+
+# --- beside NumPy ---------------------------------------------------------------------------------------------------
+
+
+def in_both(samesum, np, function, methods, inputs, axis, format):
+    """The calls of a function, by samesum with one thread and by NumPy, and the method of NumPy's."""
+    ours, theirs, operation = getattr(samesum, function), getattr(np, function), FUNCTIONS[function][0]
+    calls = {(f"{operation}/{method}/{format}@cpu", 1): lambda method=method: ours(*inputs, axis=axis, method=method, threads=1)
+             for method in methods}
+    peer = (f"numpy/{function}/{format}@peer", 1)
+    return calls | {peer: lambda: theirs(*inputs, axis=axis)}, peer
+
+
+def with_two_threads(samesum, np, pool, x, axis, format):
+    """Sums with two threads, reading alone, and the targets of the sums."""
+    names = [f"sum/{method}/{format}@cpu" for method in ("tree/plain", "exact")]
+    calls = {(name, 2): lambda method=method: samesum.sum(x, axis=axis, method=method, threads=2)
+             for name, method in zip(names, ("tree/plain", "exact"))}
+    halves = np.array_split(x.reshape(-1).view(np.int64), 2)
+    return (calls | {READ_BY_TWO: lambda: [*pool.map(np.max, halves)]},
+            [Target((name, 2), (name, 1), 1.6, READ_BY_TWO, 0.95) for name in names])
+
+
+def on_arrays(samesum, np, pool, functions, seed, rounds):
+    """The rows on SHAPES, and on long vectors; with two threads if there is a pool of two."""
+    rng = np.random.default_rng(seed)
+    for format, dtype in (("fp32", np.float32), ("fp64", np.float64)):
+        for place, (shape, axis) in enumerate(SHAPES):
+            x, y = (rng.standard_normal(shape, dtype) for _ in range(2))
+            for function in functions:
+                methods = FUNCTIONS[function][1]
+                calls, peer = in_both(samesum, np, function, methods, (x, y)[:INPUTS.get(function, 1)], axis, format)
+                of = dict(zip(methods, calls))
+                targets = [Target(of[method], peer, factors[place]) for method, factors in methods.items() if factors]
+                if function == "vecdot":
+                    targets = [t._replace(ceiling=of["tree/plain"], share=0.5) for t in targets]
+                if function == "sum" and (shape, axis) == ROWS and pool:
+                    more, wanted = with_two_threads(samesum, np, pool, x, axis, format)
+                    calls, targets = calls | more, targets + wanted
+                yield from rows(about(function, format, shape, axis, seed), calls, targets, rounds)
+    if "sum" in functions and pool:
+        (n,), axis = LONG
+        x = np.resize(rng.standard_normal(1 << 20, np.float32), n)
+        calls, _ = in_both(samesum, np, "sum", ("tree/plain", "exact"), (x,), axis, "fp32")
+        more, targets = with_two_threads(samesum, np, pool, x, axis, "fp32")
+        yield from rows(about("sum", "fp32", x.shape, axis, seed), calls | more, targets, rounds)
+
+
+def on_few_elements_and_on_lists(samesum, np, seed, rounds):
+    exact, numpy, fsum = ("sum/exact/fp64@cpu", 1), ("numpy/sum/fp64@peer", 1), ("math/fsum/fp64@peer", 1)
+    few, x = np.ones(8), np.random.default_rng(seed).standard_normal(LIST)
+    many = x.tolist()
+    yield from rows(about("sum", "fp64", few.shape, 0, seed),
+                    {exact: lambda: samesum.sum(few, threads=1), numpy: lambda: np.sum(few)},
+                    [Target(exact, numpy, 0.5)], rounds)
+    yield from rows(about("sum", "fp64", x.shape, 0, seed),
+                    {exact: lambda: samesum.sum(x, threads=1), fsum: lambda: math.fsum(x)},
+                    [Target(exact, fsum, 60)], rounds)
+    for function, call in (("sum", lambda: samesum.sum(many, threads=1)), ("fsum", lambda: samesum.fsum(many))):
+        yield from rows(about(function, "fp64", x.shape, 0, seed, given="list"), {exact: call, fsum: lambda: math.fsum(many)},
+                        [Target(exact, fsum, 1)], rounds)
+
+
+# --- beside PyTorch -------------------------------------------------------------------------------------------------
+
+
+def on_a_gpu(samesum, torch, seed, rounds):
+    def on_the_device(call, count):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
         for _ in range(count):
             call()
-        found.append((time.perf_counter() - start) / count)
-    return statistics.median(found)
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e-3 / count
 
+    def until_launched(call, count):
+        torch.cuda.synchronize()
+        seconds = on_the_host(call, count)
+        torch.cuda.synchronize()
+        return seconds
 
-def compared(name, bar, ours, other, other_name, time_of):
-    """Returns a row. Both calls are timed in turns, so that both see the same machine."""
-    pairs = [(time_of(ours), time_of(other)) for _ in range(3)]
-    mine, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
-    return {"what": name, "peer": other_name, "samesum_seconds": mine, "peer_seconds": theirs,
-            "ratio": theirs / mine, "bar": bar, "met": theirs / mine >= bar}
-
-
-def on_the_host(repeats):
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal(10**7)
-    y, few, many = x.astype(np.float32), np.ones(8), x[: 10**6].tolist()
-
-    def of(count):
-        return lambda call: timed(call, count, repeats)
-
-    yield compared("exact sum, 10^7 fp64, 1 thread", 0.65, lambda: samesum.sum(x, threads=1), lambda: np.sum(x),
-                   "numpy.sum", of(5))
-    yield compared("exact sum, 10^7 fp64, 1 thread", 60, lambda: samesum.sum(x, threads=1), lambda: math.fsum(x),
-                   "math.fsum", lambda call: timed(call, 1, 3))
-    yield compared("exact sum, list of 10^6", 1, lambda: samesum.sum(many), lambda: math.fsum(many), "math.fsum", of(2))
-    yield compared("fsum, list of 10^6", 1, lambda: samesum.fsum(many), lambda: math.fsum(many), "math.fsum", of(2))
-    yield compared("tree/plain/fp32, 10^7 fp32, 1 thread", 1,
-                   lambda: samesum.sum(y, method="tree/plain/fp32", threads=1), lambda: np.sum(y), "numpy.sum", of(10))
-    yield compared("overhead, 8 fp64", 0.5, lambda: samesum.sum(few), lambda: np.sum(few), "numpy.sum", of(10_000))
-    for dtype in (np.float32, np.float64):
-        for shape, axis, bars in SHAPES:
-            yield from beside_numpy(rng.standard_normal(shape, dtype), rng.standard_normal(shape, dtype), axis, bars, of(1))
-
-
-# Shapes, axes, and the quotients that are wanted: tree, exact, variance.
-SHAPES = [((100_000, 32), 1, (1, 0.7, 0.5)), ((10_000, 1024), 1, (1, 0.7, 1)), ((1024, 10_000), 0, (0.5, 0.35, 0.8)),
-          ((100_000, 32), 0, (1, 0.35, 0.8)), ((10**7,), 0, (1, 1, 2))]
-
-
-def beside_numpy(x, y, axis, bars, time_of):
-    """The functions of NumPy along an axis, on one thread."""
-    of_tree, of_exact, of_variance = bars
-    name = f"{' x '.join(map(str, x.shape))} fp{8 * x.itemsize}, axis {axis}"
-
-    def row(what, bar, function, method):
-        ours, theirs = getattr(samesum, function), getattr(np, function)
-        return compared(f"{what}, {name}", bar, lambda: ours(x, axis=axis, method=method, threads=1),
-                        lambda: theirs(x, axis=axis), f"numpy.{function}", time_of)
-
-    yield row("tree/plain", of_tree, "sum", "tree/plain")
-    yield row("exact sum", of_exact, "sum", "exact")
-    yield row("exact mean", of_exact, "mean", "exact")
-    yield row("exact variance", of_variance, "var", "exact")
-    if x.ndim == 1 or axis == 1:
-        yield compared(f"exact dot, {name}", 0.4,
-                       lambda: samesum.vecdot(x, y, axis=axis, method="exact", threads=1),
-                       lambda: np.vecdot(x, y, axis=axis), "numpy.vecdot", time_of)
-        yield row("exact cumsum", 0.8, "cumsum", "exact")
-        yield row("prefix/plain", 1, "cumsum", "prefix/plain")
-
-
-def on_a_gpu(torch, repeats):
-    def device_time(calls):
-        def time_of(call):
-            call()
-            found = []
-            for _ in range(repeats):
-                start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                start.record()
-                for _ in range(calls):
-                    call()
-                stop.record()
-                stop.synchronize()
-                found.append(start.elapsed_time(stop) * 1e-3 / calls)
-            return statistics.median(found)
-        return time_of
-
-    def host_time(call):
-        found = []
-        for _ in range(repeats):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(1000):
-                call()
-            found.append((time.perf_counter() - start) / 1000)
-            torch.cuda.synchronize()
-        return statistics.median(found)
-
-    few = torch.ones(8, device="cuda")
-    for method in (None, "tree/plain"):
-        yield compared(f"overhead, CUDA tensor of 8 fp32, {method or 'exact'}", 1 / 1.3,
-                       lambda method=method: samesum.sum(few, method=method), few.sum, "torch.sum", host_time)
+    torch.manual_seed(seed)
+    few, peer = torch.ones(8, device="cuda"), ("torch/sum/fp32@peer", 0)
+    of = {method: (f"sum/{method}/fp32@cuda", 0) for method in ("exact", "tree/plain")}
+    yield from rows(about("sum", "fp32", few.shape, 0, seed),
+                    {of[m]: lambda m=m: samesum.sum(few, method=m) for m in of} | {peer: few.sum},
+                    [Target(name, peer, 1 / 1.3) for name in of.values()], rounds, until_launched, 1000)
     for n in (512, 4096, 32768):
         x = torch.randn(49152, n, device="cuda")
-        stream = torch.cuda.current_stream().cuda_stream
-        for operation, method, size in (("sum", "tree/plain", 1), ("sum", "exact", 1), ("softmax", "tree/plain", n)):
-            out = torch.empty(49152, size, device="cuda")
-            m = _core.find(method, operation, "fp32", "cuda")
-            arguments = (m, "fp32", x.data_ptr(), 0, x.numel(), "", 0, (49152, n, 1, n, 1), 0, out.data_ptr(),
-                         out.numel(), 0 if operation == "sum" else n, 0, stream, 0, 0.0, False, None, False)
-            function = getattr(samesum, operation)
-            yield compared(f"{operation} of 49152 x {n} fp32, {method}", 0.97,
-                           lambda f=function, x=x, m=method: f(x, -1, method=m),
-                           lambda a=arguments: _core.run(*a), "the C++ call", device_time(100))
-        del x, out
-    yield from block_rows(torch, compared, device_time(100))
+        for operation, method, results in (("sum", "tree/plain", 1), ("sum", "exact", 1), ("softmax", "tree/plain", n)):
+            names = (f"{operation}/{method}/fp32@cuda", 0), (f"samesum/{operation}_{method.split('/')[0]}/fp32@peer", 0)
+            yield from rows(about(operation, "fp32", x.shape, 1, seed, given="tensor"),
+                            dict(zip(names, twice(samesum, torch, x, operation, method, results))),
+                            [Target(*names, 0.97)], rounds, on_the_device, 100)
+        del x
+    yield from transformer_block(samesum, torch, seed, rounds, on_the_device)
 
 
-def block_rows(torch, compared, time_of):
-    """A transformer block, forward and backward, under the context manager and without it."""
+def twice(samesum, torch, x, operation, method, results):
+    """A call on the rows of a tensor, and the same call in C++ with its arguments prepared; `results` are those of a row."""
+    core, function = samesum._core, getattr(samesum, operation)
+    out, found = torch.empty(len(x), results, device="cuda"), core.find(method, operation, "fp32", "cuda")
+    n = x.shape[1]
+    arguments = (found, "fp32", x.data_ptr(), x.numel(), (len(x), n, 1, n, 1), out.data_ptr(), out.numel(), 0,
+                 torch.cuda.current_stream().cuda_stream)
+    return lambda: function(x, -1, method=found), lambda: core.run(*arguments, out_stride=n if results > 1 else 0)
+
+
+def transformer_block(samesum, torch, seed, rounds, clock):
+    """A block, forward and backward, under the context manager and without it."""
     from samesum import torch as routing
 
-    torch.manual_seed(0)
     block = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0, batch_first=True, norm_first=True).cuda()
     x = torch.randn(8, 512, 1024, device="cuda", requires_grad=True)
 
@@ -152,36 +234,84 @@ def block_rows(torch, compared, time_of):
         with routing.deterministic():
             step()
 
-    yield compared("transformer block, 8 x 512 x 1024 fp32, forward and backward", 1 / 1.05, routed, step,
-                   "eager torch", time_of)
+    ours, theirs = ("sum/tree/plain/fp32@cuda", 0), ("torch/eager/fp32@peer", 0)
+    yield from rows(about("transformer_block", "fp32", x.shape, 1, seed), {ours: routed, theirs: step},
+                    [Target(ours, theirs, 1 / 1.05)], rounds, clock, 20)
+
+
+# --- the experiment -------------------------------------------------------------------------------------------------
+
+
+def text_of(r):
+    shape = " x ".join(str(r[name]) for name in ("outer", "n", "inner"))
+    lines = [f"{r['operation']:8} {r['input_format']} {shape:18} {r.get('given', 'array'):6} {r['threads']} threads "
+             f"{r['seconds'] * 1e6:12.2f} us {r['gb_per_s']:8.2f} GB/s  {r['method']}"]
+    lines += [f"    {'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} >= {bar['factor']:.3g} x {bar['against']}"
+              for bar in r["bars"]]
+    return "\n".join(lines)
+
+
+def measured(samesum, np, torch, options, left_out):
+    """Yields all rows; says in `left_out` what is not measured."""
+    rounds, filtered = ROUNDS[options.mode], options.filter or "*"
+    wanted = [name for name in FUNCTIONS if fnmatch.fnmatch(name, filtered)]
+    functions = [name for name in wanted if hasattr(np, name)]
+    left_out += [f"{name}: NumPy {np.__version__} lacks it; pip install -U numpy" for name in wanted if name not in functions]
+    several = len(os.sched_getaffinity(0)) > 1
+    if not several:
+        left_out.append("two threads: there is one processor")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        yield from on_arrays(samesum, np, several and pool, functions, options.seed, rounds)
+    if not options.filter:
+        yield from on_few_elements_and_on_lists(samesum, np, options.seed, rounds)
+    if torch and not options.filter:
+        yield from on_a_gpu(samesum, torch, options.seed, rounds)
+
+
+def with_gpu(samesum, left_out):
+    """PyTorch, if it has a GPU that samesum can use; else says in `left_out` why not."""
+    try:
+        import torch
+    except ImportError as error:
+        left_out.append(f"a GPU: {error}")
+        return None
+    absent = "PyTorch finds none" if not torch.cuda.is_available() else samesum._core.absent().get("cuda")
+    if absent:
+        left_out.append(f"a GPU: {absent}")
+    return None if absent else torch
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="python_speed.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="examples:\n  python_speed.py\n  python_speed.py --out build/study")
-    parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help="also write DIR/python_speed.json")
-    parser.add_argument("--repeats", metavar="N", type=int, default=7, help="timings per median (default: 7)")
-    options = parser.parse_args(arguments)
-    if options.repeats < 1:
-        parser.error("--repeats must be 1 or more")
-    found = {"python": platform.python_version(), "numpy": np.__version__, "cpu": platform.processor()}
-    rows = list(on_the_host(options.repeats))
+                                     epilog="examples:\n  python_speed.py\n  python_speed.py --full --out build/study\n"
+                                            "  python_speed.py --filter 'cum*'")
+    study.add_options(parser, "python_speed", "3 rounds, seconds", "21 rounds, a minute",
+                      "measure only these functions: " + ", ".join(FUNCTIONS))
+    options = study.parsed(parser, arguments)
+    if options.filter and not fnmatch.filter(FUNCTIONS, options.filter):
+        parser.error(f"--filter: {options.filter!r} matches none of {', '.join(FUNCTIONS)}")
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy reads it when it is imported
     try:
-        import torch
-        if torch.cuda.is_available() and "cuda" not in _core.absent():
-            found |= {"torch": torch.__version__, "gpu": torch.cuda.get_device_name()}
-            rows += on_a_gpu(torch, options.repeats)
-        else:
-            print("skipped: rows of a GPU, since there is none")
+        import numpy as np
+        import samesum
     except ImportError as error:
-        print(f"skipped: rows of a GPU: {error}")
-    for r in rows:
-        print(f"{r['what']:58} {r['samesum_seconds'] * 1e6:12.2f} us {r['peer_seconds'] * 1e6:12.2f} us "
-              f"{r['ratio']:8.2f} x {r['peer']}, bar {r['bar']:.2f}{'' if r['met'] else ': MISSED'}")
+        print(f"python_speed.py: {error}; pip install numpy, then pip install . in the root of samesum", file=sys.stderr)
+        return 2
+    left_out = []
+    torch = with_gpu(samesum, left_out)
+    found = []
+    for r in measured(samesum, np, torch, options, left_out):
+        found.append(r)
+        print(json.dumps(r) if options.json else text_of(r), flush=True)
+    for line in left_out:
+        print(f"without {line}", file=sys.stderr)
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "python_speed.json").write_text(json.dumps(found | {"rows": rows}, indent=1) + "\n")
+        versions = {"samesum": samesum.__version__, "numpy": np.__version__}
+        versions |= {"torch": torch.__version__} if torch else {}
+        gpu = torch.cuda.get_device_name() if torch else None
+        study.write(options.out, "python_speed",
+                    [study.header("python_speed", QUESTION, options, versions, left_out, gpu), *found])
     return 0
 
 

@@ -60,6 +60,8 @@ LIBRARIES = {
     "torch": "PyTorch",
     "torch_cpu": "PyTorch on a CPU",
     "numpy": "NumPy",
+    "math": "math.fsum of Python",
+    "samesum": "samesum's own call in C++, with its arguments prepared",
     "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
     "polars": "polars, data frames in Rust: Series.sum and group_by",
     "polars/streaming": "the same by polars' streaming engine",

@@ -1,4 +1,5 @@
-"""Makes what is committed beside the results: the outputs of the notebooks, figures/same_bits.svg and the paper.
+"""Makes what is committed beside the results: the outputs of the notebooks, figures/same_bits.svg, the paper, and the
+tables of lib/python/README.md on its speed beside NumPy.
 
 Run it after the committed results or the notebooks have changed, with the packages of experiments/requirements.txt and
 tests/requirements.txt: build/venv/bin/python notebooks/make.py. The tests compare.
@@ -12,6 +13,8 @@ import nbclient
 import nbformat
 
 import paper
+import python_speed
+import results
 import same_bits_figure
 import tool
 
@@ -41,6 +44,7 @@ def main():
         for path in sorted(FOLDER.glob("*.ipynb")):
             nbformat.write(executed(path), path)
             print(path.name, f"{path.stat().st_size:,} bytes")
+    python_speed.PAGE.write_text(python_speed.page(results.of("python_speed")), encoding="utf-8")
     same_bits_figure.main()
     paper.main([])
 

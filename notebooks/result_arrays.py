@@ -123,7 +123,8 @@ def cells(rows):
     """The rows of a place, grouped by cell: rows with the same key were measured together."""
     found = {}
     for r in rows:
-        key = (*(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins")), data_of(r))
+        key = (*(r.get(name) for name in ("operation", "input_format", "outer", "n", "inner", "keys", "bins", "given")),
+               data_of(r))
         found.setdefault(key, []).append(r)
     return list(found.values())
 

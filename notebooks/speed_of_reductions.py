@@ -210,7 +210,12 @@ def ratio(r, speed):
 
 
 def method_row(r, together):
-    judged = "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
-                       f"{short_name(bar['against'])}" for bar in bars_of(r, together))
+    judged = bars_in_words(bars_of(r, together))
     return [r["operation"], shape(r), elements(r), r["method"], phrases.number(r["seconds"] * 1e6),
-            phrases.number(r["gb_per_s"]), ratio(r, ceiling(together)), judged or "-"]
+            phrases.number(r["gb_per_s"]), ratio(r, ceiling(together)), judged]
+
+
+def bars_in_words(judged):
+    """'pass 1.2 of 1 × numpy/sum; MISS …', or '-' without targets."""
+    return "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
+                     f"{short_name(bar['against'])}" for bar in judged) or "-"

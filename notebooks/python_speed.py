@@ -1,0 +1,183 @@
+"""Section on the speed of calls from Python, relative to NumPy and to other libraries, and the table of the package's page."""
+
+import re
+
+import captions
+import phrases
+import results
+import style
+from figure import Figure, Series
+from result_arrays import cells, is_ours
+from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side
+from speed_of_reductions import bars_in_words, target_findings
+
+PAGE = results.ROOT / "lib/python/README.md"
+MARKS = "<!-- of the committed results, by notebooks/make.py -->\n", "<!-- end of the committed results -->\n"
+NUMPY = "numpy/"
+FEW, LONG = 8, 1 << 26  # lengths of the shortest and the longest vectors
+
+
+def section(sources):
+    s = Section("python", "Speed in Python", "How fast is the Python package beside NumPy?",
+                "Calls from Python, along an axis of an array, beside the same functions of NumPy, one thread each; sums "
+                "also with two threads. All calls on an array take turns. Times are medians.",
+                "build/venv/bin/python experiments/python_speed.py --full --out build/study",
+                terms=("method", "target", "reading alone"))
+    rows = rows_with_place(sources, "reduction")
+    s.verdict = verdict(rows)
+    s.findings = list(findings(rows))
+    s.figures = [f for f in [figure(rows)] if f.series]
+    s.tables = [*beside_numpy(rows), *every_call(rows)]
+    s.open_tables = 1
+    return s
+
+
+def algorithm(r):
+    """'tree/plain' for sum/tree/plain/fp32@cpu, 'exact' for moments/exact/fp32@cpu."""
+    return phrases.parts(r["method"].partition("/")[2])[0]
+
+
+def column(r):
+    """'sum, tree/plain'."""
+    return f"{r['operation']}, {algorithm(r)}"
+
+
+def shape(r):
+    """'100,000 × 32, rows', '1,024 × 10,000, columns', 'vector of 10,000,000', 'list of 1,000,000'; the reduced axis is that
+    of rows, or of columns."""
+    if r["inner"] > 1 or r["outer"] > 1:
+        lengths = [r["outer"]] * (r["outer"] > 1) + [r["n"]] + [r["inner"]] * (r["inner"] > 1)
+        return f"{' × '.join(f'{length:,}' for length in lengths)}, {'rows' if r['inner'] == 1 else 'columns'}"
+    return f"{'list' if r.get('given') == 'list' else 'vector'} of {phrases.count(r['n'])}"
+
+
+def has_speed(r, peer=""):
+    """Whether the row is of samesum and has a time relative to a library whose name begins with `peer`."""
+    return is_ours(r) and bool(r.get("peer") and r.get("times_peer")) and r["peer"].startswith(peer)
+
+
+def speed(r):
+    """Speed relative to the other library."""
+    return 1 / r["times_peer"]
+
+
+def span(ratios):
+    """'0.5 to 3.1 times'."""
+    ratios = sorted(ratios)
+    return " to ".join(distinct(phrases.number(end, 2) for end in (ratios[0], ratios[-1]))) + " times"
+
+
+# --- sentences ----------------------------------------------------------------------------------------------------
+
+def by_column(some):
+    """{column: [row, …]} of the rows that have a speed relative to NumPy."""
+    return group_by_place((column(r), r) for r in some if has_speed(r, NUMPY))
+
+
+def verdict(rows):
+    """The range of the exact sums and of those in a tree relative to NumPy, here and beside it on another machine."""
+    places, texts = group_by_place(rows), []
+    for at in side_by_side([at for at, r in rows if has_speed(r, NUMPY)]):
+        found = by_column(places[at])
+        named = [(name, found[key]) for name, key in (("exact sums", "sum, exact"), ("sums in a tree", "sum, tree/plain"))
+                 if key in found]
+        texts += [", ".join(f"{name} {span(map(speed, some))}" for name, some in named) + f" ({at})"] if named else []
+    return f"Relative to NumPy's, the speed is: {'; '.join(texts)}." if texts else ""
+
+
+def findings(rows):
+    for at, some in group_by_place(rows).items():
+        yield from target_findings(at, [(r, bar) for r in some for bar in r["bars"]])
+        for key, found in by_column(some).items():
+            (low, last), (high, first) = (end(((speed(r), r) for r in found), key=lambda pair: pair[0]) for end in (min, max))
+            where = f" ({what(last)}) to {phrases.number(high, 2)} ({what(first)})" if last is not first else f" ({what(last)})"
+            yield phrases.capitalised(f"{at}: {key} has {phrases.number(low, 2)}{where} times the speed of NumPy.")
+        others = [f"{phrases.number(speed(r), 2)} times that of {phrases.parts(r['peer'])[0]} ({column(r)}; {what(r)})"
+                  for r in some if has_speed(r) and not has_speed(r, NUMPY)]
+        if others:
+            yield phrases.capitalised(f"{at}: the speed is {'; '.join(others)}.")
+
+
+def what(r):
+    return f"{r['input_format']}, {shape(r)}"
+
+
+# --- figure and tables --------------------------------------------------------------------------------------------
+
+def figure(rows):
+    drawn = [(at, r) for at, r in rows if has_speed(r, NUMPY)]
+    calls = distinct(column(r) for _, r in drawn)
+    series = [Series(algorithm(r), [speed(r)], [what(r)], style.colour(r["method"]), (at, column(r)),
+                     text=[f"{phrases.number(speed(r), 2)} ×"])
+              for at, r in sorted(drawn, key=lambda pair: speed(pair[1]))]
+    found = Figure("python-figure", "Speed relative to NumPy",
+                   [("Machine", preferred(at for at, _ in drawn)),
+                    ("Call", sorted(calls, key=lambda call: call != "sum, exact"))],
+                   series, "times the speed of NumPy", {None: ""}, bars=True,
+                   description="Each bar is an array: the speed of a call of samesum over that of the same function of NumPy. "
+                               "Rows are reduced along the last axis, columns along the first.")
+    found.finding = captions.describe_bars(found, lambda ratio: f"{phrases.number(ratio, 2)} times its speed").replace(
+        "the methods range", "the arrays range").replace("methods have", "arrays have").replace(
+        "the only method has", "the only array has")
+    return found
+
+
+def beside_numpy(rows):
+    """Yields for each place a table with a row per array and a column per call, of speeds relative to NumPy."""
+    for at, some in group_by_place((at, r) for at, r in rows if has_speed(r, NUMPY)).items():
+        columns = distinct(map(column, some))
+        arrays = group_by_place((what(r), {column(r): r}) for r in some)
+        lines = []
+        for name, found in arrays.items():
+            found = {key: r for each in found for key, r in each.items()}
+            lines.append([name, *(relative(found[key]) if key in found else "" for key in columns)])
+        yield Table(f"{at}: samesum beside NumPy", ["elements", *columns], lines,
+                    note="Times the speed of NumPy; < is followed by the target that was missed.")
+
+
+def relative(r):
+    """'1.3', or '0.7 < 0.8' if a target relative to NumPy was missed."""
+    missed = [bar["factor"] for bar in r["bars"] if not bar["holds"] and bar["against"] == r["peer"]]
+    return phrases.number(speed(r), 2) + (f" < {phrases.number(max(missed), 2)}" if missed else "")
+
+
+def every_call(rows):
+    for at, some in group_by_place(rows).items():
+        lines = [[r["operation"], shape(r), r["input_format"], r["method"], phrases.number(r["seconds"] * 1e6),
+                  phrases.number(r["gb_per_s"]), bars_in_words(r["bars"])] for together in cells(some) for r in together]
+        yield Table(f"{at}: all calls from Python", ["function", "shape", "elements", "method", "time, µs", "GB/s", "targets"],
+                    lines, text_columns=4, folded=True, page_only=True)
+
+
+# --- the page of the package --------------------------------------------------------------------------------------
+
+def page_tables(sources):
+    """The tables of samesum beside NumPy in Markdown, with their machines, versions and dates."""
+    made = []
+    for source in sources:
+        about = source.header["provenance"]
+        numpy = source.header["options"]["numpy"]
+        for table in beside_numpy([(source.machine, r) for r in source.rows if r["threads"] == 1]):
+            made += [f"{about['cpu']}, NumPy {numpy}, {about['date'][:10]}:", "",
+                     "| " + " | ".join(["", *(re.sub(r"(.*), (.*)", r"\1 `\2`", name) for name in table.columns[1:])]) + " |",
+                     "| --- |" + " ---: |" * (len(table.columns) - 1),
+                     *("| " + " | ".join(line) + " |" for line in table.rows), ""]
+        made += [*page_sentences(source.rows), ""]
+    return "\n".join(made)
+
+
+def page_sentences(rows):
+    """Yields what the table does not show: the times of short calls, and the speed of two threads."""
+    for few in rows:
+        if few["n"] == FEW and has_speed(few, NUMPY):
+            yield (f"A call for {few['n']} {few['input_format']} takes {phrases.duration(few['seconds'], 2)}, NumPy's "
+                   f"{phrases.duration(few['seconds'] / few['times_peer'], 2)}.")
+    gained = [bar["reached"] for r in rows if r["threads"] == 2 for bar in r["bars"]]
+    if gained:
+        yield f"Two threads have {span(gained)} the speed of one, for rows of 1,024 and vectors of {phrases.count(LONG)}."
+
+
+def page(sources):
+    """The page of the package with the tables of the sources."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(MARKS[0])
+    return f"{before}{MARKS[0]}\n{page_tables(sources)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"

@@ -1,0 +1,177 @@
+"""Tests of the section on the speed in Python with made-up rows, of the experiment, and of the tables in the page of the
+package.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/python_speed_test.py
+"""
+
+import contextlib
+import importlib.util
+import io
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+import unittest.mock
+
+import numpy
+
+import made_up
+import python_speed
+import results
+
+EXACT, TREE, NUMPY = "sum/exact/fp32@cpu", "sum/tree/plain/fp32@cpu", "numpy/sum/fp32@peer"
+
+
+def bar(against, factor, reached):
+    return {"against": against, "factor": factor, "reached": reached, "holds": reached >= factor}
+
+
+def call(method, speed=None, factor=None, peer=NUMPY, **more):
+    """A row with that speed relative to a peer, and a target relative to it if there is a factor."""
+    relative = {"peer": peer, "times_peer": 1 / speed} if speed else {}
+    return {"kind": "reduction", "method": method, "operation": "sum", "input_format": "fp32", "outer": 1, "n": 1000,
+            "inner": 32, "seed": 1, "threads": 1, "gb_per_s": 4.0, "verified": None,
+            "bars": [bar(peer, factor, speed)] if factor else []} | made_up.took(1e-3) | relative | more
+
+
+class PythonSpeed(made_up.SectionTest):
+    question = "python_speed"
+
+    def setUp(self):
+        rows, var = {"outer": 1000, "n": 32, "inner": 1}, {"operation": "var", "peer": "numpy/var/fp32@peer"}
+        few = {"n": 8, "inner": 1}
+        self.rows = [call(EXACT, 0.5, 0.7), call(TREE, 4), call(NUMPY), call(EXACT, 2, 0.7, **rows), call(NUMPY, **rows),
+                     call("moments/exact/fp32@cpu", 3, 1, **var), call("numpy/var/fp32@peer", operation="var"),
+                     call(EXACT, 2.5, **few, **made_up.took(8e-7)), call(NUMPY, **few),
+                     call("sum/exact/fp64@cpu", 9, 1, "math/fsum/fp64@peer", input_format="fp64", inner=1, given="list"),
+                     call(EXACT, threads=2, bars=[bar(f"{EXACT}, one thread", 1.6, 1.9)])]
+
+    def test_unchanged_rows(self):
+        at = "This machine, CPU, 1 thread"
+        self.check(f"{at}: 3 of 4 targets are met. Missed: sum/exact/fp32@cpu for 32 columns of 1,000 fp32: 0.5 times the "
+                   "speed of numpy/sum (target: 0.7).",
+                   f"{at}: sum, exact has 0.5 (fp32, 1,000 × 32, columns) to 2.5 (fp32, vector of 8) times the speed of "
+                   "NumPy.",
+                   f"{at}: sum, tree/plain has 4 (fp32, 1,000 × 32, columns) times the speed of NumPy.",
+                   f"{at}: the speed is 9 times that of math/fsum (sum, exact; fp64, list of 1,000).",
+                   "This machine, CPU, 2 threads: the only target is met.",
+                   failures=[], verdict="Relative to NumPy's, the speed is: exact sums 0.5 to 2.5 times, sums in a tree 4 "
+                                        "times (this machine, CPU, 1 thread).")
+
+    def test_changed_speeds_change_the_sentences_the_table_and_the_figure(self):
+        self.assertEqual([line[:2] for line in self.check().tables[0].rows],
+                         [["fp32, 1,000 × 32, columns", "0.5 < 0.7"], ["fp32, 1,000 × 32, rows", "2"],
+                          ["fp32, vector of 8", "2.5"]])
+        self.rows[0].update(times_peer=1 / 0.8, bars=[bar(NUMPY, 0.7, 0.8)])
+        section = self.check("all 4 targets are met", "sum, exact has 0.8 (fp32, 1,000 × 32, columns)",
+                             verdict="exact sums 0.8 to 2.5")
+        self.assertEqual(section.tables[0].rows[0], ["fp32, 1,000 × 32, columns", "0.8", "4", "3"])
+        figure = section.figures[0]
+        self.assertEqual([(s.y[0], round(s.x[0], 3)) for s in figure.matching(figure.chosen())],
+                         [("fp32, 1,000 × 32, columns", 0.8), ("fp32, 1,000 × 32, rows", 2), ("fp32, vector of 8", 2.5)])
+        self.assert_sentences([figure.finding], "the arrays range from 0.8 times its speed … to 2.5 times its speed")
+
+    def test_a_table_for_each_machine(self):
+        self.there = [call(EXACT, 0.9)]
+        section = self.check("H200, CPU, 1 thread: sum, exact has 0.9", verdict="exact sums 0.9 times (H200, CPU, 1 thread)")
+        self.assertEqual([t.caption for t in section.tables if "beside" in t.caption],
+                         ["this machine, CPU, 1 thread: samesum beside NumPy", "H200, CPU, 1 thread: samesum beside NumPy"])
+
+    def test_the_page_of_the_package_has_the_committed_results(self):
+        """If this fails, run notebooks/make.py."""
+        sources = results.read(None, made_up.ROOT / "experiments/results", ["python_speed"])["python_speed"]
+        self.assertTrue(sources)
+        self.assertEqual(python_speed.page(sources), python_speed.PAGE.read_text(encoding="utf-8"))
+
+    def test_the_tables_of_the_page(self):
+        source = results.dataclasses.replace(made_up.source("python_speed", self.rows, "EPYC"),
+                                             header={"provenance": made_up.PROVENANCE, "options": {"numpy": "2.4"}})
+        made = python_speed.page_tables([source])
+        for line in ("A Processor, NumPy 2.4, 2026-11-21:\n", "|  | sum `exact` | sum `tree/plain` | var `exact` |\n",
+                     "| fp32, 1,000 × 32, columns | 0.5 < 0.7 | 4 | 3 |\n", "| fp32, 1,000 × 32, rows | 2 |  |  |\n",
+                     "A call for 8 fp32 takes 800 ns, NumPy's 2 µs.\n", "Two threads have 1.9 times the speed of one"):
+            self.assertIn(line, made)
+
+
+class TheExperiment(unittest.TestCase):
+    """experiments/python_speed.py with NumPy and with a package that is made up, on small arrays."""
+
+    def setUp(self):
+        spec = importlib.util.spec_from_file_location("python_speed_script", made_up.ROOT / "experiments/python_speed.py")
+        self.script = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.script)
+        self.script.LEAST = 0
+        self.script.SHAPES = [((8, 4), 1), ((4, 8), 1), ((4, 8), 0), ((8, 2), 0), ((16,), 0)]
+        self.script.ROWS, self.script.LONG = self.script.SHAPES[1], ((32,), 0)
+        self.script.LIST = 10
+        self.given = []
+
+        def function(name):
+            def same(x, *more, axis=None, method=None, threads=None):
+                self.given.append((name, method, threads, numpy.shape(x), axis))
+                return getattr(numpy, name)(x, *more, axis=axis)
+            return same
+        made = types.SimpleNamespace(__version__="0.1.0", fsum=sum, **{name: function(name) for name in self.script.FUNCTIONS})
+        patch = unittest.mock.patch.dict(sys.modules, samesum=made, torch=None)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def run_with(self, *arguments):
+        """(exit code, what was printed, the source that the report reads)"""
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = self.script.main([*arguments, "--out", folder])
+            [source] = results.read(pathlib.Path(folder), questions=["python_speed"])["python_speed"]
+        return code, out.getvalue() + err.getvalue(), source
+
+    @unittest.mock.patch("os.sched_getaffinity", lambda _: {0, 1})
+    def test_each_function_is_timed_on_each_array_with_its_targets(self):
+        code, printed, source = self.run_with()
+        self.assertEqual((code, source.skipped, source.header["mode"]), (0, 0, "quick"))
+        self.assertRegex(printed, "without a GPU: .*torch")
+        calls = {(r["operation"], r["input_format"], r["outer"], r["n"], r["inner"]) for r in source.rows}
+        for name in self.script.FUNCTIONS:
+            for format in ("fp32", "fp64"):
+                for shape in ((8, 4, 1), (4, 8, 1), (1, 4, 8), (1, 8, 2), (1, 16, 1)):
+                    self.assertIn((name, format, *shape), calls)
+        self.assertIn(("vecdot", "exact", 1, (4, 8), 0), self.given)
+        self.assertIn(("sum", "tree/plain", 2, (32,), 0), self.given)
+        wanted = {(r["method"], *(r[name] for name in ("outer", "n", "inner", "threads"))):
+                  [(b["against"], b["factor"]) for b in r["bars"]]
+                  for r in source.rows if r["operation"] == "sum" and "given" not in r}
+        self.assertEqual(wanted[EXACT, 8, 4, 1, 1], [(NUMPY, 0.7)])
+        self.assertEqual(wanted[TREE, 1, 4, 8, 1], [(NUMPY, 0.5)])
+        self.assertEqual([against for against, _ in wanted[EXACT, 4, 8, 1, 2]], [f"{EXACT}, one thread"])
+        self.assertEqual([r["given"] for r in source.rows if "given" in r], ["list"] * 4)
+        section = python_speed.section([source])
+        self.assertEqual(len(section.tables[0].rows), 12)
+
+    @unittest.mock.patch("os.sched_getaffinity", lambda _: {0})
+    def test_a_filter_chooses_functions_and_one_processor_has_one_thread(self):
+        _, printed, source = self.run_with("--filter", "cum*")
+        self.assertEqual(({r["operation"] for r in source.rows}, {r["threads"] for r in source.rows}), ({"cumsum"}, {1}))
+        self.assertIn("without two threads", printed)
+
+    def test_a_ratio_is_the_median_of_the_rounds_and_a_ceiling_counts_by_its_best_round(self):
+        ours, peer, ceiling = ("sum/exact/fp32@cpu", 1), (NUMPY, 1), ("read", 1)
+        found = {ours: [1, 4, 1], peer: [2, 8, 3], ceiling: [9, 1, 9]}
+        target = self.script.Target(ours, peer, 3)
+        self.assertEqual(self.script.verdict(found, target), bar(NUMPY, 3, 2))
+        self.assertEqual(self.script.verdict(found, target._replace(ceiling=ceiling, share=0.5)), bar(NUMPY, 1.5, 2))
+
+    def test_wrong_usage_and_no_package(self):
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            for arguments, why in (["--seed", "-1"], "--seed"), (["--filter", "product"], "none of sum, mean"):
+                with self.assertRaises(SystemExit) as left:
+                    self.script.main(arguments)
+                self.assertEqual(left.exception.code, 2)
+                self.assertIn(why, err.getvalue())
+            with unittest.mock.patch.dict(sys.modules, samesum=None):
+                self.assertEqual(self.script.main([]), 2)
+        self.assertIn("pip install .", err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
