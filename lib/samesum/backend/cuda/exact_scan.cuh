@@ -82,11 +82,7 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
 
   /// Loads up to `count` elements, `stride` apart. Absent ones are 0.
   __device__ void load(const ScanInput& in, std::size_t first, std::size_t stride, int count) {
-    if (count < LoadedRows<C, rows>::elements)
-#pragma unroll
-      for (int r = 0; r < rows; ++r)
-#pragma unroll
-        for (int j = 0; j < run; ++j) element_[r][j] = Scalar<C>::zero();
+    LoadedRows<C, rows>::clear_unless_full(count);
     visit_format(in.format, [&]<class T>() {
       if constexpr (can_read<T, C>)
         LoadedRows<C, rows>::load(static_cast<const T*>(in.x) + first, stride, count);

@@ -59,7 +59,13 @@ cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, Lau
   void* const at = waits ? static_cast<std::byte*>(states(work.workspace)) + bytes_of_set_up : nullptr;
   if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, work.stream);
   if (error != cudaSuccess) return error;
-  return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, work.stream, reducer,
+  std::size_t blocks = plan.blocks;
+  if constexpr (is_fallback<Reducer>) {
+    error = resident_blocks(scan_tiles<Reducer, rows>, plan.warps() * warp, blocks);
+    if (error != cudaSuccess) return error;
+    blocks = std::min(blocks, plan.blocks);
+  }
+  return launch(scan_tiles<Reducer, rows>, blocks, plan.warps() * warp, work.stream, reducer,
                 ScanInput{work.call.x}, l, plan, static_cast<Published<State>*>(at), out);
 }
 
@@ -195,27 +201,32 @@ cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, 
 template <class SetUp>
 cudaError_t scan_on_grids(Launch& work, const GridSource& source, std::size_t bytes_of_set_up, SetUp set_up) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
-  GridScanReducer<F> general{source, work.call.options.exclusive, work.status};
-  if constexpr (grid_word_bits < F >> 62) return scan(general, true, work, bytes_of_set_up, set_up);
-  // Elements of fp64 seldom have results of another format.
-  const ScanDestination out = destination_of(work, true);
-  if (work.call.x.format->bytes == 8)
-    return launch_tiles<few_rows>(general, out, work, bytes_of_set_up, set_up);
-  auto* const missed =
-      work.workspace == nullptr
-          ? nullptr
-          : reinterpret_cast<unsigned*>(static_cast<std::byte*>(states(work.workspace)) + bytes_of_set_up);
-  bytes_of_set_up += sizeof(std::uint64_t);
-  cudaError_t error = scan(ShortGridScanReducer<F>{source, missed}, true, work, bytes_of_set_up, [&] {
-    if (const cudaError_t e = set_up()) return e;
-    return cudaMemsetAsync(missed, 0, sizeof *missed, work.stream);
-  });
-  if (error != cudaSuccess) return error;
-  const std::size_t bytes = work.bytes;
-  general.missed = missed;
-  error = launch_tiles<few_rows>(general, out, work, bytes_of_set_up, [] { return cudaSuccess; });
-  if (work.workspace == nullptr) work.bytes = std::max(work.bytes, bytes);
-  return error;
+  GridScanState* common = nullptr;
+  if (work.workspace != nullptr)
+    common =
+        reinterpret_cast<GridScanState*>(static_cast<std::byte*>(states(work.workspace)) + bytes_of_set_up);
+  const std::size_t bytes = bytes_of_set_up + sizeof *common;
+  const auto start = [&](bool missed) {
+    if (const cudaError_t error = set_up()) return error;
+    const cudaError_t error = cudaMemsetAsync(common, 0, sizeof *common, work.stream);
+    if (error != cudaSuccess || !missed) return error;
+    return cudaMemsetAsync(&common->missed, 1, sizeof common->missed, work.stream);
+  };
+  const GridScanReducer<F> any{source, work.call.options.exclusive, work.status, common, {}, 0};
+  const auto scan_any = [&](auto set_up) {
+    return launch_tiles<few_rows>(any, destination_of(work, true), work, bytes, set_up);
+  };
+  if constexpr (grid_word_bits<F> <= 62)
+    if (work.call.x.format->bytes <= 4) {
+      const cudaError_t error =
+          scan(ShortGridScanReducer<F>{source, common}, true, work, bytes, [&] { return start(false); });
+      const std::size_t of_short = work.bytes;
+      if (error != cudaSuccess) return error;
+      const cudaError_t after = scan_any([] { return cudaSuccess; });
+      if (work.workspace == nullptr) work.bytes = std::max(work.bytes, of_short);
+      return after;
+    }
+  return scan_any([&] { return start(true); });
 }
 
 cudaError_t scan_on_grid(Launch& work) {

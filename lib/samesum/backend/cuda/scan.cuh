@@ -9,6 +9,10 @@
 
 namespace samesum::gpu {
 
+/// Whether a reducer may have nothing to do, as its begin() tells. Then its grid has only as many blocks as
+/// run at once, since blocks that find nothing to do take their time, too. They take next_block() in turn.
+template <class Reducer> inline constexpr bool is_fallback = requires(const Reducer& r) { r.begin(); };
+
 /// The reducer for the elements of result `at`: at(result, n) of a reducer whose items depend on the result.
 template <class Reducer>
 __device__ __forceinline__ Reducer of_result(const Reducer& reducer, std::size_t at, std::uint64_t n,
@@ -61,9 +65,11 @@ struct ScanPlace {
   }
 };
 
-__device__ inline ScanPlace place_of(const Layout& l, const ScanPlan& plan, int tile_of_block) {
+/// The tile of block `mine` of the plan.
+__device__ inline ScanPlace place_of(const Layout& l, const ScanPlan& plan, std::size_t mine,
+                                     int tile_of_block) {
   constexpr std::size_t leaf = PrefixTree::leaf;
-  const std::size_t mine = blockIdx.x, tiles = std::size_t{1} << plan.log2_tiles;
+  const std::size_t tiles = std::size_t{1} << plan.log2_tiles;
   ScanPlace p{true, mine, 0, 0, 0, 0, 0, 1, mine};
   if (l.offsets) {
     p.result = segment_of<PrefixTree>(l, mine);
@@ -248,10 +254,10 @@ __device__ void look_back(const Reducer& reducer, const ScanPlace& p, const Scan
   s.carry[thread()] = carry.state;
 }
 
-/// Scans the tiles of a block; a warp holds `rows` rows of a tile.
+/// Scans the tiles of block `mine` of the plan; a warp holds `rows` rows of a tile.
 template <int rows, class Reducer>
 __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInput& in, const Layout& l,
-                                           const ScanPlan& plan,
+                                           const ScanPlan& plan, std::size_t mine,
                                            Published<typename Reducer::State>* published,
                                            const ScanDestination& out,
                                            ScanShared<typename Reducer::State>& s) {
@@ -260,11 +266,12 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
             first_row = (warp_index() & ((1 << plan.log2_warps) - 1)) * rows;
   WarpRows<Reducer, rows> held;
   {
-    const ScanPlace p = place_of(l, plan, tile_of_block);
+    const ScanPlace p = place_of(l, plan, mine, tile_of_block);
     if (l.offsets && !p.exists) return;
     if (first_row == 0 && thread() == 0) s.place[tile_of_block] = p;
     const int count = p.count(first_row, held.elements);
     if (count > 0) {
+      if constexpr (requires { Reducer::reads_zeros; }) held.clear_unless_full(count);
       with_elements<Reducer>(in, [&](const auto* x) {
         held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
       });
@@ -309,10 +316,22 @@ __global__ void __launch_bounds__(scan_warps<rows>* warp, scan_resident_blocks<R
     scan_tiles(Reducer reducer, ScanInput in, Layout l, const __grid_constant__ ScanPlan plan,
                Published<typename Reducer::State>* published, ScanDestination out) {
   using Shared = ScanShared<typename Reducer::State>;
-  if constexpr (requires { reducer.begin(); })
-    if (!reducer.begin()) return;
   __shared__ alignas(16) unsigned char memory[sizeof(Shared)];
-  scan_block<rows>(reducer, in, l, plan, published, out, *reinterpret_cast<Shared*>(memory));
+  auto& shared = *reinterpret_cast<Shared*>(memory);
+  if constexpr (is_fallback<Reducer>) {
+    if (!reducer.begin()) return;
+    __shared__ std::size_t next;
+    while (true) {
+      if (threadIdx.x == 0) next = reducer.next_block();
+      __syncthreads();  // the next block is known
+      const std::size_t mine = next;
+      if (mine >= plan.blocks) return;
+      scan_block<rows>(reducer, in, l, plan, mine, published, out, shared);
+      __syncthreads();  // all warps have read the shared memory
+    }
+  } else {
+    scan_block<rows>(reducer, in, l, plan, blockIdx.x, published, out, shared);
+  }
 }
 
 // --- the order serial --------------------------------------------------------------------------------------

@@ -37,6 +37,14 @@ template <class F, int rows> class LoadedRows {
  public:
   static constexpr int elements = rows * row;
 
+  /// Sets all elements to 0 if some of them will not be loaded.
+  __device__ void clear_unless_full(int count) {
+    if (count >= elements) return;
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+#pragma unroll
+      for (int j = 0; j < run; ++j) element_[r][j] = Scalar<F>::zero();
+  }
   /// Loads up to `count` elements, `stride` apart.
   template <class T> __device__ void load(const T* x, std::size_t stride, int count) {
     using Raw = typename Reader<F, T>::Raw;
