@@ -8,6 +8,12 @@ from section import Table, distinct, group_by_place
 IDENTITY = ("method", "operation", "input_format", "outer", "n", "inner", "threads", "keys", "bins", "grid")
 
 
+def method_and_grid(r):
+    """'sum/fixed_point/fp32@cuda (grid 2⁻³⁰)' if a grid is given, otherwise the method."""
+    grid = r.get("grid")
+    return r["method"] + (f" (grid 2{phrases.superscript(grid)})" if grid is not None else "")
+
+
 def data_of(r):
     """The data set of a row of speeds."""
     return r.get("data", "normal")
@@ -66,9 +72,7 @@ def tables(rows, what):
             times.setdefault(identity(r), (r, {}))[1][data_of(r)] = ratio
         lines = []
         for r, by_set in times.values():
-            grid = r.get("grid")
-            method = r["method"] + (f" (grid 2{phrases.superscript(grid)})" if grid is not None else "")
             normal = {name: value for name, value in r.items() if name != "data"}
-            lines.append([what(normal), method, *(timing.text(by_set[s], 2) if s in by_set else "-" for s in sets)])
+            lines.append([what(normal), method_and_grid(r), *(timing.text(by_set[s], 2) if s in by_set else "-" for s in sets)])
         yield Table(f"{at}: time on other data, relative to normal data", ["work", "method", *sets], lines, text_columns=2,
                     folded=len(lines) > 12)

@@ -90,8 +90,9 @@ def target_findings(at, judged):
     missed = []
     for r, bar in misses[:MOST_MISSES]:
         reached, factor = phrases.number_pair(bar["reached"], bar["factor"], 3)
-        missed.append(f"{r['method']} for {shape(r)} {elements(r)}: {reached} times the speed of "
-                      f"{short_name(bar['against'])} (target: {factor})")
+        how = (f"{reached} µs (target: at most {factor} µs)" if bar["against"] == "us" else
+               f"{reached} times the speed of {short_name(bar['against'])} (target: {factor})")
+        missed.append(f"{by_data.method_and_grid(r)} for {shape(r)} {elements(r)}: {how}")
     more = len(misses) - len(missed)
     yield phrases.capitalised(f"{at}: {phrases.out_of(met, len(judged), 'target')} {phrases.verb(met, len(judged))} met"
                               + (f". Missed: {'; '.join(missed)}" if missed else "")
@@ -211,11 +212,12 @@ def ratio(r, speed):
 
 def method_row(r, together):
     judged = bars_in_words(bars_of(r, together))
-    return [r["operation"], shape(r), elements(r), r["method"], phrases.number(r["seconds"] * 1e6),
+    return [r["operation"], shape(r), elements(r), by_data.method_and_grid(r), phrases.number(r["seconds"] * 1e6),
             phrases.number(r["gb_per_s"]), ratio(r, ceiling(together)), judged]
 
 
 def bars_in_words(judged):
     """'pass 1.2 of 1 × numpy/sum; MISS …', or '-' without targets."""
-    return "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
-                     f"{short_name(bar['against'])}" for bar in judged) or "-"
+    return "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of "
+                     + (f"at most {bar['factor']:.3g} µs" if bar["against"] == "us" else
+                        f"{bar['factor']:.3g} × {short_name(bar['against'])}") for bar in judged) or "-"

@@ -102,6 +102,14 @@ class SpeedOfReductions(made_up.SentenceTest):
                                                        "0.1 times … (target: 0.9); … 0.2 times … 0.3 … 0.4 … 0.5 "
                                                        "times the speed of read (target: 0.9); and 4 more.")
 
+    def test_a_target_may_be_a_time_on_a_given_grid(self):
+        on_grid = "sum/fixed_point/fp32@cuda"
+        self.rows[1] = row(on_grid, 5.0, [{"against": "us", "factor": 7.0, "reached": 9.5, "holds": False}], grid=-30)
+        section = self.section()
+        self.assert_sentences(section.findings, f"{on_grid} (grid 2⁻³⁰) for 4,096 × 1,000 fp32: 9.5 µs (target: at most 7 µs)")
+        [row_of_table] = [r for t in section.tables if "all methods" in t.caption for r in t.rows if on_grid in r[3]]
+        self.assertEqual((row_of_table[3], row_of_table[-1]), (f"{on_grid} (grid 2⁻³⁰)", "MISS 9.5 of at most 7 µs"))
+
     def test_ceilings(self):
         self.after(4, at_speed(4.0), f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
                                          f"4,096 × 1,000 fp32, {TREE}).")
