@@ -132,8 +132,9 @@ bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
 
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
 /// plain and exact sums, on a grid if awkward data are measured, too, and with --full by all accumulators.
-/// Softmax has all its denominators.
+/// Softmax has all its denominators. Methods that take seconds are left out.
 bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
+  if (m.is_slow && cell.elements() > two_to(24)) return false;
   if (m.has_result_per_element) return m.format->name == (cell.input->bytes == 8 ? "fp64" : "fp32");
   const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact" ||
                      (on_grid && m.accumulator == "fixed_point");
