@@ -78,6 +78,7 @@ TEST(ABarOfReductions, OnACpuIsForOneThreadAndDependsOnTheShape) {
   EXPECT_THAT(judged(cell("sum", 65536, 1024), s, all), ElementsAre("2 of 1 x eigen/sum/fp32@peer"));
   EXPECT_THAT(judged(cell("sum", 100, 32), exact, all),
               ElementsAre("0.5 of 0.7 x eigen/sum/fp32@peer: missed"));
+  EXPECT_THAT(judged(cell("sum", 65536, 1024), speed("sum/tree/plain/fp16@cpu", 9), all), IsEmpty());
   EXPECT_THAT(judged(cell("sum", 65536, 1024, 1, 2), s, all), IsEmpty());
   EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), ElementsAre("2 of 0.5 x eigen/sum/fp32@peer"));
   EXPECT_THAT(judged(cell("sum", 1, 1024, 32), exact, all), ElementsAre("0.5 of 0.35 x eigen/sum/fp32@peer"));
