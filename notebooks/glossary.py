@@ -68,7 +68,7 @@ LIBRARIES = {
     "pandas": "pandas, data frames on NumPy: Series.sum and groupby",
     "pyarrow": "pyarrow, Apache Arrow's columns: compute.sum and Table.group_by",
 }
-# The same names, short.
+# Short names of the peers above, for figures.
 NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
          "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",

@@ -19,6 +19,6 @@ try:
 except ImportError:
     pass
 else:
-    # The same examples in every run, and no limit on their time, which other processes on the machine would decide.
+    # Every run has the same examples. Their time has no limit, since other processes on the machine would decide it.
     hypothesis.settings.register_profile("samesum", deadline=None, derandomize=True, print_blob=True)
     hypothesis.settings.load_profile("samesum")

@@ -49,8 +49,8 @@ class Backend;
 /// The functions that run a method, by the format of the elements. `Work` is a call, and what a backend adds.
 template <class Work> struct Functions {
   using Run = void (*)(Work& work);
-  std::array<Run, Formats::size> any{};     ///< for any layout
-  std::array<Run, Formats::size> vector{};  ///< for one vector; a backend may leave it to the others
+  std::array<Run, Formats::size> any{};     ///< serve any layout
+  std::array<Run, Formats::size> vector{};  ///< serve one vector; null if those above do
   /// Runs a call.
   void run(const Call& call, Work& work) const {
     (is_vector(call.layout) ? vector : any)[call.x.format->index](work);

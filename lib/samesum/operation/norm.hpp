@@ -17,7 +17,7 @@ template <class F> struct UnscaledFastPath {
     Item sum;
   };
   static constexpr int inputs = 1;
-  mutable C largest = 0, smallest = 1;  ///< of all magnitudes; of those that are not 0
+  mutable C largest = 0, smallest = 1;  ///< magnitudes; `smallest` leaves 0 out
   SAMESUM_HD bool applies() const { return true; }
   SAMESUM_HD Item item(const InputElement<F>& e) const {
     const C size = magnitude(e.x).v;

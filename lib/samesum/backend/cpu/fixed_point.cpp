@@ -243,7 +243,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     }
     return true;
   }
-  /// The same for columns, with sums on the grid.
+  /// Rounds the terms of columns, and sums them on the grid. Returns false if a term cannot be rounded.
   bool round_columns(std::size_t first, std::size_t count, GridSum* sums) const {
     const std::size_t n = this->length_of(first), at_once = terms_at_once / count,
                       pitch = this->call.layout.stride;

@@ -195,7 +195,7 @@ inline constexpr bool has_loop =
 struct Kernels {
   /// By order, accumulator and format of the elements; null if has_loop is false.
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];
-  /// Likewise, for methods with batches.
+  /// By order, accumulator and format of the elements, for methods with batches; null if has_loop is false.
   SumColumns sum_columns[Orders::size][Accumulators::size][Formats::size];
   AddExactly add_exactly;
   AddSelected add_selected;
@@ -206,9 +206,9 @@ struct Kernels {
   KeepSelected keep_selected;               ///< of elements in the format
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< plain sums of numbers of the carrier
-  SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next three
+  SumTerms sum_terms[Formats::size];    ///< adds in the order `tree`, as the next three do
   SumMiddling sum_middling[Formats::size];
-  SumRows sum_rows[Formats::size];  ///< plain
+  SumRows sum_rows[Formats::size];  ///< adds with the accumulator `plain`
   LaneMoments lane_moments[Formats::size];
   LaneProducts lane_products;  ///< of elements in the format, for fp32 and fp64 only
   LargestKey largest_key[Formats::size];

@@ -163,7 +163,7 @@ template <class C> class ExponentialSum {
     part.flags = WarpGroup{warp}.together(flags_);
     return part;
   }
-  /// The same as round(), for the sum of some parts.
+  /// Rounds the sum of some parts, as round() does.
   __device__ bool round_sum_of(const Part* parts, int count, int log2_terms, C& result) {
     sum_ = {};
     flags_ = 0;
