@@ -21,6 +21,7 @@ import argparse
 import collections
 import concurrent.futures
 import fnmatch
+import importlib.metadata
 import json
 import math
 import os
@@ -268,6 +269,14 @@ def measured(samesum, np, torch, options, left_out):
         yield from on_a_gpu(samesum, torch, options.seed, rounds)
 
 
+def version_of(samesum):
+    """The version of the package, or of the sources if the package was copied, not installed."""
+    try:
+        return samesum.__version__
+    except importlib.metadata.PackageNotFoundError:
+        return study.first_line(study.ROOT / "CITATION.cff", "version")
+
+
 def with_gpu(samesum, left_out):
     """PyTorch, if it has a GPU that samesum can use; else says in `left_out` why not."""
     try:
@@ -307,7 +316,7 @@ def main(arguments):
     for line in left_out:
         print(f"without {line}", file=sys.stderr)
     if options.out:
-        versions = {"samesum": samesum.__version__, "numpy": np.__version__}
+        versions = {"samesum": version_of(samesum), "numpy": np.__version__}
         versions |= {"torch": torch.__version__} if torch else {}
         gpu = torch.cuda.get_device_name() if torch else None
         study.write(options.out, "python_speed",

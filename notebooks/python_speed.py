@@ -14,7 +14,7 @@ from speed_of_reductions import bars_in_words, target_findings
 PAGE = results.ROOT / "lib/python/README.md"
 MARKS = "<!-- of the committed results, by notebooks/make.py -->\n", "<!-- end of the committed results -->\n"
 NUMPY = "numpy/"
-FEW, LONG = 8, 1 << 26  # lengths of the shortest and the longest vectors
+FEW = 8  # length of the shortest vectors
 
 
 def section(sources):
@@ -138,7 +138,7 @@ def beside_numpy(rows):
 def relative(r):
     """'1.3', or '0.7 < 0.8' if a target relative to NumPy was missed."""
     missed = [bar["factor"] for bar in r["bars"] if not bar["holds"] and bar["against"] == r["peer"]]
-    return phrases.number(speed(r), 2) + (f" < {phrases.number(max(missed), 2)}" if missed else "")
+    return " < ".join(phrases.number_pair(speed(r), max(missed), 2)) if missed else phrases.number(speed(r), 2)
 
 
 def every_call(rows):
@@ -167,14 +167,11 @@ def page_tables(sources):
 
 
 def page_sentences(rows):
-    """Yields what the table does not show: the times of short calls, and the speed of two threads."""
+    """Yields a sentence on the times of short calls."""
     for few in rows:
         if few["n"] == FEW and has_speed(few, NUMPY):
             yield (f"A call for {few['n']} {few['input_format']} takes {phrases.duration(few['seconds'], 2)}, NumPy's "
                    f"{phrases.duration(few['seconds'] / few['times_peer'], 2)}.")
-    gained = [bar["reached"] for r in rows if r["threads"] == 2 for bar in r["bars"]]
-    if gained:
-        yield f"Two threads have {span(gained)} the speed of one, for rows of 1,024 and vectors of {phrases.count(LONG)}."
 
 
 def page(sources):
