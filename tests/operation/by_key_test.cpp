@@ -178,6 +178,44 @@ TEST(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
   }
 }
 
+/// Elements that need one window, a list beside it, several windows, or all of them: in a table for few keys,
+/// sorted for many.
+TEST(AnExactSumByKey, HasTheBitsOfTheReferenceForAnySpreadOfElements) {
+  constexpr std::size_t n = 5000;
+  std::vector<std::vector<double>> data{uniform(n, 1), uniform(n, 1), wide(n, 60, 2), wide(n, 1000, 3),
+                                        uniform(n, 4)};
+  for (const std::size_t i : {std::size_t{4001}, n - 1}) data[1][i] *= 0x1p90;  // behind the sample
+  data[1][7] = 0x1p-100;
+  for (std::size_t i = 0; i < n; i += 7) data[4][i] = i % 2 ? INFINITY : NAN;
+  const std::vector<double> held{0.5, -0.0, 0x1p-1000, NAN, 0x1p1000};
+  for (const std::string_view operation : {"scatter_add", "scatter_mean"})
+    for (const FormatInfo& f : {format_info<fp32>(), format_info<fp64>()})
+      for (std::size_t k = 0; k < data.size(); ++k)
+        for (const std::size_t bins : {10, 4000}) {
+          const Method& m = find(std::string{operation} + "/exact", {.format = f.name, .backend = "cpu"});
+          const Case c{"", random_keys(n, bins, k), bins, 1, data[k]};
+          for (const FormatInfo& input : {format_info<fp32>(), format_info<fp64>()}) {
+            const Array x{input, c.x};
+            EXPECT_EQ(reduced(m, c, x, KeyFormat::int64, {.threads = 2}),
+                      reduced(reference_of(m), c, x, KeyFormat::int64))
+                << m.name << " of " << input.name << ", data " << k << ", " << bins << " keys";
+            if (!can_combine(m)) continue;
+            EXPECT_EQ(reduced(m, c, x, KeyFormat::int32, {.threads = 2, .combine = true}, held),
+                      reduced(reference_of(m), c, x, KeyFormat::int32, {.combine = true}, held))
+                << m.name << " of " << input.name << " combined, data " << k << ", " << bins << " keys";
+          }
+        }
+}
+
+TEST(AnExactSumByKey, SharesManyWindowsAmongThreads) {
+  constexpr std::size_t n = 80'000, bins = 25'000;  // the windows exceed the cache
+  Case c{"", random_keys(n, bins, 1), bins, 1, wide(n, 60, 2)};
+  for (const std::size_t i : {n / 2 + 3, n - 1}) c.x[i] *= 0x1p300;
+  const Method& m = find("scatter_add/exact/fp64@cpu");
+  EXPECT_EQ(reduced(m, c, *m.format, KeyFormat::int64, {.threads = 3}),
+            reduced(reference_of(m), c, *m.format, KeyFormat::int64));
+}
+
 TEST(ASequentialSumByKey, HasTheBitsOfALoop) {
   constexpr std::size_t n = 10'000, bins = 37;
   const std::vector<double> data = wide(n, 12, 1);

@@ -5,7 +5,12 @@
 /// - `is_order_free`, whether words of parts of the elements can be merged; then merge(word, other) does so;
 /// - rows(first, n, buffer), which returns the elements of n rows, converted ones in the buffer; null if it
 ///   cannot add them: then it gives up, and no word counts;
-/// - add(word, x);
+/// - add(word, x); or is_common(x), add(word, x) for common elements, and add_uncommon(result, word, x) for
+///   others;
+/// - optionally words(), the words of each result, where they are several: add gets the first one, and
+///   word_of(x) is the number of the one that it changes;
+/// - optionally loop(), a copy with is_common, are_common, add and word_of that the compiler can keep in
+///   registers;
 /// - optionally add_rows(words, n, x), which adds n rows of several elements, row r to the words from
 /// words[r]
 ///   on.
@@ -52,14 +57,60 @@ struct NextBlock {
 /// Words of more results than fit in the second-level cache are fetched ahead of their use.
 inline constexpr std::size_t cached_bytes = std::size_t{1} << 20;
 
-/// Adds n elements to a table whose first word has the key 0.
-template <class Adder, class K>
-inline void add_elements(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
+template <class Adder> std::size_t words_of(const Adder& adder) {
+  if constexpr (requires { adder.words(); })
+    return adder.words();
+  else
+    return 1;
+}
+
+/// Words of consecutive results, of which the first is `first`.
+template <class Adder> struct Words {
+  typename Adder::Word* at;
+  std::size_t first;
+  bool is_cached;
+};
+
+template <class Loop>
+concept has_uncommon = requires(const Loop& loop) {
+  &Loop::is_common;
+};
+template <class Adder> decltype(auto) loop_of(const Adder& adder) {
+  if constexpr (requires { adder.loop(); })
+    return adder.loop();
+  else
+    return (adder);
+}
+
+/// Adds x, which is common if the adder has uncommon ones and `are_common`, to the r-th result of `words`.
+template <bool are_common, class Adder, class Loop>
+inline void add_to(const Words<Adder>& words, const Adder& adder, const Loop& loop, std::size_t r,
+                   typename Adder::X x) {
+  auto& word = words.at[r * words_of(loop)];
+  if constexpr (!are_common && has_uncommon<Loop>)
+    if (!loop.is_common(x)) [[unlikely]]
+      return adder.add_uncommon(words.first + r, word, x);
+  loop.add(word, x);
+}
+/// Fetches the word that add_to changes.
+template <class Adder, class Loop>
+inline void prefetch(const Words<Adder>& words, const Loop& loop, std::size_t r, typename Adder::X x) {
+  std::size_t at = r * words_of(loop);
+  if constexpr (requires { loop.word_of(x); }) at += loop.word_of(x);
+  __builtin_prefetch(words.at + at, 1);
+}
+
+/// Adds n elements to results, of which the first one has the key 0.
+template <bool are_common, class Adder, class K>
+inline void add_elements(const Adder& adder, const Words<Adder>& words, const K* key,
                          const typename Adder::X* x, std::size_t n, const NextBlock& next) {
   constexpr std::size_t step = NextBlock::step, ahead = 24;
   std::size_t r = 0;
-  const auto add = [&](std::size_t i) { adder.add(table[static_cast<std::size_t>(key[i])], x[i]); };
-  if (is_cached)
+  const auto& loop = loop_of(adder);
+  const auto add = [&](std::size_t i) {
+    add_to<are_common>(words, adder, loop, static_cast<std::size_t>(key[i]), x[i]);
+  };
+  if (words.is_cached)
     for (; r + step <= n; r += step) {
       next.fetch(r);
       for (std::size_t i = r; i < r + step; ++i) add(i);
@@ -68,27 +119,31 @@ inline void add_elements(const Adder& adder, typename Adder::Word* table, bool i
     for (; r + step + ahead <= n; r += step) {
       next.fetch(r);
       for (std::size_t i = r; i < r + step; ++i) {
-        __builtin_prefetch(table + static_cast<std::size_t>(key[i + ahead]), 1);
+        prefetch(words, loop, static_cast<std::size_t>(key[i + ahead]), x[i + ahead]);
         add(i);
       }
     }
   for (; r < n; ++r) add(r);
 }
 
-/// Adds n rows to a table whose first row has the key 0.
+/// Adds n rows to results, of which the first row has the key 0.
 template <class Adder, class K>
-inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
-                     const typename Adder::X* x, std::size_t n, std::size_t inner, const NextBlock& next) {
+inline void add_rows(const Adder& adder, const Words<Adder>& words, const K* key, const typename Adder::X* x,
+                     std::size_t n, std::size_t inner, const NextBlock& next) {
   const auto place = [&](std::size_t r) { return static_cast<std::size_t>(key[r]) * inner; };
   if constexpr (requires { &Adder::add_rows; }) {
     std::array<std::size_t, Rows::block_elements / 2> places;
     for (std::size_t r = 0; r < n; ++r) places[r] = place(r);
-    return adder.add_rows(x, places.data(), n, table);
+    return adder.add_rows(x, places.data(), n, words.at);
   } else if (inner > 1) {
+    const auto& loop = loop_of(adder);
     for (std::size_t r = 0; r < n; ++r)
-      for (std::size_t i = 0; i < inner; ++i) adder.add(table[place(r) + i], x[r * inner + i]);
+      for (std::size_t i = 0; i < inner; ++i)
+        add_to<false>(words, adder, loop, place(r) + i, x[r * inner + i]);
   } else {
-    add_elements(adder, table, is_cached, key, x, n, next);
+    if constexpr (has_uncommon<std::decay_t<decltype(loop_of(adder))>>)
+      if (!loop_of(adder).are_common(x, n)) return add_elements<false>(adder, words, key, x, n, next);
+    add_elements<true>(adder, words, key, x, n, next);
   }
 }
 
@@ -115,11 +170,10 @@ template <class Adder, class K> class PassByKey {
   /// share one, of which each has some of the keys: then all threads read all keys, and the order is kept.
   Table<Word> run(int threads) && {
     const auto tables = static_cast<std::size_t>(threads);
-    const bool is_small = rows_.results() * sizeof(Word) <= cached_bytes ||
-                          4 * tables * rows_.results() <= rows_.count() * rows_.inner;
+    const bool is_small =
+        words() * sizeof(Word) <= cached_bytes || 4 * tables * rows_.results() <= rows_.count() * rows_.inner;
     // Gathering elements costs as much as adding them to a small table.
-    const bool is_cheap =
-        !Adder::is_order_free && rows_.inner < 8 && rows_.results() * sizeof(Word) <= cached_bytes;
+    const bool is_cheap = !Adder::is_order_free && rows_.inner < 8 && words() * sizeof(Word) <= cached_bytes;
     if (threads == 1 || is_cheap || rows_.count() == 0 || rows_.results() == 0)
       add_chunk(table_.words, 0, rows_.count());
     else if (Adder::is_order_free && is_small)
@@ -132,6 +186,8 @@ template <class Adder, class K> class PassByKey {
   }
 
  private:
+  /// Words of all results.
+  std::size_t words() const { return rows_.results() * words_of(adder_); }
   bool is_over() const { return has_bad_key_.load(relaxed) || gave_up_.load(relaxed); }
 
   /// Calls visit(first, n, x) for the blocks of rows begin … end - 1.
@@ -173,7 +229,7 @@ template <class Adder, class K> class PassByKey {
     const bool is_cached = words.size() * sizeof(Word) <= cached_bytes;
     for_each_block(begin, end, [&](std::size_t first, std::size_t n, const X* x) {
       if (are_valid(keys_ + first, n))
-        add_rows(adder_, words.data(), is_cached, keys_ + first, x, n, rows_.inner, after(first));
+        add_rows(adder_, {words.data(), 0, is_cached}, keys_ + first, x, n, rows_.inner, after(first));
       else
         has_bad_key_.store(true, relaxed);
     });
@@ -185,14 +241,14 @@ template <class Adder, class K> class PassByKey {
       std::vector<std::vector<Word>> others(tables - 1);
       for_each_task(static_cast<int>(tables), tables, [&](std::size_t t) {
         std::vector<Word>& words = t == 0 ? table_.words : others[t - 1];
-        if (t > 0) words.assign(rows_.results(), Adder::fresh);
+        if (t > 0) words.assign(this->words(), Adder::fresh);
         add_chunk(words, t * chunk, std::min(rows_.count(), (t + 1) * chunk));
       });
       if (is_over()) return;
-      const std::size_t results = rows_.results(), part = (results - 1) / tables + 1;
+      const std::size_t all = words(), part = (all - 1) / tables + 1;
       for_each_task(static_cast<int>(tables), tables, [&](std::size_t t) {
         for (const std::vector<Word>& other : others)
-          for (std::size_t at = t * part; at < std::min(results, (t + 1) * part); ++at)
+          for (std::size_t at = t * part; at < std::min(all, (t + 1) * part); ++at)
             adder_.merge(table_.words[at], other[at]);
       });
     }
@@ -209,7 +265,8 @@ template <class Adder, class K> class PassByKey {
       if (low >= high) return;
       std::vector<K> key(rows_.block() + 1);
       std::vector<X> mine((rows_.block() + 1) * inner);
-      const bool is_cached = (high - low) * inner * sizeof(Word) <= cached_bytes;
+      const std::size_t first_result = low * inner, words = words_of(adder_);
+      const bool is_cached = (high - low) * inner * words * sizeof(Word) <= cached_bytes;
       for_each_block(0, rows_.count(), [&](std::size_t first, std::size_t n, const X* x) {
         std::size_t count = 0;  // no branch depends on a key: half of them would be mispredicted
         for (std::size_t r = 0; r < n; ++r) {
@@ -221,8 +278,8 @@ template <class Adder, class K> class PassByKey {
             std::copy_n(x + r * inner, inner, mine.data() + count * inner);
           count += of_range < high - low;
         }
-        add_rows(adder_, table_.words.data() + low * inner, is_cached, key.data(), mine.data(), count, inner,
-                 after(first));
+        add_rows(adder_, {table_.words.data() + first_result * words, first_result, is_cached}, key.data(),
+                 mine.data(), count, inner, after(first));
       });
     });
   }
@@ -236,7 +293,7 @@ template <class Adder, class K> class PassByKey {
   std::atomic<bool> has_bad_key_ = false, gave_up_ = false;
 };
 
-/// Adds all rows to the words `start`, one for each result.
+/// Adds all rows to the words `start`, those of each result together.
 template <class Adder>
 Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads,
                                        std::vector<typename Adder::Word> start) {
@@ -246,7 +303,8 @@ Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int
 }
 template <class Adder>
 Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads) {
-  return add_by_key(adder, rows, threads, std::vector<typename Adder::Word>(rows.results(), Adder::fresh));
+  return add_by_key(adder, rows, threads,
+                    std::vector<typename Adder::Word>(rows.results() * words_of(adder), Adder::fresh));
 }
 
 /// Calls visit(at) for each result, on up to `threads` threads.

@@ -1,90 +1,182 @@
-/// Exact sums by key on a CPU: in words, else in a window of 128 bits, else in superaccumulators.
+/// Exact sums by key on a CPU: in words, else in windows of 128 bits, in a table or sorted by key.
+#include <utility>
+
+#include "samesum/backend/cpu/by_key_windows.hpp"
 #include "samesum/backend/cpu/by_key_words.hpp"
+#include "samesum/backend/cpu/key_groups.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-int grid_of_window(int largest_exponent, int term_bits) {
-  constexpr int margin = 6;  // the sample may have missed larger elements
-  return largest_exponent == no_exponent ? -63 : largest_exponent + margin - term_bits;
-}
+/// An element of the list outside the windows costs as much as so many others.
+constexpr std::size_t cost_of_listed = 64;
 
-template <class T> struct WindowAdder : GivenRows<T> {
-  using Word = Wide;
-  static constexpr Word fresh = 0;
-  static constexpr bool is_order_free = true;
-  ExactWindow<T> window;
-  mutable std::atomic<bool> missed = false, has_minus_zeros = false;
-  WindowAdder(const Call& call, const ExactWindow<T>& w) : GivenRows<T>{call}, window{w} {}
-  const T* rows(std::size_t first, std::size_t n, T*) const {
-    const T* const from = this->x + first * this->inner;
-    if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
-    return missed.load(relaxed) ? nullptr : from;
-  }
-  void add(Word& word, T x) const {
-    if (!window.add(word, x)) missed.store(true, relaxed);
-  }
-  void merge(Word& word, Word other) const { word += other; }
-};
+template <class F> F special(std::uint32_t flags) { return from_bits<F>(special_bits<F>(flags)); }
 
-/// Sums exactly with any elements: sorts the rows by key, then adds the elements of each key.
-template <class T> void sum_sorted(const Call& call, ExactKind kind, const FormatInfo& format) {
-  const std::size_t inner = call.layout.inner, n = call.keys.size;
-  const auto key = [&](std::size_t k) { return key_at(call.keys.format, call.keys.data, k); };
-  std::vector<std::size_t> end(bins(call) + 1), sorted(n);
-  for (std::size_t k = 0; k < n; ++k) ++end[key(k) + 1];
-  for (std::size_t b = 0; b < bins(call); ++b) end[b + 1] += end[b];
-  for (std::size_t k = 0; k < n; ++k) sorted[end[key(k)]++] = k;
-  const auto* const x = static_cast<const T*>(call.x.data);
-  for_each_result(threads_of(call), bins(call) * inner, [&](std::size_t at) {
-    const std::size_t bin = at / inner, begin = bin == 0 ? 0 : end[bin - 1];
-    if (call.options.combine && begin == end[bin]) return;
-    ExactBatchState state;
-    if (call.options.combine)
-      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out.data)[at]); });
-    for (std::size_t k = begin; k < end[bin]; ++k) state.terms.sum.add(x[sorted[k] * inner + at % inner]);
-    state.finish(kind, format, end[bin] - begin, 0, at, call.out.data);
-  });
-}
-
-/// Sums exactly in a window of 128 bits. Returns false, with nothing written, if an element lies outside.
-template <class T, class F> bool sum_in_window(HostRun& work, bool mean) {
+/// Sums in windows, in a table of them. Returns false, with nothing written, if too many elements lie
+/// outside.
+template <class F, class T, class Windows>
+bool sum_in_table(HostRun& work, bool mean, const Windows& windows) {
   const Call& call = work.call;
   auto* out = static_cast<F*>(call.out.data);
   const std::size_t inner = call.layout.inner, results = bins(call) * inner;
-  int largest = largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner);
-  if (call.options.combine) largest = std::max(largest, largest_exponent_of_sample(out, results));
-  const int term_bits = most_term_bits(call.keys.size + 1), grid = grid_of_window(largest, term_bits);
-  const WindowAdder<T> adder{call, {grid, term_bits}};
-  const ExactWindow<F> window_of_held{grid, term_bits};
+  const bool combine = call.options.combine;
+  Outside outside{results, (call.keys.size * inner + results * combine) / cost_of_listed + 16};
+  std::vector<Wide> start(results * windows.words());
+  for (std::size_t at = 0; combine && at < results; ++at)
+    if (!windows.add_other(start[at * windows.words()], out[at])) outside.add(at, out[at]);
+  const WindowAdder<T, Windows> adder{call, windows, outside};
   const int threads = threads_of(call);
-  const auto table = add_by_key(adder, rows_of(call), threads, start_of<F>(call, Wide{0}, [&](F held) {
-                                  Wide sum = 0;
-                                  if (!window_of_held.add(sum, held)) adder.missed = true;
-                                  return sum;
-                                }));
+  const auto table = add_by_key(adder, rows_of(call), threads, std::move(start));
   if (!is_complete(table, work)) return true;
-  if (table.gave_up || adder.missed) return false;
-  const std::vector<Wide>& sums = table.words;
+  if (table.gave_up || outside.are_too_many()) return false;
+  const auto sum = [&](std::size_t at) { return table.words.data() + at * windows.words(); };
   Marks marks{call};
-  marks.make(
-      [&](std::size_t at) { return sums[at] == 0 && (call.options.combine || adder.has_minus_zeros); });
+  if (combine || adder.has_minus_zeros)
+    marks.make([&](std::size_t at) { return is_zero(windows, sum(at)) || (combine && outside.flags(at)); });
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
+  const auto divisor = [&](std::size_t at) {
+    return static_cast<std::uint64_t>(mean ? counts[at / inner] : 1);
+  };
+  std::vector<std::pair<std::size_t, F>> listed;
+  const std::vector<Outside::Element>& elements = outside.sorted();
+  for (auto element = elements.begin(); element != elements.end();) {
+    const std::size_t at = element->result;
+    SumWithOthers all{windows, sum(at)};
+    for (; element != elements.end() && element->result == at; ++element) all.add(element->x);
+    if (outside.flags(at) == 0) listed.emplace_back(at, all.rounded<F>(divisor(at)));
+  }
   for_each_result(threads, results, [&](std::size_t at) {
-    const auto n = static_cast<std::uint64_t>(mean ? counts[at / inner] : 1);
-    if (n == 0) {
+    if (combine && marks.is_empty(at)) return;
+    if (divisor(at) == 0) {
       out[at] = from_bits<F>(Format<F>::canonical_nan);
-    } else if (sums[at] == 0) {
-      const bool held_minus_zero = !call.options.combine || to_bits(out[at]) == Format<F>::sign_bit;
-      if (call.options.combine && marks.is_empty(at)) return;
+    } else if (outside.flags(at) != 0) {
+      out[at] = special<F>(outside.flags(at));
+    } else if (is_zero(windows, sum(at))) {
+      const bool held_minus_zero = !combine || to_bits(out[at]) == Format<F>::sign_bit;
       out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
     } else {
-      out[at] = rounded_sum<F>(sums[at], grid, n);
+      out[at] = rounded<F>(windows, sum(at), divisor(at));
     }
   });
+  for (const auto& [at, result] : listed) out[at] = result;
   return true;
+}
+
+/// Sums elements that are sorted by key, in windows that hold all of them, one result after another. All keys
+/// are valid.
+template <class F, class T> void sum_sorted(const Call& call, bool mean, const ManyWindows<T>& windows) {
+  const std::size_t inner = call.layout.inner, n = call.keys.size;
+  const auto* const x = static_cast<const T*>(call.x.data);
+  auto* const out = static_cast<F*>(call.out.data);
+  std::vector<std::int64_t> row(n);
+  std::vector<std::uint64_t> begin(bins(call) + 1);
+  const int threads = threads_of(call);
+  const auto sort = [&]<class Key>(const Key* keys) {
+    sort_by_group(std::span{keys, n}, bins(call), threads, row.data(), begin.data());
+  };
+  if (call.keys.format == KeyFormat::int64)
+    sort(static_cast<const std::int64_t*>(call.keys.data));
+  else
+    sort(static_cast<const std::uint32_t*>(call.keys.data));
+  const std::size_t tasks = std::min<std::size_t>(bins(call), 64 * static_cast<std::size_t>(threads));
+  for_each_task(threads, tasks, [&](std::size_t task) {
+    std::vector<Wide> sum(windows.words());
+    for (std::size_t at = task * bins(call) / tasks * inner; at < (task + 1) * bins(call) / tasks * inner;
+         ++at) {
+      const std::size_t first = begin[at / inner], end = begin[at / inner + 1];
+      if (call.options.combine && first == end) continue;
+      std::uint32_t flags = 0;
+      bool is_minus_zero = first != end && (!call.options.combine || to_bits(out[at]) == Format<F>::sign_bit);
+      std::ranges::fill(sum, Wide{0});
+      for (std::size_t k = first; k < end; ++k) {
+        constexpr std::size_t ahead = 16;
+        __builtin_prefetch(x + static_cast<std::size_t>(row[std::min(k + ahead, n - 1)]) * inner +
+                           at % inner);
+        const T element = x[static_cast<std::size_t>(row[k]) * inner + at % inner];
+        is_minus_zero = is_minus_zero && to_bits(element) == Format<T>::sign_bit;
+        if (windows.is_common(element)) [[likely]]
+          windows.add(sum[0], element);
+        else if (!windows.add_other(sum[0], element))
+          flags |= special_flags_of(element);
+      }
+      const std::uint64_t divisor = mean ? end - first : 1;
+      if (call.options.combine) flags |= special_flags_of(out[at]);
+      if (divisor == 0) {
+        out[at] = from_bits<F>(Format<F>::canonical_nan);
+      } else if (flags != 0) {
+        out[at] = special<F>(flags);
+      } else if (is_minus_zero) {
+        out[at] = from_bits<F>(Format<F>::sign_bit);
+      } else {
+        if (!call.options.combine || windows.add_other(sum[0], out[at])) {
+          out[at] = rounded<F>(windows, sum.data(), divisor);
+        } else {
+          SumWithOthers all{windows, sum.data()};
+          all.add(out[at]);
+          out[at] = all.rounded<F>(divisor);
+        }
+      }
+    }
+  });
+}
+
+/// The exponents of some elements, zeros, infinities and NaN aside.
+struct Exponents {
+  int smallest = -no_exponent, largest = no_exponent;
+  std::size_t count = 0;
+  template <class T> void add(T x) {
+    const int exponent = exponent_of(x);
+    if (exponent == no_exponent) return;
+    smallest = std::min(smallest, exponent);
+    largest = std::max(largest, exponent);
+    ++count;
+  }
+};
+template <class T, class Visit> void for_each_of_sample(const T* x, std::size_t n, Visit visit) {
+  const std::size_t step = n / 4096 + 1;
+  for (std::size_t i = 0; i < n; i += step) visit(x[i]);
+}
+
+/// Whether so few elements of the sample lie outside the window that a list is for them.
+template <class T>
+bool fits_sample(const OneWindow<T>& window, const Exponents& of, const T* x, std::size_t n) {
+  if (of.count == 0 || of.smallest >= window.grid() + Format<T>::precision - 1) return true;
+  std::size_t outside = 0;
+  Wide sum = 0;
+  for_each_of_sample(x, n, [&](T element) {
+    outside += exponent_of(element) != no_exponent && !window.add_other(sum, element);
+  });
+  return 2 * outside * cost_of_listed <= of.count;
+}
+
+/// Sums exactly in windows.
+template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
+  const Call& call = work.call;
+  const auto* const x = static_cast<const T*>(call.x.data);
+  const std::size_t n = call.keys.size * call.layout.inner, results = bins(call) * call.layout.inner;
+  constexpr int margin = 6;  // the sample may have missed larger elements
+  Exponents seen;
+  for_each_of_sample(x, n, [&](T element) { seen.add(element); });
+  if (call.options.combine)
+    for_each_of_sample(static_cast<const F*>(call.out.data), results, [&](F held) { seen.add(held); });
+  const int term_bits = most_term_bits(call.keys.size + 1);
+  const int grid = seen.count == 0 ? -63 : seen.largest + margin - term_bits;
+  if (const OneWindow<T> window{grid, term_bits}; fits_sample(window, seen, x, n))
+    if (sum_in_table<F, T>(work, mean, window)) return;
+  // A table of more windows than elements takes longer than sorting.
+  const auto is_small = [&](std::size_t words) {
+    return results * words <= std::max(n, std::size_t{1} << 12);
+  };
+  const ManyWindows<T> many{seen.smallest - 1, seen.largest + margin, call.keys.size + 1};
+  if (seen.count > 0 && is_small(many.words()))
+    if (sum_in_table<F, T>(work, mean, many)) return;
+  const auto all = ManyWindows<T>::of_all(call.keys.size + 1);
+  if (is_small(all.words()) && sum_in_table<F, T>(work, mean, all)) return;
+  work.first_bad_key = first_bad_key(call.keys, bins(call));
+  if (work.first_bad_key == no_bad_key) sum_sorted<F, T>(call, mean, all);
 }
 
 /// Sums sorted rows exactly in words of 64 bits. Returns false if that is impossible; then all results must
@@ -103,10 +195,7 @@ template <class T, class F> bool sum_rows_exactly(const Call& call, bool mean) {
 template <class F> void sum_exactly(HostRun& work, ExactKind kind) {
   const Call& call = work.call;
   with_format(*call.x.format, [&]<class T>() {
-    if (sum_rows_exactly<T, F>(call, kind.mean)) return;
-    if (sum_in_window<T, F>(work, kind.mean)) return;
-    work.first_bad_key = first_bad_key(call.keys, bins(call));
-    if (work.first_bad_key == no_bad_key) sum_sorted<T>(call, kind, format_info<F>());
+    if (!sum_rows_exactly<T, F>(call, kind.mean)) sum_in_windows<T, F>(work, kind.mean);
   });
 }
 

@@ -8,6 +8,17 @@
 
 namespace samesum::cpu {
 
+/// Whether the bits of all magnitudes are among the `count` numbers from `lowest` on, without branches.
+template <class T> bool magnitudes_are_in(const T* x, std::size_t n, BitsOf<T> lowest, BitsOf<T> count) {
+  const auto last = BitsOf<T>(lowest + count - 1);
+  BitsOf<T> signs = 0;  // of differences that are negative if a magnitude is outside
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto magnitude = BitsOf<T>(to_bits(x[i]) & ~Format<T>::sign_bit);
+    signs = BitsOf<T>(signs | BitsOf<T>(magnitude - lowest) | BitsOf<T>(last - magnitude));
+  }
+  return (signs & Format<T>::sign_bit) == 0;
+}
+
 /// The elements of which sums are whole numbers of units of 2^grid: multiples of the unit that are smaller
 /// than 2^(grid + term_bits), with term_bits < 128.
 template <class T> class ExactWindow {
@@ -23,11 +34,13 @@ template <class T> class ExactWindow {
   }
 
   int grid() const { return grid_; }
+  int term_bits() const { return term_bits_; }
   /// Whether an element is known to fit by a comparison: a normal number whose last bit is not below the
   /// unit.
   bool is_common(T x) const {
     return BitsOf<T>(BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit) - lowest_) < count_;
   }
+  bool are_common(const T* x, std::size_t n) const { return magnitudes_are_in(x, n, lowest_, count_); }
   /// The units of a common element, modulo 2^128. Signs are random: a branch would be mispredicted half of
   /// the time.
   Wide units_of_common(T x) const {

@@ -297,7 +297,7 @@ std::vector<std::int64_t> number_groups(std::span<const std::int64_t> keys, bool
                    : number_by_hash(keys, range, sorted, threads, numbers);
 }
 
-template <GroupNumber Number>
+template <std::integral Number>
 void sort_by_group(std::span<const Number> numbers, std::size_t groups, int threads, std::int64_t* indices,
                    std::uint64_t* offsets) {
   const std::size_t n = numbers.size();
@@ -329,6 +329,7 @@ void sort_by_group(std::span<const Number> numbers, std::size_t groups, int thre
 
 template std::vector<std::int64_t> number_groups(std::span<const std::int64_t>, bool, int, std::int32_t*);
 template std::vector<std::int64_t> number_groups(std::span<const std::int64_t>, bool, int, std::int64_t*);
+template void sort_by_group(std::span<const std::uint32_t>, std::size_t, int, std::int64_t*, std::uint64_t*);
 template void sort_by_group(std::span<const std::int32_t>, std::size_t, int, std::int64_t*, std::uint64_t*);
 template void sort_by_group(std::span<const std::int64_t>, std::size_t, int, std::int64_t*, std::uint64_t*);
 

@@ -19,13 +19,14 @@ template <GroupNumber Number>
 std::vector<std::int64_t> number_groups(std::span<const std::int64_t> keys, bool sorted, int threads,
                                         Number* numbers);
 
-/// Sorts the indices of all keys by the number of their group; those of a group keep their order.
+/// Sorts the indices of all keys by the number of their group; those of a group keep their order. Numbers
+/// have 32 or 64 bits, with or without a sign, and are not negative.
 /// @param groups   exceeds all numbers
 /// @param indices  memory for as many indices as there are numbers
 /// @param offsets  memory for groups + 1 numbers: those of group g begin at indices[offsets[g]], and end
 /// where
 ///                 those of the next begin
-template <GroupNumber Number>
+template <std::integral Number>
 void sort_by_group(std::span<const Number> numbers, std::size_t groups, int threads, std::int64_t* indices,
                    std::uint64_t* offsets);
 
