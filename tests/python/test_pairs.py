@@ -263,11 +263,15 @@ def test_observations_may_be_left_out_of_all_variables() -> None:
         (lambda: samesum.cov(x, weights=w[:9], skipna=True), ValueError, r"weights has shape \(9,\); pass one weight"),
         (lambda: samesum.cov(x, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum to zero"),
         (lambda: samesum.cov(x, weights=np.where(where, -1.0, 1.0), where=where), ValueError, "weights has negative numbers"),
-        (lambda: samesum.linear_regression(np.ma.array(x, mask=x > 0), y), ValueError, "must agree in their axes"),
+        (lambda: samesum.cov(x, weights=np.ma.array(w)), TypeError, r"weights is a masked array; pass weights.filled\(0\)"),
         (lambda: samesum.linear_regression(y, y, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum"),
     ):  # fmt: skip
         with pytest.raises(error, match=message):
             call()
+    hidden = np.ma.array(y, mask=~where), np.ma.array(x, mask=[[False] * 40, ~where, where])
+    lines = [samesum.linear_regression(y[t], x[k][t]).slope for k, t in enumerate((where, where, np.zeros(40, bool)))]
+    assert same(samesum.linear_regression(*hidden).slope, np.array(lines))
+    assert same(samesum.linear_regression(hidden[0], x.T, axis=0).slope, samesum.linear_regression(y[where], x[:, where]).slope)
     assert same(samesum.cov(x, weights=np.where(where, w, -1.0), where=where), samesum.cov(x[:, where], weights=w[where]))
 
 

@@ -209,6 +209,8 @@ def test_bad_masks_are_refused_with_the_remedy():
     x = np.ones((2, 3))
     for where, error, message in [
         (np.ones(3), TypeError, "where has elements of type float64; pass booleans"),
+        ([True, None, True], TypeError, "where has elements that are not numbers; pass booleans, such as x > 0"),
+        ("ab", TypeError, "where has elements of type str.*pass booleans, such as x > 0"),
         (np.ones(2, bool), ValueError, r"where has shape \(2,\) and x \(2, 3\)"),
         (np.ones((1, 2, 3), bool), ValueError, r"where has shape \(1, 2, 3\)"),
     ]:

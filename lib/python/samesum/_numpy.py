@@ -50,10 +50,11 @@ class NumPy(Library):
         """Returns an array of numbers. With `wide`, integers that no type of 64 bits holds stay Python's."""
         np = self.np
         if self.is_masked(x):
-            raise TypeError(
-                f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep "
-                "its shape"
-            )
+            if argument == "weights":
+                remedy = "weights.filled(0), with which elements that have no weight take no part"
+            else:
+                remedy = f"{argument}.compressed(), or {argument}.filled(0) to keep its shape"
+            raise TypeError(f"samesum: {argument} is a masked array; pass {remedy}")
         if kind_of(x):
             return self.array(without_nulls(x, argument), argument, wide)
         try:
@@ -89,7 +90,8 @@ class NumPy(Library):
             raise texts_error(argument)
         if a.ndim == 0 and hasattr(a[()], "__iter__"):
             raise TypeError(f"samesum: {argument} is a {type(a[()]).__name__}; pass a list of its elements")
-        raise TypeError(f"samesum: {argument} has elements that are not numbers")
+        remedy = "booleans, such as x > 0" if argument == "where" else "numbers, with NaN for what is missing"
+        raise TypeError(f"samesum: {argument} has elements that are not numbers; pass {remedy}")
 
     def _from_integers(self, a: Any, argument: str, wide: bool) -> Any:
         np = self.np

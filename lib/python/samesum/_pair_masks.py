@@ -8,7 +8,7 @@ from ._arrays import DTYPES, array_of
 from ._calls import delivered
 from ._frames import kind_of, refuse_masked_flags
 from ._layout import normalised_axes, paired
-from ._selection import counts_of, is_masked, mask_of, takes_part, without_mask, without_masks
+from ._selection import counts_of, is_masked, mask_of, takes_part, without_mask
 from ._weights import per_element, read_inputs
 
 
@@ -92,15 +92,22 @@ def masked_lines(
     **options: Any,
 ) -> Any:  # fmt: skip
     """Returns what function(x, y, weights=…) returns for the pairs that take part."""
-    source = x
-    x, y, where = without_masks(x, y, where)
+    source, seen = x, {}
+    x, seen["x"] = without_mask(x, None)
+    y, seen["y"] = without_mask(y, None)
     others = {"y": y} if weights is None else {"y": y, "weights": weights}
     inputs = read_inputs(function.__name__, x, others, dtype)
     library, xp = inputs.library, inputs.library.namespace
     a, b, axes = paired(xp, *inputs.arrays[:2], axis)
     a, b = library.broadcast(a, b)
+    masks = []
+    if any(flags is not None for flags in seen.values()):
+        each = [mask_of(library, i, True if seen[n] is None else seen[n], n) for n, i in zip("xy", inputs.arrays)]
+        masks = library.broadcast(*paired(xp, *each, axis)[:2])
     w = None if weights is None else per_element(library, inputs.arrays[2], tuple(a.shape), axis, axes)
     takes = takes_part(library, mask_of(library, a, where), skipna, a, b, *(() if w is None else (w,)))
+    for mask in masks:
+        takes = mask if takes is None else takes & mask
     if takes is not None:
         # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
         a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
