@@ -11,16 +11,14 @@ namespace {
 
 using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
-const Kernels& loops() { return kernels<SAMESUM_FORMAT_INDEX>(); }
-
 /// The loop that scans tiles with an accumulator; null for other reducers.
 template <class Reducer> ScanTile scan_tile(const Reducer&) { return nullptr; }
 template <template <class> class A> ScanTile scan_tile(const ElementSum<A, F>&) {
-  return loops().scan_tile[Accumulators::index_of<A>()];
+  return kernels<SAMESUM_FORMAT_INDEX>().scan_tile[Accumulators::index_of<A>()];
 }
 
 template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
-  return {reducer, loops().write_terms[call.x.format->index],
+  return {reducer, kernels<SAMESUM_FORMAT_INDEX>().write_terms[call.x.format->index],
           std::is_same_v<F, CarrierOf<F>> && call.x.format->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
           call.options.exclusive};
 }
