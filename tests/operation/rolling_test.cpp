@@ -109,11 +109,12 @@ TEST_P(EveryRollingMethod, HasTheSameBitsForAnyNumberOfThreads) {
   for (std::size_t i = 0; i < n; i += 9973) x[i] = i % 2 == 0 ? NAN : -0.0;
   const Array array = elements(*m.format, x);
   for (const std::size_t window : {std::size_t{3}, std::size_t{1000}, n / 3, n}) {
+    if (is_sanitized && window < n / 3) continue;
     const Options options{
         .threads = 1, .skip_nan = true, .window = window, .centred = window == 1000, .min_periods = 1};
     const Bits expected = rolled(m, array.values(), options);
     for (const int threads : {2, 3, 7}) {
-      if (is_sanitized && (threads != 3 || window == 1000)) continue;
+      if (is_sanitized && threads != 3) continue;
       Options parallel = options;
       parallel.threads = threads;
       ASSERT_EQ(rolled(m, array.values(), parallel), expected)

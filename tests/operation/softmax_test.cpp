@@ -87,7 +87,10 @@ TEST_P(EverySoftmax, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const FormatInfo* format : formats_of(m)) {
     const Table in{*format, 1000, rows_of_all_kinds(57, 1000, true)};
     const auto expected = computed(m, in, {}, 1);
-    for (const int threads : {0, 2, 5}) EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
+    for (const int threads : {0, 2, 5})
+      if (!is_sanitized || threads == 5) {
+        EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
+      }
   }
 }
 
