@@ -196,6 +196,13 @@ cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, 
   });
 }
 
+/// Whether results may take the place of elements, so that these cannot be read again.
+bool is_in_place(const Call& call) {
+  const auto x = reinterpret_cast<std::uintptr_t>(call.x.data),
+             out = reinterpret_cast<std::uintptr_t>(call.out.data);
+  return out < x + call.x.size * call.x.format->bytes && x < out + call.out.size * call.out.format->bytes;
+}
+
 /// Scans on grids that `source` gives after set_up(), which uses the first bytes of the states of the
 /// workspace.
 template <class SetUp>
@@ -217,7 +224,7 @@ cudaError_t scan_on_grids(Launch& work, const GridSource& source, std::size_t by
     return launch_tiles<few_rows>(any, destination_of(work, true), work, bytes, set_up);
   };
   if constexpr (grid_word_bits<F> <= 62)
-    if (work.call.x.format->bytes <= 4) {
+    if (work.call.x.format->bytes <= 4 && (work.workspace == nullptr || !is_in_place(work.call))) {
       const cudaError_t error =
           scan(ShortGridScanReducer<F>{source, common}, true, work, bytes, [&] { return start(false); });
       const std::size_t of_short = work.bytes;
