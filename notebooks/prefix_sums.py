@@ -98,7 +98,7 @@ def of_format_or_ceiling(rows):
 
 def figure(errors, speeds):
     drawn = [(at, r, r["data"], "error", r["largest_ulps"]) for at, r in errors]
-    drawn += [(at, r, None, "speed", r["gb_per_s"]) for at, r in speeds]
+    drawn += [(at, r, None, "speed", r["gb_per_s"]) for at, r in speeds if r.get("grid") is None]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
     menus = [("Machine", preferred(places)),
@@ -132,7 +132,7 @@ def tables(rows):
             for r in together:
                 share = ratio(r, ceiling(together))
                 peer = fastest([p for p in together if phrases.is_peer(p["method"])])
-                lines.append([r["method"], r["input_format"], phrases.count(r["n"]), phrases.number(r["seconds"] * 1e6),
+                lines.append([by_data.method_and_grid(r), r["input_format"], phrases.count(r["n"]), phrases.number(r["seconds"] * 1e6),
                               phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
                               timing.text(timing.speed_ratio(r, peer)) if peer else "-"])
         yield Table(f"{at}: speeds of prefix sums",

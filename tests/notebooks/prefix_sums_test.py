@@ -111,6 +111,13 @@ class PrefixSums(made_up.SectionTest):
         self.rows[0].update(largest_ulps=80.0)
         self.assert_sentences([self.check().figures[0].finding], "to 80 ulps (serial/plain)")
 
+    def test_a_given_grid_is_in_the_table_but_not_in_the_figure(self):
+        drawn = [(s.name, s.x, s.y) for s in self.check().figures[0].series]
+        self.rows.append(speed(EXACT.replace("exact", "fixed_point"), 5e-3, grid=-30))
+        section = self.check()
+        self.assertEqual([(s.name, s.x, s.y) for s in section.figures[0].series], drawn)
+        self.assertIn("cumsum/fixed_point/fp32@cpu (grid 2⁻³⁰)", [row[0] for t in section.tables for row in t.rows])
+
 
 if __name__ == "__main__":
     unittest.main()
