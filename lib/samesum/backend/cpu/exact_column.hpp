@@ -43,6 +43,9 @@ template <class T, class F> class ExactColumn {
   void take(const std::byte* data, std::size_t n, F* out) {
     const T* x = reinterpret_cast<const T*>(data);
     if (!is_wide_ && !fits(x, n)) widen();
+    // Then no prefix is -0, so all of them may be taken in words.
+    if (flags_ == 0 && n > 0 && to_bits(*x) != Format<T>::sign_bit)
+      flags_ = Exact::seen_any | Exact::seen_other_than_minus_zero;
     std::size_t i = 0;
     for (; !is_wide_ && i < n; ++i) {
       if constexpr (has_conversion)
@@ -50,7 +53,7 @@ template <class T, class F> class ExactColumn {
           i += take_in_words(x + i, n - i, out + i);
           if (!is_wide_) i += take_common(x + i, n - i, out + i);
         }
-      if (i == n) break;
+      if (i == n || is_wide_) break;
       const F before = exclusive_ ? rounded() : F{};
       if (!add(x[i])) {
         widen();
@@ -77,15 +80,17 @@ template <class T, class F> class ExactColumn {
   /// Takes elements as long as two doubles hold their sums. Returns their number.
   std::size_t take_in_words(const T* x, std::size_t n, F* out) {
     if (!scan_) return 0;
-    const double unit = power_of_two(window_.grid());
-    double sum[2];
-    Integer rest = units_;
-    for (double& word : sum) {
-      word = static_cast<double>(rest);
-      rest -= static_cast<Integer>(word);
-      word *= unit;
+    double sum[2] = {};
+    if (units_ != 0) {
+      const double unit = power_of_two(window_.grid());
+      Integer rest = units_;
+      for (double& word : sum) {
+        word = static_cast<double>(rest);
+        rest -= static_cast<Integer>(word);
+        word *= unit;
+      }
+      if (rest != 0) return 0;
     }
-    if (rest != 0) return 0;
     const std::size_t done = scan_(x, n, exclusive_, sum, out);
     if (done == 0) return 0;
     const ExactWindow<double> window{window_.grid(), most_bits};
@@ -127,11 +132,7 @@ template <class T, class F> class ExactColumn {
 
   /// Whether no sum can overflow when these elements are added. Sets the grid if there is none.
   bool fits(const T* x, std::size_t n) {
-    BitsOf<T> largest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto magnitude = BitsOf<T>(to_bits(x[i]) & ~Format<T>::sign_bit);
-      largest = magnitude > largest ? magnitude : largest;
-    }
+    const auto largest = static_cast<BitsOf<T>>(largest_(x, n));
     if (largest >= Format<T>::infinity) return false;
     if (largest == 0) return true;
     const int bits = exponent_of(from_bits<T>(largest)) + 1;  // all magnitudes are below 2^bits
@@ -217,6 +218,7 @@ template <class T, class F> class ExactColumn {
 
   bool exclusive_;
   ScanExactly scan_ = scan_exactly();
+  LargestBits largest_ = kernels<Formats::index_of<T>()>().largest_bits;
   int spare_bits_;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions

@@ -32,14 +32,10 @@ template <template <class> class A, class F> class ScanLoops {
     One all;
     std::size_t done = 0;
     for (; done + row <= n; done += row)
-      scan_row(x + done, done / row, rows, carry ? &before : nullptr, to + done, row, all);
+      scan_row<packs>(x + done, done / row, rows, carry ? &before : nullptr, to + done, row, all);
     if (done < n) {
-      // Later elements do not affect earlier results.
-      alignas(vector_bytes) Carrier padded[row] = {};
-      F results[row];
-      for (std::size_t i = done; i < n; ++i) padded[i - done] = x[i];
-      scan_row(padded, done / row, rows, carry ? &before : nullptr, results, n - done, all);
-      for (std::size_t i = done; i < n; ++i) to[i] = results[i - done];
+      const auto scan_rest = n - done <= few * run * w ? scan_part<few> : scan_part<packs>;
+      scan_rest(x + done, n - done, done / row, rows, carry ? &before : nullptr, to + done, all);
     }
     std::memcpy(state, &all, sizeof all);
   }
@@ -51,14 +47,27 @@ template <template <class> class A, class F> class ScanLoops {
     static void merge(Many& left, const Many& right) { left.merge(right); }
   };
   using Rows = DoublingWalker<Merge, PrefixTree::rows_of_tile>;  ///< the same state in all lanes
+  static constexpr std::size_t few = packs < 4 ? 1 : packs / 4;  ///< packs of a short part of a row
 
-  /// Scans the first `last` elements of row r; all 128 can be read and written. `rows` has the whole rows
-  /// before. `all` becomes the state of the tile up to the element `last` - 1 of this row. Results include
-  /// `before`, unless that is null.
+  /// Scans n elements, the last ones, of row r; size·run·w or fewer. Later elements do not affect earlier
+  /// results.
+  template <std::size_t size>
+  static void scan_part(const Carrier* x, std::size_t n, std::size_t r, Rows& rows, const Many* before,
+                        F* out, One& all) {
+    alignas(vector_bytes) Carrier padded[size * run * w] = {};
+    F results[size * run * w];
+    for (std::size_t i = 0; i < n; ++i) padded[i] = x[i];
+    scan_row<size>(padded, r, rows, before, results, n, all);
+    for (std::size_t i = 0; i < n; ++i) out[i] = results[i];
+  }
+  /// Scans the first `last` elements of row r, at most size·run·w; these can all be read and written. `rows`
+  /// has the whole rows before. `all` becomes the state of the tile up to the element `last` - 1 of this row.
+  /// Results include `before`, unless that is null.
+  template <std::size_t size>
   static void scan_row(const Carrier* x, std::size_t r, Rows& rows, const Many* before, F* out,
                        std::size_t last, One& all) {
-    Many sum[packs][run];  // the state of the elements of each run up to element j
-    for (std::size_t p = 0; p < packs; ++p) {
+    Many sum[size][run];  // the state of the elements of each run up to element j
+    for (std::size_t p = 0; p < size; ++p) {
       Storage element[run];
       split(x + p * run * w, element);
       for (std::size_t j = 0; j < run; ++j) {
@@ -69,15 +78,15 @@ template <template <class> class A, class F> class ScanLoops {
           sum[p][j].add(Vector{element[j]});
       }
     }
-    Many whole[packs];  // of the whole runs of the row, up to each of them
-    for (std::size_t p = 0; p < packs; ++p) whole[p] = sum[p][run - 1];
+    Many whole[size];  // of the whole runs of the row, up to each of them
+    for (std::size_t p = 0; p < size; ++p) whole[p] = sum[p][run - 1];
     scan_lanes<1>(whole);
-    for (std::size_t half = 1; half < packs; half *= 2)
-      for (std::size_t p = 0; p < packs; ++p)
+    for (std::size_t half = 1; half < size; half *= 2)
+      for (std::size_t p = 0; p < size; ++p)
         if (p & half) whole[p] = merged(all_last(whole[p / half * half - 1]), whole[p]);
     const Many up_to_rows = rows.state();
-    if (last == row) rows.push(r, all_last(whole[packs - 1]));
-    for (std::size_t p = 0; p < packs; ++p) {
+    if (last == row) rows.push(r, all_last(whole[size - 1]));
+    for (std::size_t p = 0; p < size; ++p) {
       const Many left = shifted(whole[p == 0 ? 0 : p - 1], whole[p]);
       Many part[run];
       for (std::size_t j = 0; j < run; ++j) {
@@ -118,9 +127,9 @@ template <template <class> class A, class F> class ScanLoops {
   }
   /// Sklansky's scan of the lanes of each pack: at each level, the lanes of a right half merge the last lane
   /// of their left half.
-  template <int half> [[gnu::always_inline]] static void scan_lanes(Many (&of)[packs]) {
+  template <int half, std::size_t size> [[gnu::always_inline]] static void scan_lanes(Many (&of)[size]) {
     if constexpr (half < width) {
-      for (std::size_t p = 0; p < packs; ++p) {
+      for (std::size_t p = 0; p < size; ++p) {
         const Many left = each(of[p], of[p], [](Storage a, Storage) {
           return [&]<int... l>(std::integer_sequence<int, l...>) {
             return __builtin_shufflevector(a, a, (l & half ? l / half * half - 1 : l)...);
