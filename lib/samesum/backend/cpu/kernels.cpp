@@ -59,7 +59,7 @@ constexpr Kernels make() {
     }
   });
   if constexpr (std::is_same_v<F, CarrierOf<F>>)
-    all.lane_products = Terms<F>::template lane_products<CoarsenedTree::Shape>;
+    all.leaf_product = Terms<F>::template leaf_product<CoarsenedTree::Shape>;
   all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
   all.add_selected = add_selected<F>;
   [&]<std::size_t... what>(std::index_sequence<what...>) {

@@ -105,9 +105,10 @@ using SumColumns = void (*)(Term term, const ColumnLeaf& leaf, void* scratch, vo
 
 /// Writes the mean and variance of each lane of a whole leaf of the order `tree`.
 using LaneMoments = void (*)(const void* x, void* means, void* variances);
-/// Writes the product of each lane of a whole leaf of the order `tree` as a number times a power of two.
-/// Returns false if an element is 0, subnormal, infinite or NaN; then the products are not valid.
-using LaneProducts = bool (*)(const void* x, void* numbers, std::int64_t* exponents);
+/// Writes two numbers whose product, times 2^exponent, is that of n elements, at most a leaf of the order
+/// `tree`: the last merge is left to the caller. Returns false if an element is 0, subnormal, infinite or
+/// NaN; then the product is not valid.
+using LeafProduct = bool (*)(const void* x, std::size_t n, void* numbers, std::int64_t& exponent);
 
 /// LargestKey returns the largest key (extremum.hpp) of n elements, with -0 taken as +0 if `zeros_are_equal`.
 /// FindKey returns the index of the first element with that key, n if there is none.
@@ -210,7 +211,7 @@ struct Kernels {
   SumMiddling sum_middling[Formats::size];
   SumRows sum_rows[Formats::size];  ///< adds with the accumulator `plain`
   LaneMoments lane_moments[Formats::size];
-  LaneProducts lane_products;  ///< of elements in the format, for fp32 and fp64 only
+  LeafProduct leaf_product;  ///< of elements in the format, for fp32 and fp64 only
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
   std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F

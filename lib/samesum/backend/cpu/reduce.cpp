@@ -133,23 +133,22 @@ ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std
   };
 }
 
-/// Products: packs of lanes for whole leaves of ordinary numbers.
+/// Products: packs of lanes for leaves of ordinary numbers.
 template <class Shape>
 ReduceLeaves<Product<F>> leaves_of_products(const ProductReducer<F>& reducer, std::size_t input) {
   return [leaves = leaves_of<Shape>(reducer, input)](const void* x, const void*, std::uint64_t index,
                                                      std::size_t n, Product<F>* out) {
     const auto* from = static_cast<const F*>(x);
     for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
-      Carrier numbers[Shape::lanes];
-      std::int64_t exponents[Shape::lanes];
+      Carrier numbers[2];
+      std::int64_t exponent;
       const std::size_t mine = std::min(n - begin, Shape::leaf);
-      if (mine < Shape::leaf || !loops().lane_products(from + begin, numbers, exponents)) {
+      if (loops().leaf_product(from + begin, mine, numbers, exponent)) {
+        *out = Product<F>::of({numbers[0]}, exponent);
+        out->merge(Product<F>::of({numbers[1]}, 0));
+      } else {
         leaves(from + begin, nullptr, index + begin, mine, out);
-        continue;
       }
-      Product<F> lane[Shape::lanes];
-      for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = Product<F>::of({numbers[l]}, exponents[l]);
-      *out = halved(lane);
     }
   };
 }

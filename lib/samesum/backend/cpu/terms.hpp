@@ -106,31 +106,45 @@ template <class F> class Terms {
     std::memcpy(variances, variance, sizeof variance);
   }
 
-  /// See LaneProducts. Powers of two are left out, and only the exponents of elements are added: a product of
-  /// significands is rounded as if it were normalised, and stays below 2^rows.
-  template <class Shape> static bool lane_products(const void* x, void* numbers, std::int64_t* exponents) {
+  /// See LeafProduct. Powers of two are left out, and only the exponents of elements are added: a product of
+  /// significands is rounded as if it were normalised. 1 stands in for missing elements, and changes nothing.
+  template <class Shape>
+  static bool leaf_product(const void* x, std::size_t n, void* numbers, std::int64_t& exponent) {
     using Bits = BitsOf<F>;
     using Words = Register<Bits, width>;
-    constexpr int fraction_bits = Format<F>::precision - 1;
-    constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(Format<F>::max_exponent) << fraction_bits;
+    constexpr std::size_t lanes = Shape::lanes;
+    constexpr int fraction_bits = Format<F>::precision - 1, bias = Format<F>::max_exponent;
+    constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(bias) << fraction_bits;
     const F* a = static_cast<const F*>(x);
-    Words others{};
-    for (std::size_t lane = 0; lane < Shape::lanes; lane += w) {
-      Vector product = Vector::broadcast(1);
-      Words fields{};
-      for (std::size_t r = 0; r < Shape::rows; ++r) {
+    const std::size_t rows = n / lanes, rest = n % lanes, packs_of_rest = (rest + w - 1) / w;
+    std::size_t used = rows > 0 ? lanes : packs_of_rest * w;
+    F last[lanes], product[lanes];
+    for (std::size_t l = 0; l < packs_of_rest * w; ++l) last[l] = l < rest ? a[rows * lanes + l] : F{1};
+    Words others{}, fields{};
+    const auto take = [&](Words bits) {  // the significand, in [1, 2)
+      fields += Words(bits & exponent_bits) >> fraction_bits;
+      return Vector{same_bits<typename Vector::Storage>(Words((bits & ~exponent_bits) | one))};
+    };
+    for (std::size_t lane = 0; lane < used; lane += w) {
+      Vector of_lanes = Vector::broadcast(1);
+      const auto multiply = [&](const F* from) {
         Words bits;
-        std::memcpy(&bits, a + r * Shape::lanes + lane, sizeof bits);
+        std::memcpy(&bits, from, sizeof bits);
         const Words field = bits & exponent_bits;
         others |= same_bits<Words>((field == Words{}) | (field == exponent_bits));
-        fields += field >> fraction_bits;
-        product = product * Vector{same_bits<typename Vector::Storage>(Words((bits & ~exponent_bits) | one))};
-      }
-      store(product, static_cast<Carrier*>(numbers) + lane, w);
-      for (std::size_t l = 0; l < w; ++l)
-        exponents[lane + l] =
-            static_cast<std::int64_t>(fields[l]) - std::int64_t{Shape::rows} * Format<F>::max_exponent;
+        of_lanes = of_lanes * take(bits);
+      };
+      for (std::size_t r = 0; r < rows; ++r) multiply(a + r * lanes + lane);
+      if (lane < rest) multiply(last + lane);
+      store(take(same_bits<Words>(of_lanes.v)), product + lane, w);
     }
+    exponent = -std::int64_t{bias} * static_cast<std::int64_t>(rows * lanes + packs_of_rest * w + used);
+    for (std::size_t l = 0; l < w; ++l) exponent += static_cast<std::int64_t>(fields[l]);
+    for (std::size_t half = lanes / 2; half > 1; half /= 2) {  // products stay below 2^64
+      for (std::size_t l = 0; l < half && l + half < used; ++l) product[l] *= product[l + half];
+      used = used < half ? used : half;
+    }
+    std::memcpy(numbers, product, 2 * sizeof(F));
     return !any(others);
   }
 
@@ -164,7 +178,7 @@ template <class F> class Terms {
     const T *x, *y;
     Of of;
     auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
-    void prefetch(std::size_t i, std::size_t count) const {
+    [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
       Elements<Vector, T>{x}.prefetch(i, count);
       if (y != nullptr) Elements<Vector, T>{y}.prefetch(i, count);
     }
