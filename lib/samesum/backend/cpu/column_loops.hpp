@@ -36,7 +36,9 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   template <class T> struct ElementsOf {
     const T* x;
     void add(Many& sum, std::size_t i) const { sum.sum.add(Vector::load(x + i)); }
-    void prefetch(std::size_t i, std::size_t count) const { prefetch_bytes(x + i, count * sizeof(T)); }
+    [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
+      prefetch_row(x + i, count * sizeof(T));
+    }
   };
   template <class T> struct TermsOf {
     const T *x, *y;
@@ -48,9 +50,9 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
       else
         sum.add({element_term(term, v), Vector::zero()});
     }
-    void prefetch(std::size_t i, std::size_t count) const {
-      prefetch_bytes(x + i, count * sizeof(T));
-      if (y != x) prefetch_bytes(y + i, count * sizeof(T));
+    [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
+      prefetch_row(x + i, count * sizeof(T));
+      if (y != x) prefetch_row(y + i, count * sizeof(T));
     }
   };
 
@@ -117,7 +119,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   }
   /// Prefetches a row after row r, unless the rows are contiguous, as hardware prefetchers detect.
   template <class Source> [[gnu::always_inline]] void prefetch(Source source, std::size_t r) const {
-    constexpr std::size_t ahead = 4;
+    constexpr std::size_t ahead = 16;
     if (leaf_.pitch > leaf_.count) source.prefetch((r + ahead) * leaf_.pitch, leaf_.count);
   }
   static Many merged(Many a, const Many& b) {

@@ -18,10 +18,16 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
-/// Prefetches bytes, which may lie beyond the array: prefetching an invalid address is harmless.
+/// Prefetches bytes, which may lie beyond the array: prefetching an invalid address is harmless. Callers that
+/// do nothing else are always inlined too: g++ before 14 drops calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch_bytes(const void* first, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(first);
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
+}
+
+/// Prefetches a part of a matrix row, which may begin and end anywhere in a cache line.
+[[gnu::always_inline]] inline void prefetch_row(const void* first, std::size_t bytes) {
+  prefetch_bytes(first, bytes + 63);
 }
 
 /// Every second lane of a and then of b, from lane `first` on.
@@ -39,7 +45,7 @@ template <class V, class T> struct Elements {
   static constexpr bool narrow = sizeof(T) == 2;  ///< then loops are bound by computation, not by memory
   const T* x;
   V load(std::size_t i) const { return V::load(x + i); }
-  void prefetch(std::size_t i, std::size_t count) const {
+  [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
     prefetch_bytes(reinterpret_cast<const char*>(x + i) + 16384, count * sizeof(T));
   }
 };
@@ -58,8 +64,11 @@ template <class Shape, template <class> class A, class F> class Leaves {
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == sizeof(Fast) && sizeof(Many) == w * sizeof(One));
   /// Leaves summed side by side: several streams get more bandwidth from DRAM than one. States of several
-  /// numbers are bound by computation, so one stream suffices.
-  static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
+  /// numbers are bound by computation, so one stream suffices. Two streams keep their sums in the 32
+  /// registers of AVX-512 where four do not.
+  static constexpr std::size_t streams = numbers > 1 || !Shape::in_turn         ? 1
+                                         : vector_bytes == 64 && 4 * packs > 32 ? 2
+                                                                                : 4;
 
  public:
   /// See SumLeaves.
