@@ -23,6 +23,12 @@ template <class T> class Extremes {
   // Signed numbers have a vector comparison in every instruction set.
   using Signed = std::make_signed_t<Bits>;
   using Vector = Register<Signed, width>;
+  // The upper halves of 64 bits suffice. Without AVX-512 they are compared in fewer instructions than whole
+  // numbers; the lower halves are compared too, and mean nothing.
+  static constexpr bool halves = sizeof(T) == 8 && vector_bytes < 64;
+  using Part = std::conditional_t<halves, std::int32_t, Signed>;
+  static constexpr int part_width = vector_bytes / int{sizeof(Part)};
+  using Parts = Register<Part, part_width>;
   static constexpr Signed magnitude_bits = std::numeric_limits<Signed>::max();
 
  public:
@@ -34,8 +40,9 @@ template <class T> class Extremes {
   }
   [[gnu::always_inline]] void see(Vector bits) {
     const Vector magnitude = bits & magnitude_bits, less = (magnitude - Signed{1}) & magnitude_bits;
-    largest_ = magnitude > largest_ ? magnitude : largest_;
-    smallest_ = less < smallest_ ? less : smallest_;
+    const auto large = same_bits<Parts>(magnitude), small = same_bits<Parts>(less);
+    largest_ = large > largest_ ? large : largest_;
+    smallest_ = small < smallest_ ? small : smallest_;
   }
   /// Looks at n elements.
   [[gnu::always_inline]] void see(const T* x, std::size_t n) {
@@ -57,7 +64,9 @@ template <class T> class Extremes {
         most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
         least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
       }
-    if (most[0] == 0) return {true, true, 0, 0};
+    if constexpr (halves)  // a smallest magnitude of 2^k may be taken for less, which is safe
+      for (Signed* const found : {most, least}) *found &= Signed{-1} << 32;
+    if (most[0] == 0 && (!halves || least[0] != 0)) return {true, true, 0, 0};
     return {Bits(most[0]) < Format<T>::infinity, false, exponent_field(most[0]) + Format<T>::min_exponent - 1,
             exponent_field(Signed(least[0] + 1)) + Format<T>::min_quantum - 1};
   }
@@ -68,8 +77,9 @@ template <class T> class Extremes {
     return field == 0 ? 1 : field;
   }
 
-  Vector largest_{},
-      smallest_ = Vector{} + magnitude_bits;  ///< the smallest less 1: that of a zero is largest
+  Parts largest_{},
+      smallest_ =
+          Parts{} + std::numeric_limits<Part>::max();  ///< the smallest less 1: that of a zero is largest
 };
 
 }  // namespace

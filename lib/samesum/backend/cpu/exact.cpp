@@ -17,12 +17,17 @@ template <class T> class ExactSum {
   explicit ExactSum(Exact& sum) : sum_{sum} {}
 
   void add(const T* x, std::size_t n) {
+    if (n >= many) {
+      // A vector of 64 bytes that crosses a cache line is read at two thirds of the speed.
+      constexpr std::size_t line = 64 / sizeof(T);
+      const std::size_t before = (line - reinterpret_cast<std::uintptr_t>(x) / sizeof(T) % line) % line;
+      add_rest(x, before);
+      x += before;
+      n -= before;
+    }
     const std::size_t whole = n / exact_step * exact_step;
     add_whole(x, whole);
-    if (n - whole <= few) return sum_.add(std::span{x + whole, n - whole});
-    T padded[exact_step] = {};
-    std::copy(x + whole, x + n, padded);
-    add_whole(padded, exact_step);
+    add_rest(x + whole, n - whole);
   }
 
   /// Adds those of at most one block that take part, and returns how many. Without `where`, all but NaN do.
@@ -63,6 +68,13 @@ template <class T> class ExactSum {
   /// The fewest elements for which it pays to empty the bins: of narrow data, and of all.
   static constexpr std::size_t some = 512, many = 16 * 1024;
 
+  /// Adds less than a step of elements.
+  void add_rest(const T* x, std::size_t n) {
+    if (n <= few) return sum_.add(std::span{x, n});
+    T padded[exact_step] = {};
+    std::copy(x, x + n, padded);
+    add_whole(padded, exact_step);
+  }
   void add_whole(const T* x, std::size_t n) {
     while (n > 0) {
       std::size_t taken = add_(words_, x, n);

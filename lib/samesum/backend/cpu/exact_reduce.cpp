@@ -109,11 +109,15 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   bool is_plain_sum() const { return kind_.term == Term::element && !kind_.moments; }
   /// Adds the terms of n contiguous elements: in a window, or, where they do not fit, one by one.
   void add_part(ExactBatchState& to, const T* x, const T* y, std::size_t n) const {
-    constexpr std::size_t count = 8;  // a pack of rows in every instruction set
-    const std::size_t each = n / count;
-    if (each > 0) add_rows(to, x, y, count, each);
-    const std::size_t done = count * each;
-    if (done < n) add_rows(to, x + done, y ? y + done : nullptr, 1, n - done);
+    constexpr std::size_t most = sizeof(T) == 8 ? 512 : 2048;  // rows as long as a block are read in turn
+    while (n > 0) {
+      const std::size_t count = n < 8 ? 1 : 8,  // 8 are a pack of rows in every instruction set
+          each = std::min(n / count, most), done = count * each;
+      add_rows(to, x, y, count, each);
+      x += done;
+      if (y) y += done;
+      n -= done;
+    }
   }
   void add_rows(ExactBatchState& to, const T* x, const T* y, std::size_t count, std::size_t n) const {
     ExactSums sums[8];

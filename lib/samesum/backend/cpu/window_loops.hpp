@@ -57,8 +57,8 @@ template <class T, ExactlySummed what> class WindowLoops {
   static constexpr std::size_t most_rows = 64, strip = 32;  ///< results whose range is found together
   /// Terms of a result per block. Products of doubles span more bits, so fewer of them fit into a window.
   static constexpr std::size_t row_block = multiplies && is_wide ? 512 : 2048, column_block = 64;
-  static constexpr std::size_t elements_at_once = 2048;  ///< stay in the first-level cache
-  static constexpr std::size_t ahead = 8;                ///< rows to prefetch columns
+  static constexpr std::size_t elements_at_once = 2048;             ///< stay in the first-level cache
+  static constexpr std::size_t ahead = 8192 / (strip * sizeof(T));  ///< rows to prefetch columns
 
  public:
   /// See SumExactly.
@@ -68,8 +68,7 @@ template <class T, ExactlySummed what> class WindowLoops {
                                 : fit < most_rows ? fit
                                                   : most_rows;
     for (std::size_t r = 0; r < b.count; r += at_once)
-      WindowLoops{b, r, b.count - r < at_once ? b.count - r : at_once,
-                  b.n <= row_block ? at_once * b.pitch : row_block}
+      WindowLoops{b, r, b.count - r < at_once ? b.count - r : at_once, at_once * b.pitch}
           .template rows<false>(out + r);
   }
   static void sum_columns(const ExactResults& b, ExactSums* out) {
@@ -123,8 +122,8 @@ template <class T, ExactlySummed what> class WindowLoops {
   template <int words> using Sums = V[streams][words];
   template <int words> using Windows = Window<words>[streams];
 
-  WindowLoops(const ExactResults& block, std::size_t first, std::size_t count, std::size_t ahead_of_rows = 0)
-      : b_{block}, first_{first}, count_{count}, ahead_{ahead_of_rows} {}
+  WindowLoops(const ExactResults& block, std::size_t first, std::size_t count, std::size_t to_next = 0)
+      : b_{block}, first_{first}, count_{count}, to_next_{to_next} {}
 
   const T* row(const void* data, std::size_t r, std::size_t from) const {
     return static_cast<const T*>(data) + (first_ + r) * b_.pitch + from;
@@ -188,6 +187,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   struct RowBlock {
     const T *x, *y;  ///< y is x if there are no other factors
     std::size_t pitch, n;
+    std::size_t ahead = 0;  ///< distance in elements of the block that is looked at next, which is prefetched
 
     BitRange range(const T* from, std::size_t count) const {
       Extremes<T> all;
@@ -215,6 +215,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       } else {
         block.x = row(b_.x, 0, from);
         block.y = has_y() ? row(b_.y, 0, from) : block.x;
+        block.ahead = from + row_block < b_.n ? row_block : to_next_ > from ? to_next_ - from : 0;
       }
       add_rows(block, packs, total);
     }
@@ -286,7 +287,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       Sums<words> of_this = {};
       const std::size_t place = (r + k) * block.pitch;
       if (r + k < count_)
-        sum_row<words, looks>(block.x + place, block.y + place, block.n, windows[k * apart], of_this, seen);
+        sum_row<words, looks>(block.x + place, block.y + place, block, windows[k * apart], of_this, seen);
       for (std::size_t s = 0; s < streams; ++s)
         for (int i = 0; i < words; ++i) of_row[s][i][k] = of_this[s][i];
     }
@@ -294,8 +295,10 @@ template <class T, ExactlySummed what> class WindowLoops {
       for (int i = 0; i < words; ++i) sum[s][i] = across(of_row[s][i]);
   }
   template <int words, bool looks>
-  [[gnu::always_inline]] void sum_row(const T* x, const T* y, std::size_t n, const Windows<words>& windows,
-                                      Sums<words>& sum, Extremes<T>& seen) const {
+  [[gnu::always_inline]] void sum_row(const T* x, const T* y, const RowBlock& block,
+                                      const Windows<words>& windows, Sums<words>& sum,
+                                      Extremes<T>& seen) const {
+    const std::size_t n = block.n;
     constexpr std::size_t per_look = vector_bytes / sizeof(T),
                           chains = words == 1 ? 4 : 2,  // additions that do not wait for each other
         step = !looks || chains * w > per_look ? chains * w : per_look;
@@ -313,8 +316,8 @@ template <class T, ExactlySummed what> class WindowLoops {
       for (std::size_t c = 0; c * w < step; ++c) {
         if (c * w % per_look == 0) {
           if (looks) seen.see(x + i + c * w);
-          prefetch_bytes(x + i + c * w + ahead_, vector_bytes);
-          if (what == ExactlySummed::products) prefetch_bytes(y + i + c * w + ahead_, vector_bytes);
+          prefetch_bytes(x + i + c * w + block.ahead, vector_bytes);
+          if (what == ExactlySummed::products) prefetch_bytes(y + i + c * w + block.ahead, vector_bytes);
         }
         add_pack(x + i + c * w, y + i + c * w, c);
       }
@@ -402,7 +405,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     Extremes<T> seen;
     for (std::size_t k = 0; k < n; ++k) {
       const T* const x = column(b_.x, 0, from + k);
-      if (b_.pitch > strip) prefetch_bytes(x + ahead * b_.pitch, strip * sizeof(T));
+      if (b_.pitch > strip) prefetch_row(x + ahead * b_.pitch, strip * sizeof(T));
       seen.see(x, strip);
       for (std::size_t p = 0; p < packs; ++p) {
         V v = V::load(x + p * w);
@@ -423,7 +426,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     else
       for (std::size_t k = 0; k < n; ++k) {
         const T* const x = column(data, c, from + k);
-        prefetch_bytes(x + ahead * b_.pitch, count * sizeof(T));
+        prefetch_row(x + ahead * b_.pitch, count * sizeof(T));
         all.see(x, count);
       }
     return all.range();
@@ -479,7 +482,7 @@ template <class T, ExactlySummed what> class WindowLoops {
 
   const ExactResults& b_;
   std::size_t first_, count_;
-  std::size_t ahead_;  ///< distance in elements at which rows are prefetched: the next ones to be looked at
+  std::size_t to_next_;  ///< elements between the first of these rows and the first of the next ones
   TermRange terms_{no_exponent + 1, -no_exponent};  ///< of the blocks that were added, without those of zeros
   std::uint64_t mask_ = kept_bits<fp64>(b_.term);
 };
