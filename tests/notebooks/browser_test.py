@@ -292,7 +292,10 @@ CLIPPED = """(async menus => {
     if (table.scrollWidth > table.clientWidth && innerWidth > 1000) found.push(`${table.ariaLabel}: columns`);
   for (const figure of document.querySelectorAll("figure:has(.live)")) {
     await drawOnce(figure);
-    const values = axis => new Set(figure.querySelector(".js-plotly-plot").data.flatMap(t => t[axis]));
+    const plot = figure.querySelector(".js-plotly-plot");
+    // plotly follows the window some time after it has changed
+    if (plot._fullLayout.width !== plot.clientWidth) await Plotly.Plots.resize(plot);
+    const values = axis => new Set(plot.data.flatMap(t => t[axis]));
     const check = choice => {
       const page = near(figure.querySelector(".main-svg")), bar = figure.querySelector(".legend .scrollbar");
       const add = what => found.push(`${figure.id}, ${choice}: ${what}`);
