@@ -65,9 +65,10 @@ bool sum_in_table(HostRun& work, bool mean, const Windows& windows) {
   return true;
 }
 
-/// Sums elements that are sorted by key, in windows that hold all of them, one result after another. All keys
-/// are valid.
-template <class F, class T> void sum_sorted(const Call& call, bool mean, const ManyWindows<T>& windows) {
+/// Sums elements that are sorted by key in windows, one result after another. All keys are valid. Returns
+/// false if the windows do not hold an element; then all results must be written anew.
+template <class F, class T> bool sum_sorted(const Call& call, bool mean, const ManyWindows<T>& windows) {
+  std::atomic<bool> fits = true;
   const std::size_t inner = call.layout.inner, n = call.keys.size;
   const auto* const x = static_cast<const T*>(call.x.data);
   auto* const out = static_cast<F*>(call.out.data);
@@ -88,6 +89,7 @@ template <class F, class T> void sum_sorted(const Call& call, bool mean, const M
          ++at) {
       const std::size_t first = begin[at / inner], end = begin[at / inner + 1];
       if (call.options.combine && first == end) continue;
+      if (!fits.load(relaxed)) return;
       std::uint32_t flags = 0;
       bool is_minus_zero = first != end && (!call.options.combine || to_bits(out[at]) == Format<F>::sign_bit);
       std::ranges::fill(sum, Wide{0});
@@ -99,8 +101,10 @@ template <class F, class T> void sum_sorted(const Call& call, bool mean, const M
         is_minus_zero = is_minus_zero && to_bits(element) == Format<T>::sign_bit;
         if (windows.is_common(element)) [[likely]]
           windows.add(sum[0], element);
-        else if (!windows.add_other(sum[0], element))
+        else if (!windows.add_other(sum[0], element)) {
+          if (special_flags_of(element) == 0) return fits.store(false, relaxed);
           flags |= special_flags_of(element);
+        }
       }
       const std::uint64_t divisor = mean ? end - first : 1;
       if (call.options.combine) flags |= special_flags_of(out[at]);
@@ -121,6 +125,7 @@ template <class F, class T> void sum_sorted(const Call& call, bool mean, const M
       }
     }
   });
+  return fits;
 }
 
 /// The exponents of some elements, zeros, infinities and NaN aside.
@@ -166,9 +171,10 @@ template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
   const int grid = seen.count == 0 ? -63 : seen.largest + margin - term_bits;
   if (const OneWindow<T> window{grid, term_bits}; fits_sample(window, seen, x, n))
     if (sum_in_table<F, T>(work, mean, window)) return;
-  // A table of more windows than elements takes longer than sorting.
+  // A table of more windows than elements takes longer than sorting; that of rows, whose words are not
+  // prefetched, if it does not fit in the cache.
   const auto is_small = [&](std::size_t words) {
-    return results * words <= std::max(n, std::size_t{1} << 12);
+    return results * words <= std::max(call.layout.inner == 1 ? n : n / 16, std::size_t{1} << 12);
   };
   const ManyWindows<T> many{seen.smallest - 1, seen.largest + margin, call.keys.size + 1};
   if (seen.count > 0 && is_small(many.words()))
@@ -176,7 +182,10 @@ template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
   const auto all = ManyWindows<T>::of_all(call.keys.size + 1);
   if (is_small(all.words()) && sum_in_table<F, T>(work, mean, all)) return;
   work.first_bad_key = first_bad_key(call.keys, bins(call));
-  if (work.first_bad_key == no_bad_key) sum_sorted<F, T>(call, mean, all);
+  if (work.first_bad_key != no_bad_key) return;
+  // Results that are combined cannot be written anew.
+  if (!call.options.combine && seen.count > 0 && sum_sorted<F, T>(call, mean, many)) return;
+  sum_sorted<F, T>(call, mean, all);
 }
 
 /// Sums sorted rows exactly in words of 64 bits. Returns false if that is impossible; then all results must

@@ -40,7 +40,8 @@ template <class T> class ManyWindows {
         first_{std::clamp(smallest + Format<T>::max_exponent, 1, end - 1)} {
     const int last = std::clamp(largest + Format<T>::max_exponent, first_, end - 1);
     words_ = static_cast<std::size_t>((last - first_) >> log2_width_) + 1;
-    count_ = std::min(static_cast<unsigned>(words_) << log2_width_, static_cast<unsigned>(end - first_));
+    first_ = std::max(1, last + 1 - static_cast<int>(words_ << log2_width_));  // what is left over is below
+    count_ = static_cast<unsigned>(std::min(static_cast<int>(words_ << log2_width_), end - first_));
   }
   /// Windows for all finite elements.
   static ManyWindows of_all(std::size_t terms) {
