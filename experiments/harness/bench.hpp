@@ -71,8 +71,8 @@ bool same_but_for_grid(const Cell& a, const Cell& b);
 /// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 
-/// Peers that fit the cell: vectors and rows, with or without keys, and sums of columns by Eigen; on a CPU only
-/// for cells with one thread.
+/// Peers that fit the cell: vectors and rows, with or without keys, and sums of columns by Eigen; on a CPU
+/// only for cells with one thread.
 std::vector<const Method*> peers_of(const Cell& cell);
 
 /// Elements that are generated once and repeated in longer arrays: 2^20, or `most` if that is less.

@@ -74,8 +74,7 @@ TEST(ResultsOfThisRepository, FitTheSchema) {
       const Json object = Json::parse(line);
       ASSERT_EQ(s.problem(object, object["kind"]), "") << file.path();
       if (object.contains("provenance"))  // files are named after the GPU, if there is one
-        EXPECT_EQ(object["provenance"]["gpu"].is_null(),
-                  !file.path().filename().string().starts_with("h"))
+        EXPECT_EQ(object["provenance"]["gpu"].is_null(), !file.path().filename().string().starts_with("h"))
             << file.path();
       else
         EXPECT_GT(lines, 0) << file.path() << " does not begin with its provenance";
