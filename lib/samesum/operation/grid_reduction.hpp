@@ -70,8 +70,8 @@ template <class F>
 SAMESUM_HD bool finish_on_grid(const GridSum& sum, bool mean, std::uint64_t n, int grid, std::size_t at,
                                void* out) {
   const bool fits = !sum.overflows(n, grid_word_bits<F>);
-  static_cast<BitsOf<F>*>(out)[at] =
-      fits && !(mean && n == 0) ? sum.result<F>(grid, mean ? n : 1) : Format<F>::canonical_nan;
+  static_cast<F*>(out)[at] =
+      from_bits<F>(fits && !(mean && n == 0) ? sum.result<F>(grid, mean ? n : 1) : Format<F>::canonical_nan);
   return fits;
 }
 

@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cuda/exact_window.cuh"
 #include "samesum/backend/cuda/grid.cuh"
+#include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/backend/cuda/scan.cuh"
 
 namespace samesum::gpu {
@@ -19,9 +20,9 @@ struct GridScanState {
   unsigned begun;   ///< blocks of sums of 128 bits that have begun
 };
 
-/// A sum as a whole number of units.
+/// A sum as a whole number of units, modulo 2^64.
 struct ShortGridSum {
-  std::int64_t units = 0;
+  std::uint64_t units = 0;
   __device__ void merge(const ShortGridSum& other) { units += other.units; }
 };
 template <> inline constexpr bool fresh_is_neutral<ShortGridSum> = true;
@@ -66,13 +67,13 @@ template <class F> struct ShortGridScanReducer {
   __device__ void add(State& state, Item x, std::size_t) const {
     const float units = x * first * second;
     if (!(fabsf(units) <= most)) common->missed = 1;
-    state.units += __float2ll_rn(units);
+    state.units += static_cast<std::uint64_t>(__float2ll_rn(units));
   }
   __device__ void merge(State& state, const State& other) const { state.merge(other); }
   /// +0 for zero.
   __device__ void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
-    const BitsOf<F> bits = to_bits(rounded_integer<F, fp32>(state.units, grid));
-    static_cast<BitsOf<F>*>(out)[at] = bits == samesum::Format<F>::sign_bit ? BitsOf<F>{0} : bits;
+    const BitsOf<F> bits = to_bits(rounded_integer<F, fp32>(static_cast<std::int64_t>(state.units), grid));
+    static_cast<F*>(out)[at] = from_bits<F>(bits == samesum::Format<F>::sign_bit ? BitsOf<F>{0} : bits);
   }
 };
 

@@ -154,11 +154,11 @@ struct RollingOnGrid : Skipped {
     sum.merge(other.sum);
   }
   template <class F> SAMESUM_HD BitsOf<F> result(const RollingTask& task, std::uint64_t n) const {
-    BitsOf<F> bits;
+    F value;
     const bool mean = task.kind == RollingKind::mean;
-    if (!finish_on_grid<F>(sum, mean, n, task.grid.exponent(), 0, &bits) && task.status)
+    if (!finish_on_grid<F>(sum, mean, n, task.grid.exponent(), 0, &value) && task.status)
       task.status->overflowed = 1;
-    return bits;
+    return to_bits(value);
   }
 };
 
