@@ -132,8 +132,8 @@ def tables(rows):
             for r in together:
                 share = ratio(r, ceiling(together))
                 peer = fastest([p for p in together if phrases.is_peer(p["method"])])
-                lines.append([by_data.method_and_grid(r), r["input_format"], phrases.count(r["n"]), phrases.number(r["seconds"] * 1e6),
-                              phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
+                lines.append([by_data.method_and_grid(r), r["input_format"], phrases.count(r["n"]),
+                              phrases.number(r["seconds"] * 1e6), phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
                               timing.text(timing.speed_ratio(r, peer)) if peer else "-"])
         yield Table(f"{at}: speeds of prefix sums",
                     ["method", "elements", "n", "time, µs", "GB/s", "of a copy", "times the fastest other library"],

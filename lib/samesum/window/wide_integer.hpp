@@ -87,7 +87,7 @@ SAMESUM_HD inline std::uint64_t divide_digit(std::uint64_t& rest, std::uint64_t 
 template <class F, int count>
 SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uint64_t a, std::uint64_t b,
                                       int exponent) {
-  constexpr int below = 3;  // digits, so that the quotient of a number other than 0 has at least 64 bits
+  constexpr int below = 3;  // digits, so that the quotient of a number other than 0 has at least two
   const Magnitude<count> magnitude{number};
   Wide leading = 0;
   int kept = 0, last = 0;  // digits of the quotient that are in `leading`; the place of the last one
@@ -104,10 +104,6 @@ SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uin
       ++kept;
       last = i;
     }
-  }
-  if (kept == 1) {
-    leading <<= 64;
-    --last;
   }
   more = more || (rest_of_a | rest_of_b) != 0;
   return round_wide<F, true>(magnitude.is_negative(), leading, more, exponent + 64 * last);

@@ -11,9 +11,8 @@
 ///   word_of(x) is the number of the one that it changes;
 /// - optionally loop(), a copy with is_common, are_common, add and word_of that the compiler can keep in
 ///   registers;
-/// - optionally add_rows(words, n, x), which adds n rows of several elements, row r to the words from
-/// words[r]
-///   on.
+/// - optionally add_rows(x, places, n, words), which adds n rows of several elements, row r to the words from
+///   words[places[r]] on.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +71,7 @@ template <class Adder> struct Words {
 };
 
 template <class Loop>
-concept has_uncommon = requires(const Loop& loop) {
+concept has_uncommon = requires {
   &Loop::is_common;
 };
 template <class Adder> decltype(auto) loop_of(const Adder& adder) {

@@ -23,9 +23,8 @@ std::vector<std::int64_t> number_groups(std::span<const std::int64_t> keys, bool
 /// have 32 or 64 bits, with or without a sign, and are not negative.
 /// @param groups   exceeds all numbers
 /// @param indices  memory for as many indices as there are numbers
-/// @param offsets  memory for groups + 1 numbers: those of group g begin at indices[offsets[g]], and end
-/// where
-///                 those of the next begin
+/// @param offsets  memory for groups + 1 numbers: the indices of group g begin at indices[offsets[g]], and
+///                 end where those of the next group begin
 template <std::integral Number>
 void sort_by_group(std::span<const Number> numbers, std::size_t groups, int threads, std::int64_t* indices,
                    std::uint64_t* offsets);

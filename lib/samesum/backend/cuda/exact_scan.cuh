@@ -32,7 +32,7 @@ template <class Sum> struct ScanSegments {
   bool* is_common;  ///< whether all elements of a segment are common; null if `sum` is, or if none is common
 
   std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
-  /// The same segments with sums of a shorter type in the same memory.
+  /// These segments, with sums of a shorter type in the memory of the longer ones.
   template <class Shorter> __device__ ScanSegments<Shorter> with() const {
     static_assert(sizeof(Shorter) <= sizeof(Sum));
     return {length,

@@ -36,7 +36,7 @@ template <class F> struct ShortGridScanReducer {
   using Result = F;
   using State = ShortGridSum;
   using Item = float;
-  static constexpr bool reads_zeros = true;
+  static constexpr bool reads_zeros = true;  ///< absent elements are 0: no others may be reported
 
   GridSource source;
   GridScanState* common;
