@@ -2,6 +2,7 @@
 /// hold.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <mutex>
