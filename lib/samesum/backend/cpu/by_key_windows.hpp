@@ -75,19 +75,13 @@ template <class T> class ManyWindows {
   }
   /// Adds a number of any format, unless no window holds it.
   template <class F> bool add_other(Wide& first, F x) const {
-    const auto magnitude = BitsOf<F>(to_bits(x) & ~Format<F>::sign_bit);
-    if (magnitude == 0) return true;
-    if (magnitude >= Format<F>::infinity) return false;
-    const Decomposed d = decompose<F>(to_bits(x));
-    const int shift = d.exponent - grid_of(0);
-    if (shift <= -64) return false;
-    const std::uint64_t significand = shift < 0 ? d.significand >> -shift : d.significand;
-    if (shift < 0 && significand << -shift != d.significand) return false;
-    const auto up = static_cast<unsigned>(std::max(shift, 0));
+    const std::optional<WholeUnits> units = whole_units(x, grid_of(0));
+    if (!units) return false;
+    const auto up = static_cast<unsigned>(units->up);
     const std::size_t k = up >> log2_width_;
     if (k >= words_) return false;
-    const Wide term = Wide{significand} << (up & ((1u << log2_width_) - 1));
-    (&first)[k] += d.negative ? Wide{0} - term : term;
+    const Wide term = Wide{units->significand} << (up & ((1u << log2_width_) - 1));
+    (&first)[k] += units->negative ? Wide{0} - term : term;
     return true;
   }
 

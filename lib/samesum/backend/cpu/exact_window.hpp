@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "samesum/accumulator/fixed_point.hpp"
 
@@ -17,6 +18,23 @@ template <class T> bool magnitudes_are_in(const T* x, std::size_t n, BitsOf<T> l
     signs = BitsOf<T>(signs | BitsOf<T>(magnitude - lowest) | BitsOf<T>(last - magnitude));
   }
   return (signs & Format<T>::sign_bit) == 0;
+}
+
+/// A number as ±significand·2^up units of a grid.
+struct WholeUnits {
+  bool negative;
+  std::uint64_t significand;
+  int up;  ///< at least 0
+};
+/// Returns x in units of 2^grid; nothing if it is not finite or no multiple of the unit.
+template <class T> std::optional<WholeUnits> whole_units(T x, int grid) {
+  if (special_flags_of(x) != 0) return {};
+  const Decomposed d = decompose<T>(to_bits(x));
+  if (d.significand == 0) return WholeUnits{};
+  const int shift = d.exponent - grid;
+  if (shift >= 0) return WholeUnits{d.negative, d.significand, shift};
+  if (shift <= -64 || d.significand >> -shift << -shift != d.significand) return {};
+  return WholeUnits{d.negative, d.significand >> -shift, 0};
 }
 
 /// The elements of which sums are whole numbers of units of 2^grid: multiples of the unit that are smaller
@@ -64,16 +82,10 @@ template <class T> class ExactWindow {
   static constexpr int fraction_bits = Format<T>::precision - 1;
 
   bool add_uncommon(Wide& sum, T x) const {
-    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
-    if (magnitude == 0) return true;
-    if (magnitude >= Format<T>::infinity) return false;
-    const Decomposed d = decompose<T>(magnitude);
-    const int shift = d.exponent - grid_;
-    if (shift > term_bits_ - Format<T>::precision || shift <= -64) return false;
-    const std::uint64_t significand = shift < 0 ? d.significand >> -shift : d.significand;
-    if (shift < 0 && significand << -shift != d.significand) return false;
-    const Wide term = Wide{significand} << std::max(shift, 0);
-    sum += bits == magnitude ? term : Wide{0} - term;
+    const std::optional<WholeUnits> units = whole_units(x, grid_);
+    if (!units || units->up > term_bits_ - Format<T>::precision) return false;
+    const Wide term = Wide{units->significand} << units->up;
+    sum += units->negative ? Wide{0} - term : term;
     return true;
   }
 
