@@ -222,9 +222,6 @@ void measure_repeats(Study& study, const Part& part) {
 
 // --- speed -----------------------------------------------------------------------------------------
 
-/// The exponent of the grid that fixed_point is given on a GPU: no sum of 2^28 normal numbers overflows.
-constexpr int given_grid = -30;
-
 std::vector<Cell> cells(const Wanted& wanted) {
   std::vector<Cell> all;
   for (const FormatInfo& format : formats) {
@@ -235,8 +232,11 @@ std::vector<Cell> cells(const Wanted& wanted) {
     if (format.name == "fp32")
       all.push_back({.input = &format, .n = two_to(longest), .threads = 2, .operation = "cumsum"});
     for (int e = 12; e <= 28 && absent().empty(); e += wanted.full ? 2 : 4)
-      all.push_back(
-          {.input = &format, .n = two_to(e), .threads = 0, .operation = "cumsum", .grid = given_grid});
+      all.push_back({.input = &format,
+                     .n = two_to(e),
+                     .threads = 0,
+                     .operation = "cumsum",
+                     .grid = grid_for_normal_data});
   }
   append_awkward_data(all, {.input = find_format("fp32"), .n = two_to(18), .operation = "cumsum"});
   if (absent().empty())

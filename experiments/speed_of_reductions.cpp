@@ -24,9 +24,6 @@ struct Shape {
   std::size_t outer, n, inner = 1;
 };
 
-/// The exponent of the grid that fixed_point is given on a GPU: no sum of 2^28 normal numbers overflows.
-constexpr int given_grid = -30;
-
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
 
 /// Shapes that occur in common models, from short rows to rows over a vocabulary.
@@ -153,7 +150,7 @@ std::vector<SpeedTask> tasks(const Choice& choice) {
     const bool is_awkward = cell.data != "normal",
                is_sum_on_gpu = cell.threads == 0 && cell.operation == "sum",
                on_grid = is_awkward || has_data_axis(cells, cell) || is_sum_on_gpu;
-    if (is_sum_on_gpu && !is_awkward) task.cell.grid = given_grid;
+    if (is_sum_on_gpu && !is_awkward) task.cell.grid = grid_for_normal_data;
     for (const Method& m : methods(cell.operation)) {
       if (m.backend == "reference" || !fits(m, cell) || (is_awkward && !may_depend_on_data(m))) continue;
       bool wanted = globs.empty() && is_default(m, cell, on_grid, choice.full);

@@ -309,9 +309,6 @@ void measure_repeats(Study& study, const PartByKey& part) {
 
 // --- speed -----------------------------------------------------------------------------------------
 
-/// The exponent of the grid that fixed_point is given: no sum of 2^26 normal numbers overflows a word.
-constexpr int given_grid = -30;
-
 struct CellMaker {
   int threads;
   std::size_t elements;
@@ -326,7 +323,7 @@ struct CellMaker {
                     .inner = inner,
                     .keys = keys,
                     .bins = two_to(log2_bins),
-                    .grid = given_grid};
+                    .grid = grid_for_normal_data};
     if (cell.bins <= 4 * cell.n) cells.push_back(cell);  // not far more results than rows
   }
   /// Sums of data that are awkward for integers. A given grid may be too fine for them.

@@ -15,6 +15,9 @@ constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
 /// Sizes of arrays that lie in L2, and in DRAM.
 inline constexpr std::size_t l2_bytes = two_to(20), dram_bytes = two_to(28);
 
+/// The exponent of the grid that fixed_point is given: no sum of 2^28 normal numbers overflows a word.
+inline constexpr int grid_for_normal_data = -30;
+
 /// One operation on an array of one shape and one format: the methods of a cell are measured together. The
 /// array has outer × n × inner elements in C order, and its middle axis is reduced.
 struct Cell {

@@ -5,13 +5,10 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/data_frames_test.py
 
 import contextlib
 import fractions
-import importlib.util
 import io
 import math
-import pathlib
 import random
 import sys
-import tempfile
 import types
 import unittest
 import unittest.mock
@@ -97,9 +94,7 @@ class TheExperiment(unittest.TestCase):
     """experiments/data_frames.py, with NumPy and with libraries that are made up."""
 
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("data_frames_script", made_up.ROOT / "experiments/data_frames.py")
-        self.script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.script)
+        self.script = made_up.script("data_frames")
         self.script.SIZES = {"quick": (3000, 10, 4, 3, 2)}
         absent = {name: None for name in ("duckdb", "polars", "pandas", "pyarrow", "pyarrow.compute", "samesum")}
         patch = unittest.mock.patch.dict(sys.modules, absent)
@@ -107,13 +102,7 @@ class TheExperiment(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def run_with(self, *arguments):
-        """(exit code, what was printed, the source that the report reads)"""
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = self.script.main([*arguments, "--out", folder])
-            [source] = results.read(pathlib.Path(folder), questions=["data_frames"])["data_frames"]
-        return code, out.getvalue() + err.getvalue(), source
+        return made_up.run_script(self.script, "data_frames", *arguments)
 
     def test_rows_of_numpy_that_the_report_reads_and_a_line_for_each_library_that_is_left_out(self):
         code, printed, source = self.run_with()

@@ -3,11 +3,15 @@
 Importing this module puts the folders notebooks and experiments on the import path.
 """
 
+import contextlib
 import importlib
+import importlib.util
+import io
 import json
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -60,6 +64,24 @@ class SectionTest(SentenceTest):
 
 
 SUM = re.compile("((serial|tree|pairwise|prefix|canonical[0-9]+|atomic|atomic_element)/[a-z_]+|exact)/")
+
+
+def script(name):
+    """An experiment in Python, such as "torch_speed", as a module of its own."""
+    spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / f"experiments/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_script(module, question, *arguments):
+    """Runs an experiment: (exit code, what was printed, the source that the report reads)"""
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = module.main([*arguments, "--out", folder])
+        [source] = results.read(pathlib.Path(folder), questions=[question])[question]
+    return code, out.getvalue() + err.getvalue(), source
 
 
 def stored(x, name=""):

@@ -6,11 +6,8 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/python_speed_test.py
 
 import contextlib
 import importlib.metadata
-import importlib.util
 import io
-import pathlib
 import sys
-import tempfile
 import types
 import unittest
 import unittest.mock
@@ -99,9 +96,7 @@ class TheExperiment(unittest.TestCase):
     """experiments/python_speed.py with NumPy and with a package that is made up, on small arrays."""
 
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("python_speed_script", made_up.ROOT / "experiments/python_speed.py")
-        self.script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.script)
+        self.script = made_up.script("python_speed")
         self.script.LEAST = 0
         self.script.SHAPES = [((8, 4), 1), ((4, 8), 1), ((4, 8), 0), ((8, 2), 0), ((16,), 0)]
         self.script.ROWS, self.script.LONG = self.script.SHAPES[1], ((32,), 0)
@@ -119,13 +114,7 @@ class TheExperiment(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def run_with(self, *arguments):
-        """(exit code, what was printed, the source that the report reads)"""
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = self.script.main([*arguments, "--out", folder])
-            [source] = results.read(pathlib.Path(folder), questions=["python_speed"])["python_speed"]
-        return code, out.getvalue() + err.getvalue(), source
+        return made_up.run_script(self.script, "python_speed", *arguments)
 
     @unittest.mock.patch("os.sched_getaffinity", lambda _: {0, 1})
     def test_each_function_is_timed_on_each_array_with_its_targets(self):

@@ -5,7 +5,6 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/reveal_order_test.py
 
 import contextlib
 import functools
-import importlib.util
 import io
 import math
 import operator
@@ -125,9 +124,7 @@ class PythonOrders(unittest.TestCase):
     """experiments/python_orders.py, with NumPy and with a PyTorch that is made up."""
 
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("python_orders", made_up.ROOT / "experiments/python_orders.py")
-        self.script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.script)
+        self.script = made_up.script("python_orders")
 
     def run_on(self, folder):
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:

@@ -5,7 +5,6 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/speed_of_reductions_test
 """
 
 import contextlib
-import importlib.util
 import io
 import json
 import pathlib
@@ -15,7 +14,7 @@ import types
 import unittest
 
 import made_up
-from made_up import PROVENANCE, ROOT, at_speed, source, took
+from made_up import PROVENANCE, at_speed, source, took
 import results
 import speed_of_reductions
 
@@ -205,13 +204,6 @@ class SpeedOfReductions(made_up.SentenceTest):
 
 # --- torch_speed.py ---------------------------------------------------------------------------------------------
 
-def script():
-    spec = importlib.util.spec_from_file_location("torch_speed", ROOT / "experiments/torch_speed.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class Tensor:
     def __init__(self, shape):
         self.shape = tuple(shape)
@@ -284,7 +276,7 @@ class TorchSpeed(unittest.TestCase):
             json.dumps(o) + "\n" for o in [header] + self.rows))
         self.out, self.err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err):
-            return script().main([str(self.folder)])
+            return made_up.script("torch_speed").main([str(self.folder)])
 
     def assert_refused(self, torch, why):
         self.assertEqual(self.run_script(torch), 2)
@@ -327,7 +319,7 @@ class TorchSpeed(unittest.TestCase):
     def test_refuses_a_folder_without_results(self):
         err = io.StringIO()
         with contextlib.redirect_stderr(err):
-            self.assertEqual(script().main([str(self.folder)]), 2)
+            self.assertEqual(made_up.script("torch_speed").main([str(self.folder)]), 2)
         self.assertIn("run speed_of_reductions --out", err.getvalue())
 
 

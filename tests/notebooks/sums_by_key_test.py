@@ -4,7 +4,6 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/sums_by_key_test.py
 """
 
 import contextlib
-import importlib.util
 import io
 import json
 import pathlib
@@ -125,13 +124,6 @@ class SumsByKey(made_up.SectionTest):
             "scatter_add", "2²⁶ fp32 with 2¹² uniform keys", GRID + " (given grid)", "160", "1.6", CUB, "5"])
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("torch_speed", made_up.ROOT / "experiments/torch_speed.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class NumPyBesideThem(unittest.TestCase):
     """torch_speed.py on results of a CPU alone, which need no PyTorch."""
 
@@ -141,7 +133,7 @@ class NumPyBesideThem(unittest.TestCase):
             (folder / f"{experiment}.jsonl").write_text("".join(
                 json.dumps(o) + "\n" for o in [made_up.header(experiment), *rows]))
             with contextlib.redirect_stdout(io.StringIO()):
-                self.assertEqual(script().main([name]), 0)
+                self.assertEqual(made_up.script("torch_speed").main([name]), 0)
             return results.read(folder, questions=[experiment])[experiment][1]
 
     def test_sums_by_key(self):
@@ -168,7 +160,7 @@ class NumPyBesideThem(unittest.TestCase):
         u, places = numpy.random.default_rng(1).random(n), numpy.arange(n)
         for name, first in (("uniform", 0.01), ("skewed", 0.01 ** (1 / 3)),
                             ("zipf", (1 - 2**-0.1) / (1 - 101**-0.1)), ("sorted", 0.01)):
-            keys = script().keys_of({"bins": 100, "n": n, "keys": name}, u, places).astype(numpy.int64)
+            keys = made_up.script("torch_speed").keys_of({"bins": 100, "n": n, "keys": name}, u, places).astype(numpy.int64)
             self.assertEqual((keys.min(), keys.max()), (0, 99), name)
             self.assertAlmostEqual((keys == 0).mean(), first, delta=0.005, msg=name)
 
