@@ -77,8 +77,10 @@ constexpr Kernels make() {
   });
   all.softmax = {softmax_loops<F, fp32>(), softmax_loops<F, fp64>()};
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (std::is_same_v<Operation, CumSum> && std::is_same_v<Order, Prefix>)
+    if constexpr (std::is_same_v<Operation, CumSum> && std::is_same_v<Order, Prefix>) {
       all.scan_tile[Accumulators::index_of<A>()] = ScanLoops<A, F>::scan;
+      all.scan_columns[Accumulators::index_of<A>()] = ScanLoops<A, F>::scan_columns;
+    }
   });
   if constexpr (std::is_same_v<F, fp64>) {
     all.largest_magnitude = GridLoops::largest;

@@ -121,6 +121,26 @@ using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std
 /// it.
 using ScanTile = void (*)(const void* x, std::size_t n, const void* carry, void* results, void* state);
 
+/// Neighbouring columns of a tile of the order prefix.
+struct ScannedColumns {
+  const void* x;             ///< the first elements
+  WriteTerms read;           ///< rounds elements to numbers of the carrier; null if they are such numbers
+  std::size_t bytes, pitch;  ///< per element; elements between rows
+  std::size_t n, count;      ///< rows, at most 4096, and columns
+  const void* carry;         ///< the states of the columns before the tile; null if there are none
+  void* out;                 ///< the results of the first row
+  std::size_t out_pitch;     ///< results between rows
+  void* exclusive;           ///< null, or the results of an exclusive scan for the first row
+  void *scratch, *numbers;   ///< room for scratch_states per column, aligned, and for 4 rows of numbers
+  void* states;              ///< where the states of the columns go, unless this is null
+  static constexpr std::size_t pack =
+      16;  ///< `scratch` and `numbers` have room for a multiple of these columns
+  static constexpr std::size_t scratch_states = 17;
+};
+/// The same as ScanTile for several columns. In an exclusive scan the results of a row are written to the
+/// next one, and those of the last row to `exclusive`.
+using ScanColumns = void (*)(const ScannedColumns& columns);
+
 /// Returns the largest bit pattern of |x| among n numbers: at least that of infinity if one is not finite.
 using LargestMagnitude = std::uint64_t (*)(const double* x, std::size_t n);
 /// Rounds n <= 2048 numbers x·scale once to integers, to nearest, ties to even, and adds these to
@@ -216,6 +236,7 @@ struct Kernels {
   FindKey find_key[Formats::size];
   std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F
   ScanTile scan_tile[Accumulators::size];
+  ScanColumns scan_columns[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next two
   AddSlices add_slices;
   RoundToGrid round_to_grid;

@@ -11,17 +11,25 @@ namespace {
 
 using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
-/// The loop that scans tiles with an accumulator; null for other reducers.
-template <class Reducer> ScanTile scan_tile(const Reducer&) { return nullptr; }
-template <template <class> class A> ScanTile scan_tile(const ElementSum<A, F>&) {
-  return kernels<SAMESUM_FORMAT_INDEX>().scan_tile[Accumulators::index_of<A>()];
+/// The index of an accumulator whose tiles have loops; nullopt for other reducers.
+template <class Reducer> std::optional<std::size_t> index_of_loops(const Reducer&) { return {}; }
+template <template <class> class A> std::optional<std::size_t> index_of_loops(const ElementSum<A, F>&) {
+  return Accumulators::index_of<A>();
 }
 
 template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
-  return {reducer, kernels<SAMESUM_FORMAT_INDEX>().write_terms[call.x.format->index],
-          std::is_same_v<F, CarrierOf<F>> && call.x.format->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
+  const Kernels& loops = kernels<SAMESUM_FORMAT_INDEX>();
+  const auto at = index_of_loops(reducer);
+  return {reducer,
+          loops.write_terms[call.x.format->index],
+          std::is_same_v<F, CarrierOf<F>> && call.x.format->index == SAMESUM_FORMAT_INDEX,
+          at ? loops.scan_tile[*at] : nullptr,
+          at ? loops.scan_columns[*at] : nullptr,
           call.options.exclusive};
 }
+
+/// Fewer neighbouring columns are scanned one by one.
+constexpr std::size_t least_columns = 8;
 
 constexpr auto nothing = [](const auto&, std::size_t, std::size_t) {};
 
@@ -38,6 +46,8 @@ template <class Order, bool in_turn, class Reducer>
         pass_parts(all, fresh, setup.reducer, o, true, threads);
       return;
     }
+    if (setup.scan_columns && !all.are_contiguous() && all.layout.inner >= least_columns)
+      return scan_columns(all, setup);
     if constexpr (!in_turn) return pass_columns(all, fresh, true, nothing);
   }
   if constexpr (in_turn) pass_columns(all, SerialColumn<Reducer>{setup}, true, nothing);

@@ -50,9 +50,10 @@ typename Reducer::State tile_state(const Reducer& reducer, std::size_t n, ItemAt
 /// How columns read their elements and write their results.
 template <class Reducer> struct ColumnSetup {
   Reducer reducer;
-  WriteTerms read;  ///< rounds elements to the format, as numbers of the carrier
-  bool is_direct;   ///< whether the elements are such numbers already
-  ScanTile scan;    ///< null if the reducer has no such loop
+  WriteTerms read;           ///< rounds elements to the format, as numbers of the carrier
+  bool is_direct;            ///< whether the elements are such numbers already
+  ScanTile scan;             ///< null if the reducer has no such loop
+  ScanColumns scan_columns;  ///< null likewise
   bool exclusive;
 };
 
@@ -248,6 +249,63 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
           for (std::size_t c = 0; c < count; ++c) *all.result(o, k + r, i + c) = results[c * mine + r];
       }
       for (std::size_t c = 0; c < count; ++c) done(column(c), n, o * l.inner + i + c);
+    }
+  });
+}
+
+/// Cuts the neighbouring columns of matrices into strips, for loops that scan them side by side. Calls
+/// scan(o, i, count) for the `count` columns from (o, i) on, on several threads.
+template <class F, class Scan> void for_each_strip(const Columns<F>& all, Scan scan) {
+  // Parts of rows of whole cache lines and pages, whose states stay in the second-level cache.
+  constexpr std::size_t row_bytes = 16384;
+  const Layout& l = all.layout;
+  if (l.results() == 0 || l.n == 0) return;
+  const std::size_t least = 64 / sizeof(F), most = row_bytes / sizeof(F),
+                    threads = static_cast<std::size_t>(
+                        thread_count(all.call.options.threads, all.elements(), l.results()));
+  const std::size_t share = (l.inner - 1) / threads + 1,
+                    width = std::min(most, l.outer < threads ? (share - 1) / least * least + least : l.inner),
+                    across = (l.inner - 1) / width + 1, strips = l.outer * across,
+                    per_task =
+                        std::max<std::size_t>(1, strips / std::max<std::size_t>(all.elements() / part, 1)),
+                    tasks = (strips - 1) / per_task + 1;
+  for_each_task(static_cast<int>(std::min(threads, tasks)), tasks, [&](std::size_t task) {
+    for (std::size_t s = task * per_task; s < std::min(strips, (task + 1) * per_task); ++s) {
+      const std::size_t i = s % across * width;
+      scan(s / across, i, std::min(width, l.inner - i));
+    }
+  });
+}
+
+/// Scans neighbouring columns in the order prefix.
+template <class Reducer>
+void scan_columns(const Columns<typename Reducer::Format>& all, const ColumnSetup<Reducer>& setup) {
+  using F = typename Reducer::Format;
+  using State = typename Reducer::State;
+  for_each_strip(all, [&](std::size_t o, std::size_t i, std::size_t count) {
+    constexpr std::size_t alignment = 64, pack = ScannedColumns::pack;
+    const std::size_t n = all.layout.n, room = (count - 1) / pack * pack + pack, tiles = n / tile;
+    std::vector<std::byte> scratch(ScannedColumns::scratch_states * room * sizeof(State) + alignment);
+    std::vector<CarrierOf<F>> numbers(setup.is_direct ? 0 : PrefixTree::run * room);
+    std::vector<TileGroups<Reducer>> groups(tiles > 0 ? count : 0, TileGroups<Reducer>{setup.reducer});
+    std::vector<State> states(groups.size()), carry(groups.size());
+    std::vector<F> exclusive(setup.exclusive ? count : 0);
+    for (std::size_t c = 0; c < exclusive.size(); ++c) setup.reducer.finish(State{}, 0, c, exclusive.data());
+    void* aligned = scratch.data();
+    std::size_t space = scratch.size();
+    std::align(alignment, space - alignment, aligned, space);
+    for (std::size_t k = 0; k < n; k += tile) {
+      const std::size_t mine = std::min(n - k, tile);
+      setup.scan_columns({all.element(o, k, i), setup.is_direct ? nullptr : setup.read, all.bytes,
+                          all.layout.stride, mine, count, k > 0 ? carry.data() : nullptr, all.result(o, k, i),
+                          all.layout.inner, exclusive.empty() ? nullptr : exclusive.data(), aligned,
+                          numbers.data(), mine == tile ? states.data() : nullptr});
+      for (std::size_t c = 0; mine == tile && c < count; ++c) {
+        groups[c].push(states[c]);
+        carry[c] = groups[c].carry();
+        setup.reducer.finish(carry[c], k + tile, c,
+                             exclusive.empty() ? all.result(o, k + tile - 1, i) : exclusive.data());
+      }
     }
   });
 }

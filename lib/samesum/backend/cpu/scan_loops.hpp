@@ -1,6 +1,8 @@
-/// Scans a tile of the order prefix: the merges of TileWalker, for a pack of neighbouring runs at a time.
-/// Each instruction set compiles its own copy.
+/// Scans a tile of the order prefix: the merges of TileWalker, for a pack of neighbouring runs at a time, or
+/// for a pack of neighbouring columns. Each instruction set compiles its own copy.
 #pragma once
+
+#include <new>
 
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
@@ -39,6 +41,31 @@ template <template <class> class A, class F> class ScanLoops {
     }
     std::memcpy(state, &all, sizeof all);
   }
+  /// See ScanColumns.
+  static void scan_columns(const ScannedColumns& b) {
+    const Merge reducer;
+    const std::size_t packs = (b.count - 1) / w + 1;
+    auto* const of_pack = static_cast<ColumnPack*>(b.scratch);
+    for (std::size_t p = 0; p < packs; ++p) {
+      new (of_pack + p) ColumnPack{reducer};
+      if (b.carry) of_pack[p].before = gather(static_cast<const One*>(b.carry) + p * w, b.count - p * w);
+    }
+    for (std::size_t first = 0; first < b.n; first += run) {
+      const std::size_t size = b.n - first < run ? b.n - first : run;
+      const Carrier* rows[run];
+      for (std::size_t j = 0; j < size; ++j) {
+        const void* const x = static_cast<const char*>(b.x) + (first + j) * b.pitch * b.bytes;
+        auto* const numbers = static_cast<Carrier*>(b.numbers) + j * b.count;
+        if (b.read) b.read(Term::element, x, nullptr, b.count, numbers, nullptr);
+        rows[j] = b.read ? numbers : static_cast<const Carrier*>(x);
+      }
+      for (std::size_t p = 0; p < packs; ++p)
+        if (size == run && (p + 1) * w <= b.count)
+          scan_run<true>(b, rows, first, run, p, of_pack[p]);
+        else
+          scan_run<false>(b, rows, first, size, p, of_pack[p]);
+    }
+  }
 
  private:
   /// Merges states; has what DoublingWalker needs of a reducer.
@@ -47,6 +74,16 @@ template <template <class> class A, class F> class ScanLoops {
     static void merge(Many& left, const Many& right) { left.merge(right); }
   };
   using Rows = DoublingWalker<Merge, PrefixTree::rows_of_tile>;  ///< the same state in all lanes
+  /// Neighbouring columns: the whole runs of their row, the whole rows of their tile, and the tiles before.
+  struct ColumnPack {
+    explicit ColumnPack(const Merge& reducer) : runs{reducer}, rows{reducer} {}
+    DoublingWalker<Merge, PrefixTree::runs> runs;
+    Rows rows;
+    Many before{};
+  };
+  static_assert(sizeof(ColumnPack) <= ScannedColumns::scratch_states * sizeof(Many) &&
+                ScannedColumns::pack % w == 0);
+
   static constexpr std::size_t few = packs < 4 ? 1 : packs / 4;  ///< packs of a short part of a row
 
   /// Scans n elements, the last ones, of row r; size·run·w or fewer. Later elements do not affect earlier
@@ -108,6 +145,51 @@ template <template <class> class A, class F> class ScanLoops {
         result[j] = (before ? merged(*before, part[j]) : part[j]).result().v;
       join(result, out + first);
     }
+  }
+
+  /// Scans the next `size` rows, a run unless they are the last ones, of pack p of the columns.
+  template <bool is_whole>
+  [[gnu::always_inline]] static void scan_run(const ScannedColumns& b, const Carrier* const (&rows)[run],
+                                              std::size_t first, std::size_t size, std::size_t p,
+                                              ColumnPack& of) {
+    const std::size_t r = first / row, k = first % row / run, c = p * w, count = is_whole ? w : b.count - c,
+                      columns = count < w ? count : w;
+    F* const exclusive = b.exclusive ? static_cast<F*>(b.exclusive) + c : nullptr;
+    F* out = static_cast<F*>(b.out) + first * b.out_pitch + c;
+    Storage element[run];
+    for (std::size_t j = 0; j < size; ++j) element[j] = load<is_whole>(rows[j] + c, columns);
+    if (exclusive) {
+      std::memcpy(static_cast<void*>(out), exclusive, columns * sizeof(F));
+      out += b.out_pitch;
+    }
+    Many sum;
+    for (std::size_t j = 0; j < size; ++j) {
+      if (j == 0)
+        sum = Many{Vector{element[j]}};
+      else
+        sum.add(Vector{element[j]});
+      Many part = j + 1 == run ? of.runs.push(k, sum) : k == 0 ? sum : merged(of.runs.state(), sum);
+      if (j + 1 == run && k + 1 == PrefixTree::runs)
+        part = of.rows.push(r, part);
+      else if (r > 0)
+        part = merged(of.rows.state(), part);
+      if (b.states && first + j + 1 == b.n)
+        for (std::size_t l = 0; l < columns; ++l) static_cast<One*>(b.states)[c + l] = extract(part, l);
+      const Storage result = (b.carry ? merged(of.before, part) : part).result().v;
+      F* const to = exclusive && j + 1 == size ? exclusive : out + j * b.out_pitch;
+      if (is_whole) {
+        write(result, to);
+      } else {
+        F results[w];
+        write(result, results);
+        std::memcpy(static_cast<void*>(to), results, columns * sizeof(F));
+      }
+    }
+  }
+  template <bool is_whole> [[gnu::always_inline]] static Storage load(const Carrier* x, std::size_t n) {
+    Storage v{};
+    std::memcpy(&v, x, is_whole ? sizeof v : n * sizeof(Carrier));
+    return v;
   }
 
   static Many merged(Many left, const Many& right) {
@@ -189,6 +271,17 @@ template <template <class> class A, class F> class ScanLoops {
     for (std::size_t k = 0; k < numbers; ++k) all[k] = Vector::broadcast(number[k]).v;
     Many many;
     std::memcpy(&many, all, sizeof many);
+    return many;
+  }
+  /// The states of up to w columns.
+  static Many gather(const One* states, std::size_t n) {
+    Carrier number[numbers * w] = {}, one[numbers];
+    for (std::size_t l = 0; l < w && l < n; ++l) {
+      std::memcpy(one, states + l, sizeof one);
+      for (std::size_t k = 0; k < numbers; ++k) number[k * w + l] = one[k];
+    }
+    Many many;
+    std::memcpy(&many, number, sizeof many);
     return many;
   }
   static One extract(const Many& many, std::size_t lane) {
