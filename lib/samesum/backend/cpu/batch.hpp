@@ -22,12 +22,17 @@ constexpr bool has_word(std::size_t bytes) { return bytes == 2 || bytes == 4 || 
 static_assert(std::ranges::all_of(formats, has_word, &FormatInfo::bytes),
               "samesum: copy_columns has no word for the elements of a format; add one");
 
-/// Copies n elements of each of `width` neighbouring columns, so that each column is contiguous.
+/// Elements between the copies of neighbouring columns of n elements. Element i of all copies would lie in
+/// the same few sets of the cache if that were a power of two.
+constexpr std::size_t column_pitch(std::size_t n, std::size_t bytes) { return n + 64 / bytes; }
+
+/// Copies n elements of each of `width` neighbouring columns, so that each column is contiguous. The copies
+/// begin `pitch` elements apart (column_pitch).
 inline void copy_columns(const std::byte* from, std::size_t bytes, std::size_t stride, std::size_t n,
-                         std::size_t width, std::byte* to) {
+                         std::size_t width, std::byte* to, std::size_t pitch) {
   const auto copy = [&]<class Word>(const Word* source, Word* out) {
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t c = 0; c < width; ++c) out[c * n + i] = source[i * stride + c];
+      for (std::size_t c = 0; c < width; ++c) out[c * pitch + i] = source[i * stride + c];
   };
   if (bytes == 2)
     copy(reinterpret_cast<const std::uint16_t*>(from), reinterpret_cast<std::uint16_t*>(to));
@@ -174,11 +179,11 @@ template <class Shape, class Reducer> class BatchSchedule {
     loops_.columns.leaf(leaf, std::align(alignment, bytes, aligned, space), out);
   }
   void reduce_copied(const ColumnLeaf& leaf, std::size_t index, ColumnScratch& scratch, State* out) const {
-    const std::size_t column = leaf.n * batch_.bytes;
+    const std::size_t pitch = column_pitch(leaf.n, batch_.bytes), column = pitch * batch_.bytes;
     const auto copy = [&](const void* from, std::vector<std::byte>& to) {
       to.resize(leaf.count * column);
       copy_columns(static_cast<const std::byte*>(from), batch_.bytes, leaf.pitch, leaf.n, leaf.count,
-                   to.data());
+                   to.data(), pitch);
     };
     copy(leaf.x, scratch.x);
     if (leaf.y) copy(leaf.y, scratch.y);

@@ -214,7 +214,8 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
   const Layout& l = all.layout;
   if (l.results() == 0) return;
   // A strip of neighbouring columns uses whole cache lines.
-  const std::size_t width = all.are_contiguous() ? 1 : std::min<std::size_t>(16, l.inner);
+  const std::size_t width = all.are_contiguous() ? 1 : std::min<std::size_t>(32, l.inner),
+                    pitch = column_pitch(std::min(l.n, tile), sizeof(F));
   const std::size_t across = (l.inner - 1) / width + 1, strips = l.outer * across;
   const std::size_t per_task =
                         std::max<std::size_t>(1, strips / std::max<std::size_t>(all.elements() / part, 1)),
@@ -223,7 +224,7 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
     Column first = fresh;  // most calls have no others, and then need no allocation
     std::vector<Column> others(width - 1, fresh);
     const auto column = [&](std::size_t c) -> Column& { return c == 0 ? first : others[c - 1]; };
-    const std::size_t gathers = all.are_contiguous() ? 0 : width * std::min(l.n, tile);
+    const std::size_t gathers = all.are_contiguous() ? 0 : width * pitch;
     std::vector<std::byte> gathered(gathers * all.bytes);
     std::vector<F> results(writes ? gathers : 0);
     for (std::size_t strip = task * per_task; strip < std::min(strips, (task + 1) * per_task); ++strip) {
@@ -241,12 +242,12 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
           first.take(all.element(o, k, i), mine, writes ? all.result(o, k, i) : nullptr);
           continue;
         }
-        copy_columns(all.element(o, k, i), all.bytes, l.stride, mine, count, gathered.data());
+        copy_columns(all.element(o, k, i), all.bytes, l.stride, mine, count, gathered.data(), pitch);
         for (std::size_t c = 0; c < count; ++c)
-          column(c).take(gathered.data() + c * mine * all.bytes, mine,
-                         writes ? results.data() + c * mine : nullptr);
+          column(c).take(gathered.data() + c * pitch * all.bytes, mine,
+                         writes ? results.data() + c * pitch : nullptr);
         for (std::size_t r = 0; writes && r < mine; ++r)
-          for (std::size_t c = 0; c < count; ++c) *all.result(o, k + r, i + c) = results[c * mine + r];
+          for (std::size_t c = 0; c < count; ++c) *all.result(o, k + r, i + c) = results[c * pitch + r];
       }
       for (std::size_t c = 0; c < count; ++c) done(column(c), n, o * l.inner + i + c);
     }
