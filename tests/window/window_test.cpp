@@ -45,7 +45,6 @@ template <class Case> bool is_exact_if_held(const std::vector<typename Case::Ele
   using T = typename Case::Element;
   using Key = MagnitudeKey<T>;
   typename Case::Window window;
-  typename Case::Window::Words sum;
   std::uint32_t largest = 0, least_minus_1 = ~0u;
   for (const T element : x) {
     largest = std::max(largest, Key::of(element));
@@ -53,6 +52,7 @@ template <class Case> bool is_exact_if_held(const std::vector<typename Case::Ele
   }
   window.place(largest, headroom, ceil_log2(x.size()));
   if (!window.holds(largest, least_minus_1)) return false;
+  auto sum = window.begin();
   ExactTerms expected, actual;
   for (const T element : x) {
     using Word = std::remove_reference_t<decltype(sum.word[0])>;
@@ -60,7 +60,7 @@ template <class Case> bool is_exact_if_held(const std::vector<typename Case::Ele
     window.add(sum, static_cast<Word>(Case::exponent == 2 ? wide * wide : wide));
     expected.add(Case::exponent == 2 ? Term::square : Term::element, element, element);
   }
-  for (const auto word : sum.word) actual.sum.add(static_cast<double>(word));
+  for (int w = 0; w < Case::Window::words; ++w) actual.sum.add(static_cast<double>(window.added(sum, w)));
   EXPECT_EQ(actual.digits(), expected.digits());
   return true;
 }
@@ -104,10 +104,10 @@ TYPED_TEST(AWindow, HoldsEveryBitDownToItsEnd) {
     // All other terms leave nearly the largest remainder for the last word.
     constexpr int p =
         Format<std::remove_reference_t<decltype(typename TypeParam::Window::Words{}.word[0])>>::precision;
-    const int first = TypeParam::exponent + log2_terms, words = TypeParam::Window::words,
+    const int first = TypeParam::exponent + log2_terms + 1, words = TypeParam::Window::words,
               half_unit = words == 1   ? 0
                           : words == 2 ? first - p
-                                       : first - 2 * p + log2_terms;
+                                       : first - 2 * p + log2_terms + 1;
     const double fill =
         std::ldexp(1 - Format<T>::unit_roundoff,
                    TypeParam::exponent == 1 ? half_unit : (half_unit - (half_unit % 2 != 0)) / 2);

@@ -47,22 +47,27 @@ struct ExactWords {
   /// With Σx = s + s', Σx² = q + q' and u = 2^-53: n·q and s² are exact in two words each, n·q' and 2·s·s'
   /// are rounded with errors below u²·n·Σx² and u²·(Σx)², and s'² <= u²·(Σx)² is left out. (Σx)² <= n·Σx²
   /// (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of the four
-  /// roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
-  template <class F> SAMESUM_HD bool round_variance(const ExactResult& of, F& result) const {
+  /// roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx². Of few
+  /// elements with few bits, doubles hold all products: then there is no error, and a tie is decided here.
+  /// With `approximate` words, whose own error must be within that bound too, it is not.
+  template <class F>
+  SAMESUM_HD bool round_variance(const ExactResult& of, F& result, bool approximate = false) const {
     if (flags != (SumFlags::seen_any | SumFlags::seen_other_than_minus_zero)) return false;
     if (of.n <= of.ddof || of.n > most_count) return false;
     const double n = static_cast<double>(of.n), divisor = n * static_cast<double>(of.n - of.ddof);
     double s = high, q = square_high;
     const double s_low = two_sum(s, low), q_low = two_sum(q, square_low);
     const double nq = n * q, ss = s * s;
+    const double products_low = (std::fma(n, q, -nq) - std::fma(s, s, -ss)) + (n * q_low - 2 * s * s_low);
     double difference = nq;
-    double rest = two_sum(difference, -ss) +
-                  ((std::fma(n, q, -nq) - std::fma(s, s, -ss)) + (n * q_low - 2 * s * s_low));
+    double rest = two_sum(difference, -ss) + products_low;
     rest = two_sum(difference, rest);
     if (!(difference > 0)) return false;
     const double first = difference / divisor,
                  second = (std::fma(-first, divisor, difference) + rest) / divisor;
-    return round_if_sure<F>(first, second, std::fabs(second) * 0x1p-50 + nq * 0x1p-100 / divisor, result);
+    const bool is_exact = !approximate && s_low == 0 && q_low == 0 && products_low == 0;
+    const double error = is_exact ? 0 : nq * 0x1p-100 / divisor;
+    return round_if_sure<F>(first, second, std::fabs(second) * 0x1p-50 + error, result);
   }
 
  private:

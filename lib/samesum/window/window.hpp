@@ -1,17 +1,20 @@
 /// A window: a range of exponents within which a few doubles per thread add terms without an error.
 ///
-/// Let |t| < 2^top for at most 2^L terms t, and let s = top + L, L >= 1.
+/// Let |t| < 2^top for at most 2^L terms t, and let s = top + L + 1.
 ///
-/// One word. If all terms are multiples of 2^(s-53), every partial sum is a multiple of that, of at most
+/// One word. If all terms are multiples of 2^(top+L-53), every partial sum is a multiple of that, of at most
 /// 2^53 units, hence a double.
 ///
-/// Two words (Rump, Ogita, Oishi 2008, ExtractVector). Let sigma = 1.5·2^s. Then q = (sigma + t) - sigma is t
-/// rounded to a multiple of 2^(s-52), since |t| <= 2^(s-1) keeps sigma + t in the binade of sigma; the sum of
-/// all q has at most 2^52 such units, as |q| <= 2^top. The remainder t - q is a double of at most half a
-/// unit, 2^(s-53). If all terms are multiples of 2^(s+L-106), so are the remainders, and all sums of them
-/// have at most 2^53 units of that. Hence both words are exact.
+/// Two words (Demmel and Nguyen 2013, whose first word begins with an anchor, as here; ExtractVector of Rump,
+/// Ogita, Oishi 2008 rounds each term by the anchor itself). The first word a begins with 1.5·2^s. Adding t
+/// turns it into a', and q = a' - a is t rounded to a multiple of 2^(s-52), as long as a stays between 2^s
+/// and 2^(s+1); it does, since |q| <= 2^top, and 2^L of them are at most 2^(s-1). The remainder t - q is a
+/// double of at most half a unit, 2^(s-53), and goes to the second word. If all terms are multiples of
+/// 2^(s+L-106), so are the remainders, and all sums of them have at most 2^53 units of that. Hence both words
+/// are exact.
 ///
-/// Three words. The remainders, at most 2^(s-53), are divided in the same way, with s - 53 + L in place of s.
+/// Three words. The remainders, at most 2^(s-53), are divided in the same way, with s - 53 + L + 1 in place
+/// of s.
 ///
 /// So the words may be added in any order, by any number of threads.
 #pragma once
@@ -56,16 +59,17 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   /// by `headroom` binades.
   SAMESUM_HD void place(std::uint32_t largest, int headroom, int log2_terms) {
     constexpr int p = Format<Word>::precision;
-    const int count_bits = log2_terms > 1 ? log2_terms : 1,
-              top = MagnitudeKey<C>::exponent(largest) + 1 + headroom;
-    first_ = power * top + count_bits;
-    second_ = first_ - p + count_bits;
-    const int lowest = words == 1 ? first_ - p : words == 2 ? second_ - p : second_ - 2 * p + count_bits;
+    const int top = MagnitudeKey<C>::exponent(largest) + 1 + headroom, anchor_above = log2_terms + 1;
+    first_ = power * top + anchor_above;
+    second_ = first_ - p + anchor_above;
+    const int lowest = words == 1   ? first_ - 1 - p
+                       : words == 2 ? second_ - 1 - p
+                                    : second_ + log2_terms - 2 * p;
     // x is a multiple of 2^quantum, and x^power of 2^lowest
     const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
     const bool has_anchor =
-        first_ <= Format<Word>::max_exponent && first_ >= Format<Word>::min_exponent;  // a normal number
+        first_ < Format<Word>::max_exponent && first_ >= Format<Word>::min_exponent;  // normal numbers
     end_ = !has_floats || has_anchor ? MagnitudeKey<C>::least(top) : 0;
   }
   /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
@@ -78,17 +82,31 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   SAMESUM_HD bool is_too_small(std::uint32_t key) const { return key - 1 < least_ - 1; }
   SAMESUM_HD int end_of_small() const { return MagnitudeKey<C>::exponent(least_); }
 
-  /// The sum of a thread.
+  /// The sum of a thread, between begin() and added().
   struct Words {
-    Word word[words] = {};
+    Word word[words];
   };
+  SAMESUM_HD Words begin() const {
+    Words sum;
+    for (int w = 0; w < words; ++w) sum.word[w] = begin_of(w);
+    return sum;
+  }
   SAMESUM_HD void add(Words& sum, Word term) const {
-    if constexpr (words > 1) sum.word[0] += split(term, anchor(first_));
-    if constexpr (words > 2) sum.word[1] += split(term, anchor(second_));
+    for (int w = 0; w < words - 1; ++w) {
+      const Word before = sum.word[w];
+      sum.word[w] = before + term;
+      term -= sum.word[w] - before;
+    }
     sum.word[words - 1] += term;
   }
+  /// What has been added to word w. The words of several threads may be added.
+  SAMESUM_HD Word added(const Words& sum, int w) const { return sum.word[w] - begin_of(w); }
   /// Returns what the first word adds of a term, and leaves the remainder of the term.
-  SAMESUM_HD Word leading(Word& term) const { return split(term, anchor(first_)); }
+  SAMESUM_HD Word leading(Word& term) const {
+    const Word part = (anchor(first_) + term) - anchor(first_);
+    term -= part;
+    return part;
+  }
 
  private:
   /// 1.5·2^exponent, a normal number.
@@ -97,13 +115,9 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     return from_bits<Word>(BitsOf<Word>(2 * static_cast<std::uint32_t>(exponent + F::max_exponent) + 1)
                            << (F::precision - 2));
   }
-  SAMESUM_HD static Word split(Word& term, Word anchor) {
-    const Word part = (anchor + term) - anchor;
-    term -= part;
-    return part;
-  }
+  SAMESUM_HD Word begin_of(int w) const { return w == words - 1 ? 0 : anchor(w == 0 ? first_ : second_); }
 
-  int first_ = 0, second_ = 0;  ///< exponents of the anchors, s and s - p + L
+  int first_ = 0, second_ = 0;  ///< exponents of the anchors
   std::uint32_t least_ = 1, end_ = 0;
 };
 

@@ -115,6 +115,7 @@ template <class C> class ExponentialSum {
   /// For at most 2^log2_terms numbers below 2^top, in all threads together. Others are ignored.
   __device__ ExponentialSum(int top, int log2_terms) {
     window_.place(MagnitudeKey<C>::least(top - 1), 0, log2_terms);
+    sum_ = window_.begin();
   }
   __device__ void add(C e) {
     // The upper word of a tiny double is 0, but 0 is the key of no other number than 0.
@@ -135,58 +136,59 @@ template <class C> class ExponentialSum {
   /// What is left out is below 2^end_of_rest().
   __device__ int end_of_rest() const { return window_.end_of_small(); }
 
+  /// The sum of some threads, for others.
+  struct Part {
+    double word[words];
+    std::uint32_t flags;
+  };
+  __device__ Part of_warp() const { return of_group({warp}, own()); }
+
   /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
-  __device__ bool round(WarpGroup group, int log2_terms, C& result) {
-    add_across(group);
-    const std::uint32_t flags = group.together(flags_);
-    const double first = sum_.word[0], second = sum_.word[1], third = words > 2 ? sum_.word[words - 1] : 0;
+  __device__ bool round(WarpGroup group, int log2_terms, C& result) const {
+    return round_part(of_group(group, own()), log2_terms, result);
+  }
+  /// Rounds the sum of some parts, as round() does.
+  __device__ bool round_sum_of(const Part* parts, int count, int log2_terms, C& result) const {
+    Part sum{};
+    for (int w = thread(); w < count; w += warp) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) sum.word[i] += parts[w].word[i];
+      sum.flags |= parts[w].flags;
+    }
+    return round_part(of_group({warp}, sum), log2_terms, result);
+  }
+  /// Moves the sum of a warp to a total of several warps.
+  template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
+    const Part sum = of_warp();
+    if (thread() == 0)
+      for (const double word : sum.word) total.atomic_add(word);
+    sum_ = window_.begin();
+  }
+
+ private:
+  __device__ Part own() const {
+    Part sum;
+#pragma unroll
+    for (int i = 0; i < words; ++i) sum.word[i] = window_.added(sum_, i);
+    sum.flags = flags_;
+    return sum;
+  }
+  __device__ static Part of_group(WarpGroup group, Part sum) {
+    for (double& word : sum.word) word = group.sum(word);
+    sum.flags = group.together(sum.flags);
+    return sum;
+  }
+  __device__ bool round_part(const Part& sum, int log2_terms, C& result) const {
+    const double first = sum.word[0], second = sum.word[1], third = words > 2 ? sum.word[words - 1] : 0;
     if (first != first) {
       result = from_bits<C>(Format<C>::canonical_nan);
       return true;
     }
     result = samesum::rounded<C>(first, second, third);
-    if (flags == 0) return true;
+    if (sum.flags == 0) return true;
     // Twice what is left out, since `third` plus that may be rounded.
     const double more = scale_of<fp64>(end_of_rest() + log2_terms + 1);
     return result == samesum::rounded<C>(first, second, third + more);
-  }
-  /// The sum of a warp, for others.
-  struct Part {
-    double word[words];
-    std::uint32_t flags;
-  };
-  __device__ Part of_warp() {
-    add_across({warp});
-    Part part;
-#pragma unroll
-    for (int i = 0; i < words; ++i) part.word[i] = sum_.word[i];
-    part.flags = WarpGroup{warp}.together(flags_);
-    return part;
-  }
-  /// Rounds the sum of some parts, as round() does.
-  __device__ bool round_sum_of(const Part* parts, int count, int log2_terms, C& result) {
-    sum_ = {};
-    flags_ = 0;
-    for (int w = thread(); w < count; w += warp) {
-#pragma unroll
-      for (int i = 0; i < words; ++i) sum_.word[i] += parts[w].word[i];
-      flags_ |= parts[w].flags;
-    }
-    return round({warp}, log2_terms, result);
-  }
-  /// Moves the sum of a warp to a total of several warps.
-  template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
-    add_across({warp});
-    for (double& word : sum_.word) {
-      if (thread() == 0) total.atomic_add(word);
-      word = 0;
-    }
-  }
-
- private:
-  __device__ void add_across(WarpGroup group) {
-#pragma unroll
-    for (double& word : sum_.word) word = group.sum(word);
   }
 
   Window window_;

@@ -112,7 +112,7 @@ template <class C, class T> __device__ C largest_of_row(const T* x, const Softma
 template <class C, class T> __device__ C exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, C largest) {
   using Sum = ExponentialSum<C>;
   constexpr int log2_part = 13, windows = 3;
-  __shared__ ExactTotal<-256> held;  // the third window of fp64 holds multiples of 2^-255
+  __shared__ ExactTotal<-256> held;  // the third window of fp64 holds multiples of 2^-249
   __shared__ AnyTotal all;
   const int log2_columns = 64 - __clzll(static_cast<long long>(p.columns));
   const auto of_each = [&](auto add, auto finish_part) {

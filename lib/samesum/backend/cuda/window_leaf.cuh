@@ -25,21 +25,48 @@ template <class T, ExactlySummed what, int count> struct RunTile {
       return element(i);
   }
   __device__ KeyRange keys() const {
-    KeyRange range;
-    if constexpr (pairs) {  // both elements of a word at a time
-      std::uint32_t largest = 0, least_minus_1 = ~0u;
-#pragma unroll
-      for (int i = 0; i < count / 2; ++i) {
-        const std::uint32_t two = x[i / 2].word[i % 2] & 0x7fff7fffu;
-        largest = __vmaxu2(largest, two);
-        least_minus_1 = __viaddmin_u16x2(two, ~0u, least_minus_1);
-      }
-      return {max(largest >> 16, largest & 0xffffu), min(least_minus_1 >> 16, least_minus_1 & 0xffffu)};
+    if constexpr (pairs) {
+      return keys_of_pairs(x);
     } else {
+      KeyRange range;
 #pragma unroll
       for (int i = 0; i < count; ++i) range.add(MagnitudeKey<Keyed>::of(term(i)));
       return range;
     }
+  }
+
+  /// Whether floats hold products, if these have the range of product_bounds().
+  static constexpr bool has_float_products = products && sizeof(T) == 2;
+  __device__ float product(int i) const { return element(i) * factor(i); }
+  /// Bounds of the keys of all products, from those of their factors. There is no bound if a float may not
+  /// hold a product. A product of zero may be among products that are not.
+  __device__ KeyRange product_bounds() const {
+    using Key = MagnitudeKey<T>;
+    const KeyRange a = keys_of_pairs(x), b = keys_of_pairs(y);
+    const bool is_finite = max(a.largest, b.largest) < Key::infinity;
+    if (is_finite && (a.largest == 0 || b.largest == 0)) return {};
+    const int top = Key::exponent(a.largest) + Key::exponent(b.largest) + 1,
+              least = Key::exponent(a.least_minus_1 + 1) + Key::exponent(b.least_minus_1 + 1);
+    constexpr int lowest = Format<fp32>::min_quantum + 2 * (Format<T>::precision - 1);
+    if (!is_finite || top >= Format<fp32>::max_exponent || least < lowest) return {~0u, 0};
+    const auto key = [](int exponent) {
+      return static_cast<std::uint32_t>(exponent + MagnitudeKey<double>::bias)
+             << MagnitudeKey<double>::fraction_bits;
+    };
+    return {key(top), key(least) - 1};
+  }
+
+ private:
+  /// Both elements of a word at a time.
+  __device__ static KeyRange keys_of_pairs(const Raw (&run)[count / 4]) {
+    std::uint32_t largest = 0, least_minus_1 = ~0u;
+#pragma unroll
+    for (int i = 0; i < count / 2; ++i) {
+      const std::uint32_t two = run[i / 2].word[i % 2] & 0x7fff7fffu;
+      largest = __vmaxu2(largest, two);
+      least_minus_1 = __viaddmin_u16x2(two, ~0u, least_minus_1);
+    }
+    return {max(largest >> 16, largest & 0xffffu), min(least_minus_1 >> 16, least_minus_1 & 0xffffu)};
   }
 };
 /// The elements of a leaf of a row.
@@ -96,7 +123,7 @@ template <class T> struct RowSource {
 /// Elements one by one, each in its own register: loads need not wait for each other.
 template <class C, ExactlySummed what, int count> struct ElementTile {
   static constexpr int size = count;
-  static constexpr bool products = what == ExactlySummed::products, pairs = false;
+  static constexpr bool products = what == ExactlySummed::products, pairs = false, has_float_products = false;
   using Carrier = C;
   using Keyed = std::conditional_t<products, double, C>;
   C x[count], y[products ? count : 1];

@@ -26,8 +26,11 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
                         products = what == ExactlySummed::products, narrow = sizeof(T) == 2;
   static constexpr int precision = Format<T>::precision;
   using Word = std::conditional_t<what == ExactlySummed::elements && narrow && is_first, float, double>;
-  using Terms =
-      TermWindow<Keyed, products ? 2 * precision : precision, is_first || narrow || moments ? 2 : 3, 1, Word>;
+  using Terms = TermWindow<Keyed, products ? 2 * precision : precision,
+                           narrow && moments               ? 1
+                           : is_first || narrow || moments ? 2
+                                                           : 3,
+                           1, Word>;
   using Squares = TermWindow<Keyed, precision, narrow ? 2 : 3, 2>;
 
   Terms terms;
@@ -45,6 +48,15 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
     return terms.holds(largest, least_minus_1) && (!moments || squares.holds(largest, least_minus_1));
   }
 
+  /// Whether products of two 16-bit elements are computed in fp32.
+  template <class Tile> static constexpr bool in_floats = is_first&& Tile::has_float_products;
+  template <class Tile> __device__ static KeyRange keys(const Tile& tile) {
+    if constexpr (in_floats<Tile>)
+      return tile.product_bounds();
+    else
+      return tile.keys();
+  }
+
   /// The sums of a thread.
   struct Sums {
     double term[Terms::words] = {}, square[moments ? Squares::words : 1] = {};
@@ -60,7 +72,7 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   }
   /// The same as add(), if can_add_together().
   template <class Tile> __device__ __forceinline__ void add_together(Sums& sums, const Tile& tile) const {
-    typename Terms::Words in_terms;
+    auto in_terms = terms.begin();
 #pragma unroll
     for (int i = 0; i < Tile::size; i += together) {
       Word term[together];
@@ -73,23 +85,31 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
       terms.add(in_terms, term[0]);
     }
 #pragma unroll
-    for (int w = 0; w < Terms::words; ++w) sums.term[w] += in_terms.word[w];
+    for (int w = 0; w < Terms::words; ++w) sums.term[w] += terms.added(in_terms, w);
   }
   /// Adds the terms of a tile of a thread.
   template <class Tile> __device__ __forceinline__ void add(Sums& sums, const Tile& tile) const {
-    typename Terms::Words in_terms;
-    typename Squares::Words in_squares;
+    auto in_terms = terms.begin();
+    auto in_squares = squares.begin();
 #pragma unroll
     for (int i = 0; i < Tile::size; ++i) {
-      const auto x = tile.term(i);
+      const auto x = term<Tile>(tile, i);
       terms.add(in_terms, static_cast<Word>(x));
       if constexpr (moments) squares.add(in_squares, static_cast<double>(x) * x);
     }
 #pragma unroll
-    for (int w = 0; w < Terms::words; ++w) sums.term[w] += in_terms.word[w];
+    for (int w = 0; w < Terms::words; ++w) sums.term[w] += terms.added(in_terms, w);
     if constexpr (moments)
 #pragma unroll
-      for (int w = 0; w < Squares::words; ++w) sums.square[w] += in_squares.word[w];
+      for (int w = 0; w < Squares::words; ++w) sums.square[w] += squares.added(in_squares, w);
+  }
+
+ private:
+  template <class Tile> __device__ __forceinline__ static auto term(const Tile& tile, int i) {
+    if constexpr (in_floats<Tile>)
+      return tile.product(i);
+    else
+      return tile.term(i);
   }
 };
 
@@ -192,7 +212,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
 #pragma unroll 1
     for (int first = 0; first == 0 || first < n; first += tile_size) {
       const Tile tile = source.template tile<what, size>(first);
-      const KeyRange keys = tile.keys();
+      const KeyRange keys = Windows::keys(tile);
       const std::uint32_t largest = group.largest(keys.largest);
       place(largest);
       if (!Group::everywhere(windows.holds(largest, keys.least_minus_1) || largest == 0)) return false;
@@ -206,6 +226,8 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     };
     total(sums.term, words.high, words.low);
     if constexpr (moments) total(sums.square, words.square_high, words.square_low);
+    // All of the products may be zeros, whose signs matter.
+    if (Windows::template in_floats<Tile>) held = held && (n == 0 || words.high != 0);
     words.flags = n > 0 ? plain_flags : 0;
     return Group::everywhere(held);
   }
@@ -220,7 +242,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     std::uint32_t largest[rows], own_largest[rows], least_minus_1[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const KeyRange keys = tile[r].keys();
+      const KeyRange keys = Windows::keys(tile[r]);
       own_largest[r] = largest[r] = keys.largest;
       least_minus_1[r] = keys.least_minus_1;
     }
@@ -254,7 +276,8 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     total(term, words.high, words.low);
     if constexpr (moments) total(square, words.square_high, words.square_low);
     words.flags = n > 0 ? plain_flags : 0;
-    if (!Group::everywhere(of_thread != 0)) words.flags = flags_of_rows<rows, size>(source_of, group);
+    const bool may_be_zeros = of_thread == 0 || (Windows::template in_floats<Tile> && words.high == 0);
+    if (!Group::everywhere(!may_be_zeros)) words.flags = flags_of_rows<rows, size>(source_of, group);
     return Group::everywhere(held);
   }
   template <class Windows, class Tile>
