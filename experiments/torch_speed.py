@@ -54,7 +54,8 @@ def read(path, on_gpu, on_cpu):
         if r["kind"] == "reduction" and r["operation"] in operations and (
                 r["threads"] == 0 or r["input_format"] in IN_NUMPY):
             key = {name: r[name] for name in KEY} | {name: r[name] for name in KEY_BY_KEY if name in r}
-            found.append(key | {"grid": None} if "grid" in key else key)
+            grid = {"grid": None} if "keys" in key else {}
+            found.append({name: value for name, value in key.items() if name != "grid"} | grid)
     repeated = [{name: r[name] for name in ("operation", "input_format", "data", "seed", "n", "keys", "bins") if name in r}
                 for r in rows if r["kind"] == "repeats" and r["axis"] == "runs" and r["method"].endswith("@cuda")
                 and r["operation"] in on_gpu and r["input_format"] == "fp32"]
