@@ -55,9 +55,13 @@ template <template <class> class A, class F> class ScanLoops {
       const Carrier* rows[run];
       for (std::size_t j = 0; j < size; ++j) {
         const void* const x = static_cast<const char*>(b.x) + (first + j) * b.pitch * b.bytes;
-        auto* const numbers = static_cast<Carrier*>(b.numbers) + j * b.count;
-        if (b.read) b.read(Term::element, x, nullptr, b.count, numbers, nullptr);
-        rows[j] = b.read ? numbers : static_cast<const Carrier*>(x);
+        if (b.read) {
+          auto* const numbers = static_cast<Carrier*>(b.numbers) + j * b.count;
+          b.read(Term::element, x, nullptr, b.count, numbers, nullptr);
+          rows[j] = numbers;
+        } else {
+          rows[j] = static_cast<const Carrier*>(x);
+        }
       }
       for (std::size_t p = 0; p < packs; ++p)
         if (size == run && (p + 1) * w <= b.count)
