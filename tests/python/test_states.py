@@ -337,7 +337,8 @@ def test_signals_are_noticed_during_long_additions_which_then_change_nothing() -
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
 def test_a_signal_handler_may_use_the_partial_to_which_elements_are_added() -> None:
-    p, seen = Partial("tree/plain/fp16"), []
+    # Virtual timers count ticks of the kernel, of up to 10 ms.
+    p, seen, many = Partial("tree/plain/fp16"), [], np.zeros(4 * zeros.size, np.float16)
 
     def look(*_: Any) -> None:
         seen.append(len(p))
@@ -350,14 +351,14 @@ def test_a_signal_handler_may_use_the_partial_to_which_elements_are_added() -> N
         try:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.002)  # of processor time, so that the addition has begun
             if handler is look:
-                p.add(zeros, threads=1)
+                p.add(many, threads=1)
             else:
                 with pytest.raises(RuntimeError, match="signal handler"):
-                    p.add(zeros, threads=1)
+                    p.add(many, threads=1)
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, before)
-    assert seen == [0] and len(p) == zeros.size + 1 and p.finish() == 1.0
+    assert seen == [0] and len(p) == many.size + 1 and p.finish() == 1.0
 
 
 # --- partials --------------------------------------------------------------------------------------------
