@@ -28,7 +28,7 @@ IN_NUMPY = ("fp32", "fp64")
 KEY_BYTES = 4  # of the experiment, whose speeds the report compares
 MOVED = {"sum": 1, "softmax": 2, "cumsum": 2, "scatter_add": 1}  # bytes moved / bytes of the array, for each operation
 KEY = ["operation", "input_format", "outer", "n", "inner", "seed", "threads"]
-KEY_BY_KEY = ["keys", "bins", "grid"]
+KEY_BY_KEY = ["keys", "bins"]
 # For each experiment: name of the results, question, operations on a GPU, and on a CPU.
 EXPERIMENTS = {
     "speed_of_reductions": ("torch_speed", "How fast are PyTorch's sums and softmaxes?", ("sum", "softmax"), ()),
@@ -54,8 +54,7 @@ def read(path, on_gpu, on_cpu):
         if r["kind"] == "reduction" and r["operation"] in operations and (
                 r["threads"] == 0 or r["input_format"] in IN_NUMPY):
             key = {name: r[name] for name in KEY} | {name: r[name] for name in KEY_BY_KEY if name in r}
-            grid = {"grid": None} if "keys" in key else {}
-            found.append({name: value for name, value in key.items() if name != "grid"} | grid)
+            found.append(key | {"grid": None} if "keys" in key else key)
     repeated = [{name: r[name] for name in ("operation", "input_format", "data", "seed", "n", "keys", "bins") if name in r}
                 for r in rows if r["kind"] == "repeats" and r["axis"] == "runs" and r["method"].endswith("@cuda")
                 and r["operation"] in on_gpu and r["input_format"] == "fp32"]

@@ -137,7 +137,7 @@ struct ScannedColumns {
       16;  ///< `scratch` and `numbers` have room for a multiple of these columns
   static constexpr std::size_t scratch_states = 17;
 };
-/// The same as ScanTile for several columns. In an exclusive scan the results of a row are written to the
+/// Scans them as ScanTile scans one. In an exclusive scan the results of a row are written to the
 /// next one, and those of the last row to `exclusive`.
 using ScanColumns = void (*)(const ScannedColumns& columns);
 

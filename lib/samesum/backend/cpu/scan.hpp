@@ -207,6 +207,31 @@ template <class F> struct Columns {
   }
 };
 
+/// How the columns of a call, of which there are some, are cut into strips of at most `width` neighbours, and
+/// the strips are shared among tasks.
+class Strips {
+ public:
+  template <class F>
+  Strips(const Columns<F>& all, std::size_t width)
+      : width_{width},
+        inner_{all.layout.inner},
+        across_{(inner_ - 1) / width + 1},
+        count_{all.layout.outer * across_},
+        per_task_{std::max<std::size_t>(1, count_ / std::max<std::size_t>(all.elements() / part, 1))} {}
+
+  std::size_t tasks() const { return (count_ - 1) / per_task_ + 1; }
+  /// Calls visit(o, i, count) for each strip of a task: the `count` columns from (o, i) on.
+  template <class Visit> void for_each(std::size_t task, Visit visit) const {
+    for (std::size_t strip = task * per_task_; strip < std::min(count_, (task + 1) * per_task_); ++strip) {
+      const std::size_t i = strip % across_ * width_;
+      visit(strip / across_, i, std::min(width_, inner_ - i));
+    }
+  }
+
+ private:
+  std::size_t width_, inner_, across_, count_, per_task_;
+};
+
 /// Passes all columns of a call through copies of the column `fresh`. If `writes`, they write their results;
 /// else done(column, n, at) receives column `at` with its n elements.
 template <class F, class Column, class Done>
@@ -216,10 +241,8 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
   // A strip of neighbouring columns uses whole cache lines.
   const std::size_t width = all.are_contiguous() ? 1 : std::min<std::size_t>(32, l.inner),
                     pitch = column_pitch(std::min(l.n, tile), sizeof(F));
-  const std::size_t across = (l.inner - 1) / width + 1, strips = l.outer * across;
-  const std::size_t per_task =
-                        std::max<std::size_t>(1, strips / std::max<std::size_t>(all.elements() / part, 1)),
-                    tasks = (strips - 1) / per_task + 1;
+  const Strips strips{all, width};
+  const std::size_t tasks = strips.tasks();
   for_each_task(thread_count(all.call.options.threads, all.elements(), tasks), tasks, [&](std::size_t task) {
     Column first = fresh;  // most calls have no others, and then need no allocation
     std::vector<Column> others(width - 1, fresh);
@@ -227,9 +250,8 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
     const std::size_t gathers = all.are_contiguous() ? 0 : width * pitch;
     std::vector<std::byte> gathered(gathers * all.bytes);
     std::vector<F> results(writes ? gathers : 0);
-    for (std::size_t strip = task * per_task; strip < std::min(strips, (task + 1) * per_task); ++strip) {
-      const std::size_t o = strip / across, i = strip % across * width, n = l.length(o),
-                        count = std::min(width, l.inner - i);
+    strips.for_each(task, [&](std::size_t o, std::size_t i, std::size_t count) {
+      const std::size_t n = l.length(o);
       for (std::size_t c = 0; c < count; ++c) {
         if constexpr (requires { first.restart(o); })
           column(c).restart(o * l.inner + i + c);
@@ -250,31 +272,7 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
           for (std::size_t c = 0; c < count; ++c) *all.result(o, k + r, i + c) = results[c * pitch + r];
       }
       for (std::size_t c = 0; c < count; ++c) done(column(c), n, o * l.inner + i + c);
-    }
-  });
-}
-
-/// Cuts the neighbouring columns of matrices into strips, for loops that scan them side by side. Calls
-/// scan(o, i, count) for the `count` columns from (o, i) on, on several threads.
-template <class F, class Scan> void for_each_strip(const Columns<F>& all, Scan scan) {
-  // Parts of rows of whole cache lines and pages, whose states stay in the second-level cache.
-  constexpr std::size_t row_bytes = 16384;
-  const Layout& l = all.layout;
-  if (l.results() == 0 || l.n == 0) return;
-  const std::size_t least = 64 / sizeof(F), most = row_bytes / sizeof(F),
-                    threads = static_cast<std::size_t>(
-                        thread_count(all.call.options.threads, all.elements(), l.results()));
-  const std::size_t share = (l.inner - 1) / threads + 1,
-                    width = std::min(most, l.outer < threads ? (share - 1) / least * least + least : l.inner),
-                    across = (l.inner - 1) / width + 1, strips = l.outer * across,
-                    per_task =
-                        std::max<std::size_t>(1, strips / std::max<std::size_t>(all.elements() / part, 1)),
-                    tasks = (strips - 1) / per_task + 1;
-  for_each_task(static_cast<int>(std::min(threads, tasks)), tasks, [&](std::size_t task) {
-    for (std::size_t s = task * per_task; s < std::min(strips, (task + 1) * per_task); ++s) {
-      const std::size_t i = s % across * width;
-      scan(s / across, i, std::min(width, l.inner - i));
-    }
+    });
   });
 }
 
@@ -283,32 +281,48 @@ template <class Reducer>
 void scan_columns(const Columns<typename Reducer::Format>& all, const ColumnSetup<Reducer>& setup) {
   using F = typename Reducer::Format;
   using State = typename Reducer::State;
-  for_each_strip(all, [&](std::size_t o, std::size_t i, std::size_t count) {
-    constexpr std::size_t alignment = 64, pack = ScannedColumns::pack;
-    const std::size_t n = all.layout.n, room = (count - 1) / pack * pack + pack, tiles = n / tile;
-    std::vector<std::byte> scratch(ScannedColumns::scratch_states * room * sizeof(State) + alignment);
-    std::vector<CarrierOf<F>> numbers(setup.is_direct ? 0 : PrefixTree::run * room);
-    std::vector<TileGroups<Reducer>> groups(tiles > 0 ? count : 0, TileGroups<Reducer>{setup.reducer});
-    std::vector<State> states(groups.size()), carry(groups.size());
-    std::vector<F> exclusive(setup.exclusive ? count : 0);
-    for (std::size_t c = 0; c < exclusive.size(); ++c) setup.reducer.finish(State{}, 0, c, exclusive.data());
-    void* aligned = scratch.data();
-    std::size_t space = scratch.size();
-    std::align(alignment, space - alignment, aligned, space);
-    for (std::size_t k = 0; k < n; k += tile) {
-      const std::size_t mine = std::min(n - k, tile);
-      setup.scan_columns({all.element(o, k, i), setup.is_direct ? nullptr : setup.read, all.bytes,
-                          all.layout.stride, mine, count, k > 0 ? carry.data() : nullptr, all.result(o, k, i),
-                          all.layout.inner, exclusive.empty() ? nullptr : exclusive.data(), aligned,
-                          numbers.data(), mine == tile ? states.data() : nullptr});
-      for (std::size_t c = 0; mine == tile && c < count; ++c) {
-        groups[c].push(states[c]);
-        carry[c] = groups[c].carry();
-        setup.reducer.finish(carry[c], k + tile, c,
-                             exclusive.empty() ? all.result(o, k + tile - 1, i) : exclusive.data());
-      }
-    }
-  });
+  const Layout& l = all.layout;
+  if (l.results() == 0 || l.n == 0) return;
+  // Strips are parts of rows of whole cache lines and pages, whose states stay in the second-level cache.
+  constexpr std::size_t alignment = 64, line = alignment / sizeof(F), most = 16384 / sizeof(F);
+  const int threads = thread_count(all.call.options.threads, all.elements(), l.results());
+  const std::size_t each = (l.inner - 1) / static_cast<std::size_t>(threads) + 1,
+                    shared = l.outer < static_cast<std::size_t>(threads) ? (each - 1) / line * line + line
+                                                                         : l.inner,
+                    width = std::min({most, shared, l.inner});
+  const Strips strips{all, width};
+  const std::size_t tasks = strips.tasks();
+  for_each_task(
+      static_cast<int>(std::min(static_cast<std::size_t>(threads), tasks)), tasks, [&](std::size_t task) {
+        constexpr std::size_t pack = ScannedColumns::pack;
+        const std::size_t room = (width - 1) / pack * pack + pack;
+        std::vector<std::byte> scratch(ScannedColumns::scratch_states * room * sizeof(State) + alignment);
+        std::vector<CarrierOf<F>> numbers(setup.is_direct ? 0 : PrefixTree::run * room);
+        std::vector<TileGroups<Reducer>> groups(l.n < tile ? 0 : width, TileGroups<Reducer>{setup.reducer});
+        std::vector<State> states(groups.size()), carry(groups.size());
+        std::vector<F> exclusive(setup.exclusive ? width : 0);
+        void* aligned = scratch.data();
+        std::size_t space = scratch.size();
+        std::align(alignment, space - alignment, aligned, space);
+        strips.for_each(task, [&](std::size_t o, std::size_t i, std::size_t count) {
+          for (TileGroups<Reducer>& of_column : groups) of_column.restart();
+          for (std::size_t c = 0; c < exclusive.size(); ++c)
+            setup.reducer.finish(State{}, 0, c, exclusive.data());
+          for (std::size_t k = 0; k < l.n; k += tile) {
+            const std::size_t mine = std::min(l.n - k, tile);
+            setup.scan_columns({all.element(o, k, i), setup.is_direct ? nullptr : setup.read, all.bytes,
+                                l.stride, mine, count, k > 0 ? carry.data() : nullptr, all.result(o, k, i),
+                                l.inner, exclusive.empty() ? nullptr : exclusive.data(), aligned,
+                                numbers.data(), mine == tile ? states.data() : nullptr});
+            for (std::size_t c = 0; mine == tile && c < count; ++c) {
+              groups[c].push(states[c]);
+              carry[c] = groups[c].carry();
+              setup.reducer.finish(carry[c], k + tile, c,
+                                   exclusive.empty() ? all.result(o, k + tile - 1, i) : exclusive.data());
+            }
+          }
+        });
+      });
 }
 
 /// Number of threads for each column, if that is better than one thread per column; else 1.

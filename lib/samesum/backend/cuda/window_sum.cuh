@@ -70,7 +70,7 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
     constexpr int apart = most_apart << MagnitudeKey<Keyed>::fraction_bits;
     return static_cast<int>(keys.largest - keys.least_minus_1) - 1 <= apart;  // negative for zeros
   }
-  /// The same as add(), if can_add_together().
+  /// Adds the terms of a tile for which can_add_together() holds.
   template <class Tile> __device__ __forceinline__ void add_together(Sums& sums, const Tile& tile) const {
     auto in_terms = terms.begin();
 #pragma unroll
