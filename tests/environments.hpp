@@ -87,8 +87,10 @@ inline constexpr unsigned register_bits[] = {flush_to_zero | denormals_are_zero,
 class Text {
  public:
   Text& operator<<(std::uint64_t x) {
-    for (int shift = 60; shift >= 0; shift -= 4) text_ += "0123456789abcdef"[x >> shift & 15];
-    text_ += ' ';
+    char digits[17];
+    for (int i = 0; i < 16; ++i) digits[i] = "0123456789abcdef"[x >> (60 - 4 * i) & 15];
+    digits[16] = ' ';
+    text_.append(digits, sizeof digits);
     return *this;
   }
   Text& operator<<(double x) { return *this << std::bit_cast<std::uint64_t>(x); }
@@ -106,8 +108,7 @@ class Text {
     return *this;
   }
   Text& operator<<(const std::vector<std::byte>& all) {
-    for (const std::byte b : all) *this << std::to_integer<std::uint64_t>(b);
-    return *this;
+    return *this << std::string_view{reinterpret_cast<const char*>(all.data()), all.size()};
   }
   /// Appends the message of the exception that f throws.
   void refusal(const std::function<void()>& f) {

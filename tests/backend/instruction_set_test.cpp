@@ -38,7 +38,7 @@ TEST(TheInstructionSet, ChangesNoBitOfAnySumForAnyInputAndLength) {
         const Array x{input, wide(n, 30, n)};
         const Number expected = (*m)(x.values());
         for (const InstructionSet set : instruction_sets) {
-          if (!is_supported(set)) continue;
+          if (set >= instruction_set()) continue;
           const Forced scope{set};
           ASSERT_EQ((*m)(x.values()), expected)
               << m->name << " of " << input.name << ", n = " << n << ", " << name_of(set);
@@ -73,7 +73,7 @@ TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
         const Array x{input, elements};
         const std::vector<std::uint64_t> expected = bits_of(m, x.values());
         for (const InstructionSet set : instruction_sets) {
-          if (!is_supported(set)) continue;
+          if (set >= instruction_set()) continue;
           const Forced scope{set};
           ASSERT_EQ(bits_of(m, x.values()), expected)
               << m.name << " of " << input.name << ", n = " << x.values().size << ", " << name_of(set);

@@ -53,13 +53,14 @@ inline Bits reduced(const Method& m, const Case& c, const Array& x, KeyFormat fo
     std::vector<std::int64_t> out(results, -77);
     for (std::size_t i = 0; options.combine && i < results; ++i) out[i] = static_cast<std::int64_t>(3 * i);
     reduce(m, x.values(), keys.keys(), layout, std::span{out}, options);
-    for (const std::int64_t result : out) bits.push_back(static_cast<std::uint64_t>(result));
+    bits.assign(out.begin(), out.end());
     return bits;
   }
   with_format(*m.format, [&]<class F>() {
     std::vector<F> out(results, from_bits<F>(BitsOf<F>(0x5a5a)));
     for (std::size_t i = 0; options.combine && i < results; ++i) out[i] = convert<F>(held[i % held.size()]);
     reduce(m, x.values(), keys.keys(), layout, std::span{out}, options);
+    bits.reserve(results);
     for (const F result : out) bits.push_back(to_bits(result));
   });
   return bits;

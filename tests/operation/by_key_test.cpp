@@ -2,6 +2,7 @@
 /// number of threads, and every bad argument is refused before anything is written.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "harness/truth.hpp"
@@ -34,35 +35,44 @@ INSTANTIATE_TEST_SUITE_P(Cpu, EveryMethodByKey, ::testing::ValuesIn(methods_by_k
 TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
   const Method& reference = reference_of(m);
   const std::vector<double> all_held[] = {{0.0}, {-0.0, 0.25, -1.5}, held_numbers()};
-  std::size_t k = 0;
-  for (const Case& c : cases())
+  std::size_t k = 0, number = 0;
+  for (const Case& c : cases()) {
+    ++number;
     for_each_input([&](const FormatInfo& input) {
+      // Elements that are not awkward are converted from half of the other formats, which alternate.
+      if (&input != m.format && !c.name.starts_with("awkward") && (number + input.index) % 2 == 0) return;
       // Cases take the formats of keys, and what `out` holds, in turn.
       const auto format = static_cast<KeyFormat>(k % 3);
       const std::vector<double>& held = all_held[k / 3 % 3];
       if (++k % (is_sanitized ? 8 : 1) != 0) return;
       const Array x = elements_of(c, m, input);
       const Bits expected = reduced(reference, c, x, KeyFormat::uint32);
-      for (const int threads : {1, 3})
+      const std::vector<int> thread_counts = is_sanitized ? std::vector{3} : std::vector{1, 3};
+      for (const int threads : thread_counts)
         ASSERT_EQ(reduced(m, c, x, format, {.threads = threads}), expected)
             << c.name << " of " << input.name << ", " << threads << " threads";
       if (!can_combine(m)) return;
       const Bits combined = reduced(reference, c, x, KeyFormat::int64, {.combine = true}, held);
-      for (const int threads : {1, 3})
+      for (const int threads : thread_counts)
         ASSERT_EQ(reduced(m, c, x, format, {.threads = threads, .combine = true}, held), combined)
             << c.name << " of " << input.name << " combined, " << threads << " threads";
     });
+  }
 }
 
 TEST_P(EveryMethodByKey, ReducesRowsOfAnyWidthAndOfAnyElements) {
   constexpr std::size_t rows = 24, bins = 10;
+  static std::map<std::size_t, std::vector<std::vector<double>>> made;  // for all methods
   for (const std::size_t inner : {5, 15, 16, 17, 40, 129, 300}) {
-    std::vector<std::vector<double>> all = awkward_elements(rows * inner);
-    all.push_back(wide(rows * inner, 6, inner));
-    all.emplace_back(rows * inner, -0.0);
-    all.emplace_back(rows * inner, 0.0);
-    if (is_sanitized) all.erase(all.begin() + 3, all.end() - 3);
+    std::vector<std::vector<double>>& all = made[inner];
+    if (all.empty()) {
+      all = awkward_elements(rows * inner);
+      all.push_back(wide(rows * inner, 6, inner));
+      all.emplace_back(rows * inner, -0.0);
+      all.emplace_back(rows * inner, 0.0);
+    }
     for (std::size_t k = 0; k < all.size(); ++k) {
+      if (is_sanitized && k % 4 != inner % 4) continue;
       const Case c{"", random_keys(rows, bins, k), bins, inner, all[k]};
       const Array x = elements_of(c, m, *m.format);
       EXPECT_EQ(reduced(m, c, x, KeyFormat::int64, {.threads = 2}),
@@ -92,7 +102,7 @@ TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
   static const Case c{"many", random_keys(n, bins, 3), bins, 1, wide(n, 20, 4)};
   const Array x = elements_of(c, m, *m.format);
   const Bits expected = reduced(reference_of(m), c, x, KeyFormat::uint32);
-  for (const int threads : {1, 2, 4})
+  for (const int threads : {1, 4})
     if (!is_sanitized || threads == 4) {
       EXPECT_EQ(reduced(m, c, x, KeyFormat::int32, {.threads = threads}), expected) << threads;
     }

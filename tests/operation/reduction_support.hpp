@@ -20,6 +20,7 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
     else
       reduce(m, x, layout, std::span{out}, options);
     Bits bits;
+    bits.reserve(numbers);
     for (const Out& number : out)
       bits.push_back(std::bit_cast<std::uint64_t>(static_cast<std::int64_t>([&] {
         if constexpr (std::is_same_v<Out, std::int64_t>)
@@ -45,8 +46,9 @@ inline Bits result_per_element(const Method& m, Values x, const Layout& layout, 
     std::vector<F> out(size + margin, poison);
     reduce(m, x, layout, Results{&format_info<F>(), out.data(), size, stride}, options);
     Bits bits;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      if (i < size && i % std::max<std::size_t>(apart, 1) < width)
+    bits.reserve(size);
+    for (std::size_t i = 0, column = 0; i < out.size(); ++i, column = column + 1 < apart ? column + 1 : 0) {
+      if (i < size && column < width)
         bits.push_back(to_bits(out[i]));
       else
         EXPECT_EQ(to_bits(out[i]), to_bits(poison)) << m.name << ": a place without an element was written";

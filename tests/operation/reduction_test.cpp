@@ -60,10 +60,13 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   for (const FormatInfo& input : formats) {
     if (!r.accepts(input)) continue;
+    std::size_t k = 0;
     for (const auto& [name, x, y] : inputs_of<datasets>(input, 5000))
-      EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
-                reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))
-          << name << " of " << input.name;
+      if (!is_sanitized || k++ % 3 == 0) {
+        EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
+                  reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))
+            << name << " of " << input.name;
+      }
   }
 }
 
@@ -111,11 +114,14 @@ TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   constexpr std::size_t n = 9 * 512 + 3;
+  std::size_t k = 0;
   for (const auto& [name, x, y] : inputs_of<awkward_data>(*r.format, n))
-    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)}) {
+      if (is_sanitized && k++ % 4 != 0) continue;  // data sets take the layouts in turn
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
                 reduce_all(reference_of(r), x.values(), y.values(), layout))
           << name << ", " << layout.outer;
+    }
 }
 
 TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {

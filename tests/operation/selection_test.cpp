@@ -1,6 +1,7 @@
 /// Elements that take no part in a call are as if absent: each result has the bits of the same call on its
 /// elements that take part, packed in their order.
 #include <cmath>
+#include <map>
 
 #include "operation/reduction_support.hpp"
 
@@ -11,9 +12,12 @@ using namespace testing_support;
 using ::testing::HasSubstr;
 
 /// Flags of n elements, of which about two thirds take part; none of the first few.
-std::vector<std::uint8_t> flags_of(std::size_t n) {
+const std::vector<std::uint8_t>& flags_of(std::size_t n) {
+  static std::map<std::size_t, std::vector<std::uint8_t>> made;
+  std::vector<std::uint8_t>& flags = made[n];
+  if (!flags.empty()) return flags;
   std::mt19937_64 random{n};
-  std::vector<std::uint8_t> flags(n);
+  flags.resize(n);
   for (std::size_t i = 7; i < n; ++i) flags[i] = static_cast<std::uint8_t>(random() % 3);
   return flags;
 }
@@ -27,13 +31,18 @@ struct Packed {
 
 Packed packed(const Values& x, const std::vector<std::uint8_t>& flags, std::size_t first, std::size_t n,
               std::size_t stride) {
-  Packed all;
-  const auto* const data = static_cast<const std::byte*>(x.data);
-  for (std::size_t k = 0, i = first; k < n; ++k, i += stride)
-    if (flags[i]) {
-      all.places.push_back(k);
-      all.bytes.insert(all.bytes.end(), data + i * x.format->bytes, data + (i + 1) * x.format->bytes);
-    }
+  Packed all{std::vector<std::byte>(n * x.format->bytes), {}};
+  all.places.reserve(n);
+  with_format(*x.format, [&]<class F>() {
+    const auto* const data = static_cast<const F*>(x.data);
+    std::byte* out = all.bytes.data();
+    for (std::size_t k = 0, i = first; k < n; ++k, i += stride)
+      if (flags[i]) {
+        all.places.push_back(k);
+        std::memcpy(out, data + i, sizeof(F));
+        out += sizeof(F);
+      }
+  });
   return all;
 }
 
@@ -72,7 +81,7 @@ class EverySelection : public ::testing::TestWithParam<const Method*> {
 
   /// Compares the selections by flags, by NaN and by both with the packed elements.
   void check(const BatchData& data, Options options = {}) {
-    const std::vector<std::uint8_t> flags = flags_of(data.batch.elements);
+    const std::vector<std::uint8_t>& flags = flags_of(data.batch.elements);
     const Values x = data.x.values(), y = data.y.values();
     const Bits wanted = expected(m, x, y, data.batch.layout, flags, options);
     const std::vector<std::byte> nans = with_others(x, flags, true), others = with_others(x, flags, false);
@@ -109,7 +118,7 @@ TEST_P(EverySelection, HasTheBitsOfThePackedElements) {
 TEST_P(EverySelection, OfPortionsHasTheBitsOfThePackedElements) {
   constexpr std::size_t n = 9000, cut = 4103;
   const Array x{*m.format, wide(n, 12, 1)}, y{*m.format, wide(n, 12, 2)};
-  const std::vector<std::uint8_t> flags = flags_of(n);
+  const std::vector<std::uint8_t>& flags = flags_of(n);
   const std::optional<int> grid = m.takes_grid ? std::optional{-40} : std::nullopt;
   const auto finished = [&](const Partial& partial) {
     const auto numbers = static_cast<std::size_t>(m.results);
@@ -151,7 +160,7 @@ TEST_P(EverySelectingScan, RepeatsTheResultOfTheElementsBefore) {
         const std::size_t n = l.outer * l.n * l.inner;
         if (is_sanitized && n > 5000) return;
         const Array x{*m.format, wide(n, 6, 5)};
-        const std::vector<std::uint8_t> flags = flags_of(n);
+        const std::vector<std::uint8_t>& flags = flags_of(n);
         std::vector<F> out(n);
         reduce(m, x.values(), l, std::span{out}, {.exclusive = exclusive, .where = flags});
         for (std::size_t r = 0; r < l.results(); ++r) {
@@ -182,7 +191,7 @@ TEST(Selection, ByKeyReadsNoKeyOfAnElementThatTakesNoPart) {
       with_format(*m.format, [&]<class F>() {
         constexpr std::size_t n = 500, bins = 6;
         const Array x{*m.format, wide(n * inner, 6, 5)};
-        const std::vector<std::uint8_t> flags = flags_of(n * inner);
+        const std::vector<std::uint8_t>& flags = flags_of(n * inner);
         std::vector<std::int32_t> keys(n, -5);
         std::vector<F> out(bins * inner), one(bins);
         for (std::size_t k = 0; k < n; ++k)
