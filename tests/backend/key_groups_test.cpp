@@ -68,7 +68,8 @@ template <class Number> Expected<Number> by_map(const std::vector<std::int64_t>&
   std::vector<Group*> of_keys;
   Expected<Number> expected;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto [found, is_new] = groups.try_emplace(keys[i], static_cast<std::int64_t>(i), groups.size());
+    const auto [found, is_new] =
+        groups.try_emplace(keys[i], Group{static_cast<std::int64_t>(i), groups.size()});
     of_keys.push_back(&found->second);
     if (is_new) expected.first.push_back(static_cast<std::int64_t>(i));
   }

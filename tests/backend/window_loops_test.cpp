@@ -64,7 +64,7 @@ TEST(ExactRowsAndColumns, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
       for (const FormatInfo& input : formats) {
         const Array x{input, d.x}, y{input, {d.x.rbegin(), d.x.rend()}, 1};
         for (const Method* m : exact_reductions()) {
-          if (m->format != &input && m->format != &format_info<fp32>()) continue;
+          if (m->format != &input && (is_sanitized || m->format != &format_info<fp32>())) continue;
           const Bits expected = reduce_all(reference_of(*m), x.values(), y.values(), layout);
           for (const InstructionSet set : instruction_sets) {
             if (!is_supported(set)) continue;
@@ -85,7 +85,7 @@ TEST(ExactRowsAndColumns, LoseNoBitNextToLargerElementsWhateverTheGap) {
   constexpr std::size_t n = 64, count = 9;
   const std::vector<double> u = uniform(count, 23);
   for (const FormatInfo& input : formats)
-    for (int gap = 0; gap < std::min(140, input.max_exponent); ++gap)
+    for (int gap = 0; gap < std::min(140, input.max_exponent); gap += is_sanitized ? 7 : 1)
       for (const bool rows : {false, true}) {
         const Layout layout = rows ? Layout::rows(count, n) : Layout::axis(1, n, count);
         std::vector<double> x(n * count), ones(n * count, 1.0);
