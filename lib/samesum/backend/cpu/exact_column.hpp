@@ -22,9 +22,10 @@ namespace samesum::cpu {
 template <class T, class F> class ExactColumn {
  public:
   ExactColumn(bool exclusive, std::size_t length)
-      : exclusive_{exclusive}, spare_bits_{static_cast<int>(ceil_log2(length)) + 5} {}
+      : exclusive_{exclusive}, length_{length}, spare_bits_{static_cast<int>(ceil_log2(length)) + 5} {}
 
   void restart() {
+    taken_ = 0;
     units_ = 0;
     flags_ = 0;
     has_grid_ = is_fast_ = is_wide_ = false;
@@ -42,6 +43,7 @@ template <class T, class F> class ExactColumn {
   /// themselves.
   void take(const std::byte* data, std::size_t n, F* out) {
     const T* x = reinterpret_cast<const T*>(data);
+    taken_ += n;
     if (!is_wide_ && !fits(x, n)) widen();
     // Then no prefix is -0, so all of them may be taken in words.
     if (flags_ == 0 && n > 0 && to_bits(*x) != Format<T>::sign_bit)
@@ -81,18 +83,10 @@ template <class T, class F> class ExactColumn {
   std::size_t take_in_words(const T* x, std::size_t n, F* out) {
     if (!scan_) return 0;
     double sum[2] = {};
-    if (units_ != 0) {
-      const double unit = power_of_two(window_.grid());
-      Integer rest = units_;
-      for (double& word : sum) {
-        word = static_cast<double>(rest);
-        rest -= static_cast<Integer>(word);
-        word *= unit;
-      }
-      if (rest != 0) return 0;
-    }
-    const std::size_t done = scan_(x, n, exclusive_, sum, out);
-    if (done == 0) return 0;
+    if (units_ != 0 && !in_two_words(units_, power_of_two(window_.grid()), sum)) return 0;
+    const bool is_end = taken_ == length_;
+    const std::size_t done = scan_(x, n, exclusive_, is_end, sum, out);
+    if (done == 0 || (is_end && done == n)) return done;
     const ExactWindow<double> window{window_.grid(), most_bits};
     Wide units = 0;
     if (window.add(units, sum[0]) && window.add(units, sum[1])) {
@@ -142,7 +136,10 @@ template <class T, class F> class ExactColumn {
            magnitude_of(units_) < limit;
   }
   void set_grid(int bits) {
-    const int grid = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
+    int grid = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
+    // Conversions need normal results. Then multiples of the smallest one usually do.
+    constexpr int enough = 60, least = Format<F>::min_exponent;
+    if (has_conversion && grid < least && bits - enough >= least) grid = least;
     has_grid_ = true;
     is_fast_ = has_conversion && grid >= Format<F>::min_exponent && grid + 128 <= Format<F>::max_exponent;
     window_ = {grid, most_bits};
@@ -219,6 +216,7 @@ template <class T, class F> class ExactColumn {
   bool exclusive_;
   ScanExactly scan_ = scan_exactly();
   LargestBits largest_ = kernels<Formats::index_of<T>()>().largest_bits;
+  std::size_t length_, taken_ = 0;  ///< of the column, and of what was taken with the present elements
   int spare_bits_;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions

@@ -21,7 +21,8 @@ template <class T, class F> class ExactScanLoops {
 
  public:
   /// See ScanExactly.
-  static std::size_t scan(const void* data, std::size_t n, bool exclusive, double (&before)[2], void* out) {
+  static std::size_t scan(const void* data, std::size_t n, bool exclusive, bool is_end, double (&before)[2],
+                          void* out) {
     const T* x = static_cast<const T*>(data);
     F* to = static_cast<F*>(out);
     std::size_t done = 0;
@@ -32,7 +33,8 @@ template <class T, class F> class ExactScanLoops {
       const BitRange range = seen.range();
       Window<words> window;
       if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(mine))) break;
-      if (!scan_block(x + done, mine, exclusive, window, before, to + done)) break;
+      if (!scan_block(x + done, mine, exclusive, is_end && done + mine == n, window, before, to + done))
+        break;
     }
     return done < n ? done : n;
   }
@@ -112,7 +114,7 @@ template <class T, class F> class ExactScanLoops {
 
   /// Scans a block. Returns false if a sum does not fit; then the results are not valid, nor written over the
   /// elements.
-  static bool scan_block(const T* x, std::size_t n, bool exclusive, const Window<words>& window,
+  static bool scan_block(const T* x, std::size_t n, bool exclusive, bool is_end, const Window<words>& window,
                          double (&before)[2], F* out) {
     const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(before[0]),
             second = V::broadcast(before[1]);
@@ -141,7 +143,7 @@ template <class T, class F> class ExactScanLoops {
     }
     // The sum of all elements, in two words again.
     V sum[2] = {first, second};
-    for (int k = 0; k < words; ++k) {
+    for (int k = 0; !is_end && k < words; ++k) {
       const auto [a, after_a] = two_sum(sum[0], carry[k]);
       const auto [b, after_b] = two_sum(sum[1], after_a);
       const auto [high, low] = two_sum(a, b);

@@ -94,6 +94,17 @@ template <class T> class ExactWindow {
   BitsOf<T> lowest_ = 0, count_ = 0;  ///< magnitudes of common elements: `count_` from `lowest_` on
 };
 
+/// Writes units·unit as the unevaluated sum of two doubles. Returns false if that takes more of them. `unit`
+/// is a power of two.
+__extension__ inline bool in_two_words(__int128 units, double unit, double (&sum)[2]) {
+  for (double& word : sum) {
+    word = static_cast<double>(units);
+    units -= static_cast<__int128>(word);
+    word *= unit;
+  }
+  return units == 0;
+}
+
 /// The sum, a number of units of 2^grid, over a divisor, correctly rounded to F.
 template <class F> F rounded_sum(Wide sum, int grid, std::uint64_t divisor = 1) {
   const Int128 units = Int128::of(sum);

@@ -59,9 +59,10 @@ inline constexpr std::size_t exactly_summed = 3;
 
 /// Writes the exact prefix sums of elements, each rounded once to the format, from the first on, and returns
 /// of how many: it stops before a block whose sums are unknown. `before` is the exact sum of the elements
-/// before them, in two words, and becomes that of all. No result may be subnormal or too large.
-using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, double (&before)[2],
-                                    void* out);
+/// before them, in two words, and becomes that of all; if `is_end`, it becomes nothing that is defined once
+/// all elements are done. No result may be subnormal or too large.
+using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, bool is_end,
+                                    double (&before)[2], void* out);
 
 /// Moves a window over elements, from the first on, and returns how many it has moved: it stops before a
 /// block with elements that are not finite, or with sums that two words cannot hold. Each move adds an

@@ -95,6 +95,7 @@ template <template <class> class A, class F> class ScanLoops {
   template <std::size_t size>
   static void scan_part(const Carrier* x, std::size_t n, std::size_t r, Rows& rows, const Many* before,
                         F* out, One& all) {
+    if (n == size * run * w) return scan_row<size>(x, r, rows, before, out, n, all);
     alignas(vector_bytes) Carrier padded[size * run * w] = {};
     F results[size * run * w];
     for (std::size_t i = 0; i < n; ++i) padded[i] = x[i];
@@ -307,7 +308,7 @@ template <template <class> class A, class F> class ScanLoops {
   /// Element j of each of `width` runs.
   static void split(const Carrier* x, Storage (&element)[run]) {
     Storage four[run];
-    std::memcpy(four, x, sizeof four);
+    for (std::size_t j = 0; j < run; ++j) four[j] = load<true>(x + j * w, w);
     const Storage even[2] = {every_second<0>(four[0], four[1]), every_second<0>(four[2], four[3])},
                   odd[2] = {every_second<1>(four[0], four[1]), every_second<1>(four[2], four[3])};
     element[0] = every_second<0>(even[0], even[1]);
