@@ -37,7 +37,7 @@ constexpr void fill_terms(Kernels& all) {
       all.sum_terms[f] = Of::template sum<Shape, T>;
       all.sum_middling[f] = Of::template sum_middling<Shape, T>;
       all.sum_rows[f] = Leaves<Shape, Plain, F>::template sum_rows<T>;
-      all.lane_moments[f] = Of::template lane_moments<Shape, T>;
+      all.leaf_moments[f] = Of::template leaf_moments<Shape, T>;
       all.largest_key[f] = Of::template largest_key<T>;
       all.find_key[f] = Of::template find_key<T>;
       if constexpr (std::is_same_v<F, CarrierOf<F>>) all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
@@ -58,9 +58,11 @@ constexpr Kernels make() {
       });
     }
   });
-  if constexpr (std::is_same_v<F, CarrierOf<F>>)
+  if constexpr (std::is_same_v<F, CarrierOf<F>>) {
     all.leaf_product = Terms<F>::template leaf_product<CoarsenedTree::Shape>;
   all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
+    all.leaf_products = Terms<F>::template leaf_products<CoarsenedTree::Shape>;
+  }
   all.add_selected = add_selected<F>;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
     ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,

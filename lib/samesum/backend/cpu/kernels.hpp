@@ -104,12 +104,22 @@ using SumRows = void (*)(const void* x, std::size_t pitch, std::size_t n, std::s
 /// Writes the states of the columns of a leaf. `scratch` has room for scratch_states, aligned to 64 bytes.
 using SumColumns = void (*)(Term term, const ColumnLeaf& leaf, void* scratch, void* states);
 
-/// Writes the mean and variance of each lane of a whole leaf of the order `tree`.
-using LaneMoments = void (*)(const void* x, void* means, void* variances);
+/// Writes the mean and variance of n >= 1 elements, at most a leaf of the order `tree`.
+using LeafMoments = void (*)(const void* x, std::size_t n, void* mean, void* variance);
 /// Writes two numbers whose product, times 2^exponent, is that of n elements, at most a leaf of the order
 /// `tree`: the last merge is left to the caller. Returns false if an element is 0, subnormal, infinite or
 /// NaN; then the product is not valid.
 using LeafProduct = bool (*)(const void* x, std::size_t n, void* numbers, std::int64_t& exponent);
+
+/// The same numbers of one column.
+struct ColumnProduct {
+  double number[2];  ///< numbers of the format
+  std::int64_t exponent;
+  bool is_valid;
+};
+/// Writes them for the columns of a leaf. `scratch` has room for a number per column, in whole packs of
+/// ColumnLeaf::least, and lane, aligned to 64 bytes.
+using LeafProducts = void (*)(const ColumnLeaf& leaf, void* scratch, ColumnProduct* out);
 
 /// LargestKey returns the largest key (extremum.hpp) of n elements, with -0 taken as +0 if `zeros_are_equal`.
 /// FindKey returns the index of the first element with that key, n if there is none.
@@ -231,8 +241,9 @@ struct Kernels {
   SumTerms sum_terms[Formats::size];    ///< adds in the order `tree`, as the next three do
   SumMiddling sum_middling[Formats::size];
   SumRows sum_rows[Formats::size];  ///< adds with the accumulator `plain`
-  LaneMoments lane_moments[Formats::size];
-  LeafProduct leaf_product;  ///< of elements in the format, for fp32 and fp64 only
+  LeafMoments leaf_moments[Formats::size];
+  LeafProduct leaf_product;    ///< of elements in the format, for fp32 and fp64 only
+  LeafProducts leaf_products;  ///< likewise
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
   std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F

@@ -107,29 +107,26 @@ template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeave
   };
 }
 
-/// The state of a whole leaf from those of its lanes, which are overwritten: lane l merges lane l + half.
-template <class State, std::size_t lanes> State halved(State (&lane)[lanes]) {
-  for (std::size_t half = lanes / 2; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
-  return lane[0];
+/// The moments of leaves, and of rows of at most one leaf.
+Moments<F> moments_of_leaf(LeafMoments moments, const void* x, std::size_t n) {
+  Moments<F> leaf;
+  moments(x, n, &leaf.mean, &leaf.variance);
+  leaf.count = n;
+  return leaf;
 }
-
-/// Moments: packs of lanes for whole leaves.
-template <class Shape>
-ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std::size_t input) {
-  return [ragged = leaves_of<Shape>(reducer, input), of_lanes = loops().lane_moments[input],
-          bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
-                                        Moments<F>* out) {
-    const auto* from = static_cast<const std::byte*>(x);
-    std::size_t begin = 0;
-    for (; begin + Shape::leaf <= n; begin += Shape::leaf) {
-      Carrier means[Shape::lanes], variances[Shape::lanes];
-      of_lanes(from + begin * bytes, means, variances);
-      Moments<F> lane[Shape::lanes];
-      for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = {{means[l]}, {variances[l]}, Shape::rows};
-      *out++ = halved(lane);
-    }
-    if (begin < n) ragged(from + begin * bytes, nullptr, index + begin, n - begin, out);
+template <class Shape> ReduceLeaves<Moments<F>> leaves_of_moments(std::size_t input) {
+  return [moments = loops().leaf_moments[input], bytes = formats[input].bytes](
+             const void* x, const void*, std::uint64_t, std::size_t n, Moments<F>* out) {
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf)
+      *out++ = moments_of_leaf(moments, static_cast<const std::byte*>(x) + begin * bytes,
+                               std::min(n - begin, Shape::leaf));
+  };
+}
+ReduceRows<Moments<F>> rows_of_moments(std::size_t input) {
+  return [moments = loops().leaf_moments[input], bytes = formats[input].bytes](
+             const void* x, std::size_t pitch, std::size_t n, std::size_t count, Moments<F>* out) {
+    for (std::size_t k = 0; k < count; ++k)
+      out[k] = moments_of_leaf(moments, static_cast<const std::byte*>(x) + k * pitch * bytes, n);
   };
 }
 
@@ -151,6 +148,32 @@ ReduceLeaves<Product<F>> leaves_of_products(const ProductReducer<F>& reducer, st
       }
     }
   };
+}
+
+/// Products of columns: packs of columns, unless one has other numbers.
+template <class Shape> ReduceColumns<Product<F>> columns_of_products(const ProductReducer<F>& reducer) {
+  return {[reducer](const ColumnLeaf& leaf, void* scratch, Product<F>* out) {
+            ColumnProduct columns[ColumnLeaf::most];
+            loops().leaf_products(leaf, scratch, columns);
+            for (std::size_t c = 0; c < leaf.count; ++c)
+              if (columns[c].is_valid) {
+                const auto number = [&](int i) {
+                  return Scalar<F>{static_cast<Carrier>(columns[c].number[i])};
+                };
+                out[c] = Product<F>::of(number(0), columns[c].exponent);
+                out[c].merge(Product<F>::of(number(1), 0));
+              } else {
+                const F* const x = static_cast<const F*>(leaf.x) + c;
+                out[c] = reduce_leaf<Shape>(reducer, leaf.n, [&](std::size_t i) {
+                  return InputElement<F>{Scalar<F>::of(x[i * leaf.pitch]), Scalar<F>::zero(), 0,
+                                         static_cast<std::uint32_t>(i)};
+                });
+              }
+          },
+          [](const ColumnLeaf& leaf) {
+            return (leaf.count + ColumnLeaf::least - 1) / ColumnLeaf::least * ColumnLeaf::least *
+                   std::min(leaf.n, Shape::lanes) * sizeof(F);
+          }};
 }
 
 /// Extrema: all leaves share one state. The index is searched only in leaves whose extremum beats the current
@@ -205,7 +228,7 @@ template <class Order, class Reducer>
     else if constexpr (std::is_same_v<Reducer, NormReducer<F>>)
       return leaves_of_squares<Order>(loops().sum_squares[order], input);
     else if constexpr (std::is_same_v<Reducer, MomentsReducer<F>>)
-      return leaves_of_moments<Shape>(reducer, input);
+      return leaves_of_moments<Shape>(input);
     else if constexpr (std::is_same_v<Reducer, ProductReducer<F>> && std::is_same_v<F, Carrier> &&
                        std::is_same_v<Order, CoarsenedTree>)
       return input == Formats::index_of<F>() ? leaves_of_products<Shape>(reducer, input)
@@ -222,6 +245,10 @@ template <class Order, class Reducer>
   }();
   if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
     if (reducer.term == Term::element) all.rows = loops().sum_rows[input];
+  if constexpr (std::is_same_v<Reducer, MomentsReducer<F>>) all.rows = rows_of_moments(input);
+  if constexpr (std::is_same_v<Reducer, ProductReducer<F>> && std::is_same_v<F, Carrier> &&
+                std::is_same_v<Order, CoarsenedTree>)
+    if (input == Formats::index_of<F>()) all.columns = columns_of_products<Shape>(reducer);
   if constexpr (requires { reducer.term; }) all.columns = columns_of<Order>(reducer, input);
   reduce_batch<Shape>(reducer, batch, all, {call.out.data, work.as_state});
   if constexpr (requires { reducer.replacement(); }) {

@@ -91,61 +91,102 @@ template <class F> class Terms {
     return others;
   }
 
-  /// See LaneMoments.
-  template <class Shape, class T> static void lane_moments(const void* x, void* means, void* variances) {
-    const T* a = static_cast<const T*>(x);
-    constexpr std::size_t packs = Shape::lanes / w;
+  /// See LeafMoments.
+  template <class Shape, class T>
+  static void leaf_moments(const void* x, std::size_t n, void* of_mean, void* of_variance) {
+    const T* const a = static_cast<const T*>(x);
+    constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
+    const std::size_t rows = n / lanes, rest = n % lanes;
     Vector mean[packs], variance[packs];
-    for (std::size_t p = 0; p < packs; ++p) mean[p] = variance[p] = Vector::zero();
-    for (std::size_t r = 0; r < Shape::rows; ++r) {
-      const Vector share = Vector::broadcast(reciprocal<F>(static_cast<std::uint32_t>(r + 1)));
+    for (std::size_t p = 0; p < (rows > 0 ? packs : (rest + w - 1) / w); ++p)
+      mean[p] = variance[p] = Vector::zero();
+    const auto share_of = [](std::size_t row) {
+      return Vector::broadcast(reciprocal<F>(static_cast<std::uint32_t>(row + 1)));
+    };
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Vector share = share_of(r);
       for (std::size_t p = 0; p < packs; ++p)
-        add_to_moments(mean[p], variance[p], Vector::load(a + r * Shape::lanes + p * w), share);
+        add_to_moments(mean[p], variance[p], Vector::load(a + r * lanes + p * w), share);
     }
-    std::memcpy(means, mean, sizeof mean);
-    std::memcpy(variances, variance, sizeof variance);
+    const T* const last = a + rows * lanes;
+    const Vector share = share_of(rows);
+    std::size_t p = 0;
+    for (; (p + 1) * w <= rest; ++p) add_to_moments(mean[p], variance[p], Vector::load(last + p * w), share);
+    if (p * w < rest) {
+      T padded[w] = {};
+      std::memcpy(static_cast<void*>(padded), last + p * w, (rest - p * w) * sizeof(T));
+      const Vector before[2] = {mean[p], variance[p]};
+      add_to_moments(mean[p], variance[p], Vector::load(padded), share);
+      const auto has_element = lane_numbers() < static_cast<Carrier>(rest - p * w);
+      mean[p] = select(has_element, mean[p], before[0]);
+      variance[p] = select(has_element, variance[p], before[1]);
+    }
+    halve_moments<lanes / 2>(mean, variance, rows, rest);
+    std::memcpy(of_mean, mean, sizeof(Carrier));
+    std::memcpy(of_variance, variance, sizeof(Carrier));
   }
 
   /// See LeafProduct. Powers of two are left out, and only the exponents of elements are added: a product of
   /// significands is rounded as if it were normalised. 1 stands in for missing elements, and changes nothing.
   template <class Shape>
   static bool leaf_product(const void* x, std::size_t n, void* numbers, std::int64_t& exponent) {
-    using Bits = BitsOf<F>;
-    using Words = Register<Bits, width>;
     constexpr std::size_t lanes = Shape::lanes;
-    constexpr int fraction_bits = Format<F>::precision - 1, bias = Format<F>::max_exponent;
-    constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(bias) << fraction_bits;
     const F* a = static_cast<const F*>(x);
     const std::size_t rows = n / lanes, rest = n % lanes, packs_of_rest = (rest + w - 1) / w;
     std::size_t used = rows > 0 ? lanes : packs_of_rest * w;
     F last[lanes], product[lanes];
     for (std::size_t l = 0; l < packs_of_rest * w; ++l) last[l] = l < rest ? a[rows * lanes + l] : F{1};
-    Words others{}, fields{};
-    const auto take = [&](Words bits) {  // the significand, in [1, 2)
-      fields += Words(bits & exponent_bits) >> fraction_bits;
-      return Vector{same_bits<typename Vector::Storage>(Words((bits & ~exponent_bits) | one))};
-    };
+    Significands all;
     for (std::size_t lane = 0; lane < used; lane += w) {
       Vector of_lanes = Vector::broadcast(1);
-      const auto multiply = [&](const F* from) {
-        Words bits;
-        std::memcpy(&bits, from, sizeof bits);
-        const Words field = bits & exponent_bits;
-        others |= same_bits<Words>((field == Words{}) | (field == exponent_bits));
-        of_lanes = of_lanes * take(bits);
-      };
+      const auto multiply = [&](const F* from) { of_lanes = of_lanes * all.take_element(from); };
       for (std::size_t r = 0; r < rows; ++r) multiply(a + r * lanes + lane);
       if (lane < rest) multiply(last + lane);
-      store(take(same_bits<Words>(of_lanes.v)), product + lane, w);
+      store(all.take(of_lanes), product + lane, w);
     }
-    exponent = -std::int64_t{bias} * static_cast<std::int64_t>(rows * lanes + packs_of_rest * w + used);
-    for (std::size_t l = 0; l < w; ++l) exponent += static_cast<std::int64_t>(fields[l]);
+    exponent = -std::int64_t{Format<F>::max_exponent} *
+               static_cast<std::int64_t>(rows * lanes + packs_of_rest * w + used);
+    for (std::size_t l = 0; l < w; ++l) exponent += static_cast<std::int64_t>(all.fields[l]);
     for (std::size_t half = lanes / 2; half > 1; half /= 2) {  // products stay below 2^64
       for (std::size_t l = 0; l < half && l + half < used; ++l) product[l] *= product[l + half];
       used = used < half ? used : half;
     }
     std::memcpy(numbers, product, 2 * sizeof(F));
-    return !any(others);
+    return !any(all.others);
+  }
+
+  /// See LeafProducts. Row r of the leaf belongs to lane r mod lanes.
+  template <class Shape>
+  static void leaf_products(const ColumnLeaf& leaf, void* scratch, ColumnProduct* out) {
+    constexpr std::size_t lanes = Shape::lanes, ahead = 16;
+    const std::size_t packs = (leaf.count - 1) / w + 1, used = leaf.n < lanes ? leaf.n : lanes;
+    const F* const x = static_cast<const F*>(leaf.x);
+    auto* const lane = static_cast<Vector*>(scratch);
+    Significands of_pack[ColumnLeaf::most / w];
+    const auto first_of = [&](std::size_t p) {  // the last pack may overlap the one before it
+      return (p + 1) * w <= leaf.count ? p * w : leaf.count - w;
+    };
+    for (std::size_t r = 0; r < leaf.n; ++r) {
+      Vector* const product = lane + r % lanes * packs;
+      if (leaf.pitch > leaf.count) prefetch_row(x + (r + ahead) * leaf.pitch, leaf.count * sizeof(F));
+      for (std::size_t p = 0; p < packs; ++p) {
+        const Vector element = of_pack[p].take_element(x + r * leaf.pitch + first_of(p));
+        product[p] = r < lanes ? element : product[p] * element;
+      }
+    }
+    for (std::size_t l = 0; l < used; ++l)
+      for (std::size_t p = 0; p < packs; ++p) lane[l * packs + p] = of_pack[p].take(lane[l * packs + p]);
+    for (std::size_t half = lanes / 2; half > 1; half /= 2)  // products stay below 2^64
+      for (std::size_t l = 0; l < half && l + half < used; ++l)
+        for (std::size_t p = 0; p < packs; ++p)
+          lane[l * packs + p] = lane[l * packs + p] * lane[(l + half) * packs + p];
+    for (std::size_t p = 0; p < packs; ++p)
+      for (std::size_t c = 0; c < w; ++c)
+        out[first_of(p) + c] = {
+            {double{lane[p].v[c]}, used > 1 ? double{lane[packs + p].v[c]} : 1.0},
+            static_cast<std::int64_t>(of_pack[p].fields[c]) -
+                std::int64_t{Format<F>::max_exponent} * static_cast<std::int64_t>(leaf.n + used),
+            of_pack[p].others[c] == 0};
   }
 
   /// See LargestKey and FindKey.
@@ -172,6 +213,31 @@ template <class F> class Terms {
   }
 
  private:
+  /// Cuts numbers into a significand and an exponent.
+  struct Significands {
+    using Bits = BitsOf<F>;
+    using Words = Register<Bits, width>;
+    static constexpr int fraction_bits = Format<F>::precision - 1;
+    static constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(Format<F>::max_exponent)
+                                                                     << fraction_bits;
+    Words fields{};  ///< sums of the fields of the exponents
+    Words others{};  ///< not 0 in lanes that had numbers which are 0, subnormal, infinite or NaN
+
+    /// The significands, in [1, 2), with the signs.
+    [[gnu::always_inline]] Vector take(Vector v) { return take(same_bits<Words>(v.v)); }
+    [[gnu::always_inline]] Vector take_element(const F* x) {
+      Words bits;
+      std::memcpy(&bits, x, sizeof bits);
+      const Words field = bits & exponent_bits;
+      others |= same_bits<Words>((field == Words{}) | (field == exponent_bits));
+      return take(bits);
+    }
+    [[gnu::always_inline]] Vector take(Words bits) {
+      fields += Words(bits & exponent_bits) >> fraction_bits;
+      return Vector{same_bits<typename Vector::Storage>(Words((bits & ~exponent_bits) | one))};
+    }
+  };
+
   /// A source (see Elements) of the terms of elements, or of pairs of elements.
   template <class T, class Of> struct Source {
     static constexpr bool narrow = true;  // terms make loops bound by computation
@@ -183,6 +249,71 @@ template <class F> class Terms {
       if (y != nullptr) Elements<Vector, T>{y}.prefetch(i, count);
     }
   };
+
+  static Register<Carrier, width> lane_numbers() {
+    Register<Carrier, width> numbers;
+    for (int l = 0; l < width; ++l) numbers[l] = static_cast<Carrier>(l);
+    return numbers;
+  }
+  /// Merges lane l + half into lane l, for halves down to 1: Moments::merge. The first `longer` of the 2·half
+  /// lanes, fewer than all, have count + 1 elements, the others `count`.
+  template <std::size_t half>
+  [[gnu::always_inline]] static void halve_moments(Vector* mean, Vector* variance, std::size_t count,
+                                                   std::size_t longer) {
+    // A longer lane l has a partner that is longer too if l < both.
+    const std::size_t both = longer > half ? longer - half : 0,
+                      end = count > 0 ? half : both;  // beyond, partners have no elements
+    const auto number = [](std::size_t k) { return static_cast<Carrier>(k); };
+    const auto share = [&](std::size_t of) {
+      return Vector::broadcast(round_lanes<F, Carrier, 1>(number(of) / number(2 * count + 1)));
+    };
+    // The lanes from `first` to `last` - 1 have one element more than their partners.
+    const std::size_t first = both, last = longer < half ? longer : half;
+    const bool any_differ = count > 0 && first < last;  // otherwise no division is needed
+    const Vector equal = Vector::broadcast(Carrier(0.5)), larger = any_differ ? share(count + 1) : equal,
+                 smaller = any_differ ? share(count) : equal;
+    for (std::size_t p = 0; p * w < end; ++p) {
+      const std::size_t l = p * w;
+      Vector mine = equal, others = equal;
+      if (any_differ && first < l + w && last > l) {
+        const auto lane = lane_numbers();
+        const auto differs = (lane >= number(first) - number(l)) & (lane < number(last) - number(l));
+        mine = select(differs, larger, equal);
+        others = select(differs, smaller, equal);
+      }
+      Vector next_mean = mean[p], next_variance = variance[p];
+      merge_moments(next_mean, next_variance, partner<half>(mean, p), partner<half>(variance, p), mine,
+                    others);
+      if (end < l + w && end < half) {
+        const auto merges = lane_numbers() < number(end - l);
+        next_mean = select(merges, next_mean, mean[p]);
+        next_variance = select(merges, next_variance, variance[p]);
+      }
+      mean[p] = next_mean;
+      variance[p] = next_variance;
+    }
+    if constexpr (half > 1) {
+      const std::size_t sum = 2 * count + (both > 0 || longer == half ? 1 : 0);
+      halve_moments<half / 2>(mean, variance, sum, longer == half ? 0 : both > 0 ? both : longer);
+    }
+  }
+  static void merge_moments(Vector& mean, Vector& variance, Vector other_mean, Vector other_variance,
+                            Vector mine, Vector others) {
+    const Vector apart = other_mean - mean;
+    variance = (variance * mine + other_variance * others) + (apart * mine) * (apart * others);
+    mean = mean + apart * others;
+  }
+  /// The lanes from `half` lanes behind those of pack p on.
+  template <std::size_t half> [[gnu::always_inline]] static Vector partner(const Vector* of, std::size_t p) {
+    if constexpr (half >= w)
+      return of[p + half / w];
+    else
+      return [&]<int... l>(std::integer_sequence<int, l...>) {
+        return Vector{
+            __builtin_shufflevector(of[0].v, of[0].v, (l + int{half} < width ? l + int{half} : l)...)};
+      }
+    (std::make_integer_sequence<int, width>{});
+  }
 
   template <class Mask> static bool any(Mask mask) {
     bool any = false;
