@@ -291,6 +291,26 @@ TEST(AGivenGrid, IsRefusedWhereItMakesNoSense) {
               HasSubstr("grid is -2149"));
 }
 
+TEST(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
+  // Products (1 + a)(1 - a + a²)/2 = (1 + a³)/2 and 1.5 (1 + b)(1 - b) = 1.5 - 1.5 b², whose nearest doubles
+  // are ties; next to larger ones, which need more slices.
+  constexpr double a = 0x1p-26, b = 0x1p-30;
+  const Method& m = find("dot/fixed_point/fp64@cpu");
+  for (const double large : {0.0, 0x1p40, 0x1p70, 0x1p110})
+    for (const double sign : {1.0, -1.0}) {
+      std::vector<double> x(40, sign * (1 + a)), y(40, (1 - a + a * a) / 2);
+      for (std::size_t i = 0; i < 10; ++i) {
+        x[i] = sign * 1.5 * (1 + b);
+        y[i] = 1 - b;
+      }
+      x[20] = large;
+      y[20] = 1;
+      const Number result =
+          m(Array{format_info<fp64>(), x}.values(), Array{format_info<fp64>(), y}.values(), {.grid = 0});
+      EXPECT_EQ(result.as<fp64>(), large + sign * (10 + 29)) << large;
+    }
+}
+
 TEST(ASumOnAGrid, LosesTermsFarBelowTheLargest) {
   const std::vector<float> x{0x1p40f, 0x1p-30f, 0x1p-30f, 0x1p-30f};
   EXPECT_EQ(find("fixed_point/fp32")(x).to_double(), 0x1p40);

@@ -7,6 +7,7 @@
 #include "samesum/backend/cpu/bit_range.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/selection_loops.hpp"
+#include "samesum/backend/cpu/three_words.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -61,27 +62,6 @@ template <class T, class Elements> class ExactBlocks {
     sum.expected = expected_;
   }
 
-  /// A sum of three words. `lost` collects the bits, except signs, of what the words could not hold.
-  struct ThreeWords {
-    V word[Expansions::words];
-    Register<std::uint64_t, width> lost{};
-
-    void add(V x) {
-      for (V& part : word) {
-        const auto [total, error] = two_sum(part, x);
-        part = total;
-        x = error;
-      }
-      lost |= same_bits<Register<std::uint64_t, width>>(x.v) << 1;
-    }
-    bool is_exact() const {
-      std::uint64_t bits[width], any = 0;
-      std::memcpy(bits, &lost, sizeof bits);
-      for (const std::uint64_t b : bits) any |= b;
-      return any == 0;
-    }
-  };
-
   /// Adds the whole block and returns true, or returns false and adds nothing.
   bool add_block(Elements x, std::size_t n) {
     if (add_as_expected(x, n)) return true;
@@ -93,7 +73,7 @@ template <class T, class Elements> class ExactBlocks {
     const BitRange range = expected_.one_word ? look<true>(x, n, plain) : look<false>(x, n, plain);
     if (!range.finite) return false;
     if (range.zero) return true;
-    ThreeWords sum = sum_;
+    ThreeWords<width> sum = sum_;
     const int least = std::max(log2_adds - 3, 2);  // a step is four additions; for the 3 see add_in_windows
     // Every partial sum is a multiple of 2^lowest and below 2^(highest + 1 + log2_adds).
     const bool fits = range.span() + 1 + log2_adds <= 53;
@@ -126,7 +106,7 @@ template <class T, class Elements> class ExactBlocks {
   bool add_as_expected(Elements x, std::size_t n) {
     if (expected_.blocks_to_wait > 0) --expected_.blocks_to_wait;
     if (!expected_.two_windows || expected_.blocks_to_wait > 0) return false;
-    ThreeWords sum = sum_;
+    ThreeWords<width> sum = sum_;
     const BitRange range = add_in_windows<2, true>(sum, x, n, expected_.highest, log2_block);
     if (range.zero) return true;
     if (!is_expected(range) || !sum.is_exact()) {
@@ -215,7 +195,7 @@ template <class T, class Elements> class ExactBlocks {
   /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
   /// returns the range of the elements.
   template <int windows, bool looks>
-  BitRange add_in_windows(ThreeWords& sum, Elements x, std::size_t n, int highest, int k) {
+  BitRange add_in_windows(ThreeWords<width>& sum, Elements x, std::size_t n, int highest, int k) {
     Extremes<T> extremes;
     T last[narrow];
     Lanes<narrow> counts{};
@@ -265,7 +245,7 @@ template <class T, class Elements> class ExactBlocks {
   /// Blocks without an expectation after one that failed, so that erratic data cost little more.
   static constexpr int after_failure = 16;
 
-  ThreeWords sum_;
+  ThreeWords<width> sum_;
   Expansions::Expected expected_;
   std::size_t count_ = 0;
 };

@@ -37,6 +37,36 @@ void for_each_block(Term term, const T* x, const T* y, std::size_t n, Visit visi
   }
 }
 
+Int128 units_of_slices(const std::int64_t (&sums)[3]) {
+  Int128 units = Int128::of(sums[0]);
+  units.add(Int128::of(sums[1]).shifted(50));
+  units.add(Int128::of(sums[2]).shifted(100));
+  return units;
+}
+
+/// Products of doubles, as unevaluated sums of two doubles.
+struct ProductBlock {
+  double high[terms_at_once], low[terms_at_once];
+  std::size_t n;
+  double largest;  ///< of |high|
+
+  /// Whether the words are exact, except of products below 2^-960.
+  bool is_exact() const { return largest >= 0x1p-960 && largest < 0x1p1000; }
+  bool has_low() const { return loops().largest_magnitude(low, n) != 0; }
+};
+/// Calls visit(block, from) for blocks of products; `from` is the index of the first.
+template <class Visit>
+void for_each_product(Term term, const fp64* x, const fp64* y, std::size_t n, Visit visit) {
+  ProductBlock block;
+  for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
+    block.n = std::min(n - begin, terms_at_once);
+    loops().write_terms[Formats::index_of<fp64>()](term, x + begin, y ? y + begin : nullptr, block.n,
+                                                   block.high, block.low);
+    block.largest = from_bits<double>(loops().largest_magnitude(block.high, block.n));
+    visit(std::as_const(block), begin);
+  }
+}
+
 /// Returns the exponent of the largest finite term.
 template <class T> int largest_exponent(Term term, const T* x, const T* y, std::size_t n) {
   int largest = no_exponent;
@@ -44,10 +74,18 @@ template <class T> int largest_exponent(Term term, const T* x, const T* y, std::
     for (std::size_t i = from; i < from + count; ++i)
       largest = std::max(largest, exponent_of_term(term, x[i], y ? y[i] : T{}));
   };
-  if (!has_doubles<T>(term)) {
-    one_by_one(0, n);
-    return largest;
-  }
+  if constexpr (std::is_same_v<T, fp64>)
+    if (is_product(term)) {
+      for_each_product(term, x, y, n, [&](const ProductBlock& block, std::size_t from) {
+        // A product that was rounded to a power of two may be below it.
+        const bool is_power = to_bits(block.largest) << 12 == 0;
+        if (!block.is_exact() || (is_power && block.has_low()))
+          one_by_one(from, block.n);
+        else
+          largest = std::max(largest, exponent_of(block.largest));
+      });
+      return largest;
+    }
   if (term == Term::element || term == Term::magnitude) {
     BitsOf<T> most = 0;
     for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
@@ -71,14 +109,37 @@ template <class T> int largest_exponent(Term term, const T* x, const T* y, std::
   return std::max(largest, exponent_of(from_bits<double>(bits)));
 }
 
+/// Adds up to 2048 numbers of up to 2^bits units each. `low` is null, or has their second words.
+void add_slices(GridSum& sum, const double* x, const double* low, std::size_t n, double scale,
+                std::int32_t bits) {
+  std::int64_t sums[3] = {};
+  loops().add_slices(x, low, n, scale, bits <= 50 ? 1 : bits <= 100 ? 2 : 3, sums);
+  sum.add({units_of_slices(sums), bits});
+}
+
 /// Adds terms.
 template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* y, std::size_t n, int grid) {
   const auto one_by_one = [&](std::size_t from, std::size_t count) {
     for (std::size_t i = from; i < from + count; ++i) add_term(sum, term, x[i], y ? y[i] : T{}, grid);
   };
   // Beyond these limits the scale, or a term in units, is not a normal double.
-  if (!has_doubles<T>(term) || grid < -900 || grid > 1000) return one_by_one(0, n);
+  if (grid < -900 || grid > 1000) return one_by_one(0, n);
   const double scale = power_of_two(-grid);
+  if constexpr (std::is_same_v<T, fp64>)
+    if (is_product(term)) {
+      for_each_product(term, x, y, n, [&](const ProductBlock& block, std::size_t from) {
+        const GridTerm largest =
+            block.is_exact() ? to_grid(block.largest, grid) : GridTerm{{}, GridTerm::beyond};
+        // The bits of a product next to a power of two depend on its low word.
+        const auto bits_of = [](Int128::Wide units) { return 128 - leading_zeros(units - 1); };
+        const Int128::Wide units = largest.units.magnitude();
+        const bool is_next_to_power = units < 2 || bits_of(units - 1) != bits_of(units + 1);
+        if (largest.bits == GridTerm::beyond || (is_next_to_power && block.has_low()))
+          return one_by_one(from, block.n);
+        add_slices(sum, block.high, block.low, block.n, scale, largest.bits);
+      });
+      return;
+    }
   if constexpr (std::is_same_v<T, CarrierOf<T>>)
     if (term == Term::element) {
       // As long as all terms of a block have up to 2^50 units.
@@ -96,12 +157,7 @@ template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* 
     const GridTerm largest = bits < Format<fp64>::infinity ? to_grid(from_bits<double>(bits), grid)
                                                            : GridTerm{{}, GridTerm::beyond};
     if (largest.bits == GridTerm::beyond) return one_by_one(from, count);
-    std::int64_t sums[3] = {};
-    loops().add_slices(terms, count, scale, largest.bits <= 50 ? 1 : largest.bits <= 100 ? 2 : 3, sums);
-    Int128 units = Int128::of(sums[0]);
-    units.add(Int128::of(sums[1]).shifted(50));
-    units.add(Int128::of(sums[2]).shifted(100));
-    sum.add({units, largest.bits});
+    add_slices(sum, terms, nullptr, count, scale, largest.bits);
   });
 }
 
@@ -165,27 +221,67 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   /// can be rounded as doubles, and the others one by one.
   void reduce_run(std::size_t first, std::size_t count) {
     const std::size_t n = this->length_of(first);
-    const bool rows = this->are_rows(),
-               alone = n == 0 || (given_ && (rows ? n > short_row : count < few_columns));
-    if (alone) {
+    const bool rows = this->are_rows();
+    if (n > 0 && !rows && count >= few_columns && has_doubles<T>(kind_.term) &&
+        std::abs(given_.value_or(0)) <= GridColumns::largest_grid)
+      return reduce_columns(first, count);
+    if (n == 0 || (given_ && (!rows || n > short_row))) {
       for (std::size_t k = 0; k < count; ++k) reduce(first + k);
       return;
     }
-    ExactSums exact[most_results];
+    ExactSums exact[most_results], rounded[most_results];
     this->sum_run(kind_, first, count, exact);
     std::optional<bool> are_rounded;
-    ExactSums of_rows[most_results];
-    GridSum of_columns[most_results];
     for (std::size_t k = 0; k < count; ++k) {
       if (are_on_grid(exact[k], n, first + k) && finish_exact(exact[k], first + k)) continue;
-      if (!are_rounded)
-        are_rounded =
-            given_ && (rows ? round_rows(first, count, of_rows) : round_columns(first, count, of_columns));
-      if (*are_rounded && !rows)
-        finish(of_columns[k], first + k, *given_);
-      else if (!*are_rounded || !finish_exact(of_rows[k], first + k))
-        reduce(first + k);
+      if (!are_rounded) are_rounded = given_ && round_rows(first, count, rounded);
+      if (!*are_rounded || !finish_exact(rounded[k], first + k)) reduce(first + k);
     }
+  }
+  void reduce_columns(std::size_t first, std::size_t count) {
+    const bool writes = is_product(kind_.term);
+    const std::size_t n = this->length_of(first);
+    std::vector<std::uint32_t> marks((n - 1) / GridColumns::rows + 1);
+    GridColumns columns{this->first_of(first),
+                        this->first_of_y(first),
+                        kind_.term,
+                        writes ? loops().write_terms[Formats::index_of<T>()] : nullptr,
+                        count,
+                        n,
+                        this->call.layout.stride,
+                        sizeof(T),
+                        given_.has_value(),
+                        given_.value_or(0),
+                        grid_word_bits<F>,
+                        quantum_of_terms(kind_.term, format_info<T>()),
+                        marks.data()};
+    const SumColumnsOnGrid sum = (writes ? loops() : loops_for<T>()).sum_columns_on_grid;
+    GridColumnSum sums[GridColumns::most];
+    for (std::size_t c = 0; c < count; c += columns.count) {
+      columns.x = this->first_of(first + c);
+      columns.y = this->first_of_y(first + c);
+      columns.count = std::min(count - c, GridColumns::most);
+      sum(columns, sums);
+      for (std::size_t k = 0; k < columns.count; ++k)
+        writes ? finish_column<fp64>(sums[k], first + c + k) : finish_column<T>(sums[k], first + c + k);
+    }
+  }
+  /// Finishes a column whose terms have the format `Of`.
+  template <class Of> void finish_column(const GridColumnSum& of, std::size_t at) {
+    if (!of.known) return reduce(at);
+    // Terms cannot overflow a grid that is found.
+    const std::int32_t bits =
+        given_ ? to_grid(from_bits<Of>(static_cast<BitsOf<Of>>(of.largest)), of.grid).bits : 0;
+    if (of.is_exact && !may_overflow(bits, this->length_of(at))) {
+      ExactSums exact{};
+      std::ranges::copy(of.exact, exact.sum);
+      exact.known = true;
+      if (finish_exact(exact, at)) return;
+    }
+    GridSum sum;
+    for (const double word : of.exact) sum.add({to_grid(word, of.grid).units, bits});
+    sum.add({units_of_slices(of.units), bits});
+    finish(sum, at, of.grid);
   }
   void reduce(std::size_t at) {
     const int grid = grid_of(at);
@@ -240,24 +336,6 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
       rows = std::min(count - r, at_once);
       if (!round_terms(first + r, 0, rows, n, this->call.layout.outer_stride, terms)) return false;
       sum_exactly<fp64>(ExactKind{}, true, terms, nullptr, rows, n, n, sums + r);
-    }
-    return true;
-  }
-  /// Rounds the terms of columns, and sums them on the grid. Returns false if a term cannot be rounded.
-  bool round_columns(std::size_t first, std::size_t count, GridSum* sums) const {
-    const std::size_t n = this->length_of(first), at_once = terms_at_once / count,
-                      pitch = this->call.layout.stride;
-    double terms[terms_at_once];
-    ExactSums exact[most_results];
-    for (std::size_t begin = 0, rows; begin < n; begin += rows) {
-      rows = std::min(n - begin, at_once);
-      const auto bits = round_terms(first, begin * pitch, rows, count, pitch, terms);
-      if (!bits) return false;
-      sum_exactly<fp64>(ExactKind{}, false, terms, nullptr, count, rows, count, exact);
-      for (std::size_t k = 0; k < count; ++k) {
-        if (!exact[k].known) return false;
-        for (const double word : exact[k].sum) sums[k].add({to_grid(word, *given_).units, *bits});
-      }
     }
     return true;
   }

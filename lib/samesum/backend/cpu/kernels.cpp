@@ -5,6 +5,7 @@
 #include "samesum/backend/cpu/column_loops.hpp"
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/exact_scan_loops.hpp"
+#include "samesum/backend/cpu/grid_column_loops.hpp"
 #include "samesum/backend/cpu/grid_loops.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/row_loops.hpp"
@@ -60,9 +61,9 @@ constexpr Kernels make() {
   });
   if constexpr (std::is_same_v<F, CarrierOf<F>>) {
     all.leaf_product = Terms<F>::template leaf_product<CoarsenedTree::Shape>;
-  all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
     all.leaf_products = Terms<F>::template leaf_products<CoarsenedTree::Shape>;
   }
+  all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
   all.add_selected = add_selected<F>;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
     ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,
@@ -87,12 +88,15 @@ constexpr Kernels make() {
   if constexpr (std::is_same_v<F, fp64>) {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
-    all.round_to_grid = GridLoops::round;
     all.roll_exactly = ExactScanLoops<fp64, fp64>::roll;
     all.has_special = ExactScanLoops<fp64, fp64>::has_special;
   }
-  if constexpr (std::is_same_v<F, CarrierOf<F>>) all.sum_units = GridLoops::sum_units<F>;
+  if constexpr (std::is_same_v<F, CarrierOf<F>>) {
+    all.sum_units = GridLoops::sum_units<F>;
+    all.round_to_grid = GridLoops::round<F>;
+  }
   all.largest_bits = largest_bits<F>;
+  all.sum_columns_on_grid = GridColumnLoops<F>::sum;
   all.sum_unit_rows = RowLoops<F>::sum_units;
   all.round_units = RowLoops<F>::round_units;
   all.add_unit_rows = RowLoops<F>::add_units;

@@ -6,6 +6,7 @@
 #include "samesum/backend/cpu/bit_range.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/three_words.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -81,32 +82,8 @@ template <class T, ExactlySummed what> class WindowLoops {
   }
 
  private:
-  /// The sum of a pack of results in three words. `lost` collects the bits, except signs, of what they could
-  /// not hold, which is far below 2^-105 of a sum of squares.
-  struct ThreeWords {
-    V word[3] = {V::zero(), V::zero(), V::zero()};
-
-    void add(V x, Words& lost) {
-      for (V& part : word) {
-        const auto [total, error] = two_sum(part, x);
-        part = total;
-        x = error;
-      }
-      lost |= same_bits<Words>(x.v) << 1;
-    }
-    /// Moves the sum upwards, so that the third word is below the last place of the second.
-    void normalise() {
-      const auto [b, c] = two_sum(word[1], word[2]);
-      const auto [first, rest] = two_sum(word[0], b);
-      const auto [second, third] = two_sum(rest, c);
-      word[0] = first;
-      word[1] = second;
-      word[2] = third;
-    }
-  };
   struct Total {
-    ThreeWords sum, square;
-    Words lost{}, lost_of_squares{};
+    ThreeWords<width> sum, square;
   };
   /// Returns the range of elements, or of products.
   static TermRange terms(BitRange x, BitRange y) {
@@ -176,9 +153,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   }
   template <int words> [[gnu::always_inline]] static void add_to(Total& total, const Sums<words>& sum) {
     for (std::size_t s = 0; s < streams; ++s)
-      for (int i = 0; i < words; ++i)
-        of_squares(s) ? total.square.add(sum[s][i], total.lost_of_squares)
-                      : total.sum.add(sum[s][i], total.lost);
+      for (int i = 0; i < words; ++i) (of_squares(s) ? total.square : total.sum).add(sum[s][i]);
   }
 
   // --- rows ---------------------------------------------------------------------------------------------
@@ -265,7 +240,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     for (std::size_t k = 0; k < w && r + k < count_; ++k) {
       const BitRange x = block.range(block.x + (r + k) * block.pitch, 1),
                      y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
-      if (!place<more>(windows[k], x, y, block.n)) total.lost[k] = 1;
+      if (!place<more>(windows[k], x, y, block.n)) total.sum.lost[k] = 1;
     }
     add_pack_of_rows<more>(block, r, windows, 1, total);
   }
@@ -370,7 +345,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       x = y = look_and_sum_columns(from, n, sum);
       widen_terms(x, y);
       if (place<few>(common, x, y, n)) {
-        for (std::size_t p = 0; p < packs; ++p) total[p].sum.add(sum[p], total[p].lost);
+        for (std::size_t p = 0; p < packs; ++p) total[p].sum.add(sum[p]);
         return;
       }
     } else {
@@ -393,7 +368,7 @@ template <class T, ExactlySummed what> class WindowLoops {
       if (fits || place<more>(wider, x, y, n))
         add_packs_of_columns<more, 1>(wider, p, from, n, total);
       else
-        total[p].lost |= Words{} + 1;
+        total[p].sum.lost |= Words{} + 1;
     }
   }
   [[gnu::noinline]] BitRange look_and_sum_columns(std::size_t from, std::size_t n,
@@ -463,8 +438,8 @@ template <class T, ExactlySummed what> class WindowLoops {
         out[l].sum[i] = total.sum.word[i].v[l];
         out[l].square[i] = total.square.word[i].v[l];
       }
-      out[l].known = total.lost[l] == 0;
-      out[l].squares_are_exact = total.lost_of_squares[l] == 0;
+      out[l].known = total.sum.lost[l] == 0;
+      out[l].squares_are_exact = total.square.lost[l] == 0;
       out[l].top = terms_.top;
       out[l].lowest = terms_.lowest;
       if (out[l].sum[0] == 0 && out[l].known && minus_zero(l))
