@@ -1,22 +1,20 @@
 /// A queue of tasks for the threads of a call.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 
 #include "samesum/backend/cpu/threads.hpp"
 
 namespace samesum::cpu {
 
-/// Calls task(k) once for each k < tasks, on up to `threads` threads, in no particular order.
+/// Calls call(task, k) once for each k < tasks, on up to `threads` threads, in no particular order.
+void run_tasks(int threads, std::size_t tasks, void (*call)(void* task, std::size_t k), void* task);
+
+/// Calls task(k) once for each k < tasks, on up to `threads` threads, in no particular order. The code of a
+/// task is compiled once, for one thread and for several.
 template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
-  if (threads == 1) {
-    for (std::size_t k = 0; k < tasks; ++k) task(k);
-    return;
-  }
-  std::atomic<std::size_t> next{0};
-  on_threads(threads, [&] {
-    for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) task(k);
-  });
+  run_tasks(
+      threads, tasks, [](void* of, std::size_t k) { (*static_cast<Task*>(of))(k); }, &task);
 }
 
 /// Leaves per task. A thread sums and merges an aligned group of them, which is a subtree.

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/base/environment.hpp"
 
 namespace samesum::cpu {
@@ -114,6 +115,17 @@ int thread_count(int asked, std::size_t n, std::size_t tasks) {
 void on_threads(int threads, const std::function<void()>& work) {
   const FloatingPointEnvironment environment;
   threads > 1 ? pool().run(threads - 1, work) : work();
+}
+
+void run_tasks(int threads, std::size_t tasks, void (*call)(void* task, std::size_t k), void* task) {
+  if (threads == 1) {
+    for (std::size_t k = 0; k < tasks; ++k) call(task, k);
+    return;
+  }
+  std::atomic<std::size_t> next{0};
+  on_threads(threads, [&] {
+    for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) call(task, k);
+  });
 }
 
 }  // namespace samesum::cpu
