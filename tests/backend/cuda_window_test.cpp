@@ -120,5 +120,26 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForZerosGrowingAndSpecialElements) {
   }
 }
 
+// No row has only zeros, but each product is one.
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForProductsThatAreAllMinusZero) {
+  SAMESUM_NEEDS_GPU();
+  for (const std::size_t n : {2, 32, 700, 3000}) {
+    std::vector<double> x(4 * n), y(4 * n);
+    for (std::size_t k = 0; k < 4 * n; ++k) {
+      x[k] = k % 2 == 0 ? 1 : 0;
+      y[k] = k % 2 == 0 ? -0.0 : -1;
+    }
+    y[2 * n] = 0;       // one product is +0
+    y[4 * n - 2] = -1;  // one is not zero
+    for (const Method* m : windowed()) {
+      if (m->operation != "dot") continue;
+      const Array a{*m->format, x}, b{*m->format, y};
+      const auto results = reduce_all(*m, a.values(), b.values(), Layout::rows(4, n));
+      EXPECT_EQ(results, reduce_all(find_on("cpu", *m), a.values(), b.values(), Layout::rows(4, n)))
+          << m->name << ", rows of " << n;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace samesum
