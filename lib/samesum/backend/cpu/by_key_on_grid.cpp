@@ -146,6 +146,7 @@ void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>&
     if (!mean && !call.options.combine && grid >= Format<F>::min_exponent &&
         grid <= Format<F>::max_exponent - 64) {
       const F unit = static_cast<F>(power_of_two(grid));
+      // By value, since references would be read again for each result.
       return for_each_result(threads, words.size(), [out, unit, sums = words.data()](std::size_t at) {
         out[at] = static_cast<F>(sums[at]) * unit;
       });

@@ -108,7 +108,7 @@ struct GridLoops {
     for (int s = 0; s < slices; ++s)
       for (const std::int64_t of_lane : of_lanes[s]) sums[s] += of_lane;
   }
-  /// The same for unevaluated sums. The rests of both words are at most 2^50 units; what their sum lacks
+  /// Adds slices of unevaluated sums. The rests of both words are at most 2^50 units; what their sum lacks
   /// decides only ties.
   template <int slices>
   static void add_sums(const double* x, const double* low, std::size_t n, double scale, std::int64_t* sums) {

@@ -111,14 +111,14 @@ using LeafMoments = void (*)(const void* x, std::size_t n, void* mean, void* var
 /// NaN; then the product is not valid.
 using LeafProduct = bool (*)(const void* x, std::size_t n, void* numbers, std::int64_t& exponent);
 
-/// The same numbers of one column.
+/// What LeafProduct returns, for one column.
 struct ColumnProduct {
   double number[2];  ///< numbers of the format
   std::int64_t exponent;
   bool is_valid;
 };
-/// Writes them for the columns of a leaf. `scratch` has room for a number per column, in whole packs of
-/// ColumnLeaf::least, and lane, aligned to 64 bytes.
+/// Writes the products of the columns of a leaf. `scratch` has room for a number per column, in whole packs
+/// of ColumnLeaf::least, and lane, aligned to 64 bytes.
 using LeafProducts = void (*)(const ColumnLeaf& leaf, void* scratch, ColumnProduct* out);
 
 /// LargestKey returns the largest key (extremum.hpp) of n elements, with -0 taken as +0 if `zeros_are_equal`.
