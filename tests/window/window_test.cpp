@@ -175,8 +175,8 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
   const ExactResult of{x.size(), true, ddof};
   Formats::for_each([&]<class F>() {
     const auto [mean, variance] = exact_moments(terms, squares, x.size(), ddof, format_info<F>());
-    EXPECT_EQ(state.template bits<F>(of), mean.bits);
-    EXPECT_EQ(state.template variance_bits<F>(of), variance.bits);
+    EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), mean.bits);
+    EXPECT_EQ(state.template variance_bits<F>(of, state.variance_quotient(of)), variance.bits);
     if (state.is_wide()) return;
     F result;
     if (state.words().round_sum(of, result)) {
@@ -223,7 +223,8 @@ TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
               x, [](T e) { return (to_bits(e) & Format<T>::infinity) == Format<T>::infinity; })) {
         CompactExact<T, ExactlySummed::elements_and_squares> state;
         for (const T element : x) state.flags |= seen_flags(element);
-        EXPECT_EQ(state.template variance_bits<T>({x.size(), true, ddof}), Format<T>::canonical_nan);
+        const ExactResult of{x.size(), true, ddof};
+        EXPECT_EQ(state.template variance_bits<T>(of, state.variance_quotient(of)), Format<T>::canonical_nan);
       } else {
         expect_moments(x, ddof, by_words);
       }
@@ -244,11 +245,12 @@ TEST(WordsOfProducts, AreRoundedOnce) {
       state.flags |= SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
       expected.add(Term::product, x[k], y[k]);
     }
+    const ExactResult of{n, false, 0};
     Formats::for_each([&]<class F>() {
       const Number sum = expected.quotient(format_info<F>(), 1);
-      EXPECT_EQ(state.template bits<F>({n, false, 0}), sum.bits);
+      EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), sum.bits);
       F result;
-      if (!state.is_wide() && state.words().round_sum({n, false, 0}, result)) {
+      if (!state.is_wide() && state.words().round_sum(of, result)) {
         EXPECT_EQ(to_bits(result), sum.bits);
       }
     });

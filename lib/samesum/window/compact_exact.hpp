@@ -109,18 +109,28 @@ template <class T, ExactlySummed what> struct CompactExact {
     return {terms.high(), terms.low(), 0, 0, seen};
   }
 
+  /// The sum, or the mean, and the variance, before they are rounded to a format. Without elements enough for
+  /// the latter two, they are not used.
+  SAMESUM_HD LeadingQuotient quotient(const ExactResult& of) const {
+    return leading_quotient(terms.integer(), of.mean && of.n > 0 ? of.n : 1, 1, Terms::lowest);
+  }
+  SAMESUM_HD LeadingQuotient variance_quotient(const ExactResult& of) const {
+    if (of.n <= of.ddof) return {};
+    const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());
+    return leading_quotient(numerator, of.n, of.n - of.ddof, 2 * Terms::lowest);
+  }
   /// Bit pattern of the sum, or the mean, rounded once to F.
-  template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of) const {
+  template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of, const LeadingQuotient& quotient) const {
     if (of.mean && of.n == 0) return Format<F>::canonical_nan;
     if (flags & SumFlags::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
     if (flags == SumFlags::seen_any) return Format<F>::sign_bit;
-    return rounded_quotient<F>(terms.integer(), of.mean ? of.n : 1, 1, Terms::lowest);
+    return quotient.template rounded<F>();
   }
   /// Bit pattern of the variance, rounded once to F.
-  template <class F> SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of) const {
+  template <class F>
+  SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of, const LeadingQuotient& quotient) const {
     if ((flags & SumFlags::special_flags) || of.n <= of.ddof) return Format<F>::canonical_nan;
-    const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());
-    return rounded_quotient<F>(numerator, of.n, of.n - of.ddof, 2 * Terms::lowest);
+    return quotient.template rounded<F>();
   }
 };
 

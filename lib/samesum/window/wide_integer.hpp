@@ -83,10 +83,22 @@ SAMESUM_HD inline std::uint64_t divide_digit(std::uint64_t& rest, std::uint64_t 
   return static_cast<std::uint64_t>(number / divisor);
 }
 
-/// Bit pattern of number·2^exponent / (a·b), correctly rounded to F (to nearest, ties to even); a, b >= 1.
-template <class F, int count>
-SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uint64_t a, std::uint64_t b,
-                                      int exponent) {
+/// (-1)^negative·(leading + ε)·2^exponent, where 0 < ε < 1 if `more` is true, else ε = 0.
+struct LeadingQuotient {
+  bool negative, more;
+  Wide leading;
+  int exponent;
+
+  /// Bit pattern, correctly rounded to F (to nearest, ties to even).
+  template <class F> SAMESUM_HD BitsOf<F> rounded() const {
+    return round_wide<F, true>(negative, leading, more, exponent);
+  }
+};
+
+/// number·2^exponent / (a·b), with at least 65 bits unless that is an integer; a, b >= 1.
+template <int count>
+SAMESUM_HD LeadingQuotient leading_quotient(const WideInteger<count>& number, std::uint64_t a,
+                                            std::uint64_t b, int exponent) {
   constexpr int below = 3;  // digits, so that the quotient of a number other than 0 has at least two
   const Magnitude<count> magnitude{number};
   Wide leading = 0;
@@ -106,7 +118,13 @@ SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uin
     }
   }
   more = more || (rest_of_a | rest_of_b) != 0;
-  return round_wide<F, true>(magnitude.is_negative(), leading, more, exponent + 64 * last);
+  return {magnitude.is_negative(), more, leading, exponent + 64 * last};
+}
+/// Bit pattern of number·2^exponent / (a·b), correctly rounded to F (to nearest, ties to even); a, b >= 1.
+template <class F, int count>
+SAMESUM_HD BitsOf<F> rounded_quotient(const WideInteger<count>& number, std::uint64_t a, std::uint64_t b,
+                                      int exponent) {
+  return leading_quotient(number, a, b, exponent).template rounded<F>();
 }
 
 /// Replaces `squares` by n·squares - sum², where neither n·squares nor sum² exceeds its words.

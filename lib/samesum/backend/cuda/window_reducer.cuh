@@ -79,10 +79,14 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
   __device__ __noinline__ static void merge_states(State* state, const State* other) { state->merge(*other); }
   __device__ __noinline__ static void finish_integers(const State* state, ExactResult of, std::size_t at,
                                                       void* out, std::size_t format) {
+    // The divisions are long inlined code: once, not for each format.
+    const LeadingQuotient sum = state->quotient(of);
+    LeadingQuotient variance{};
+    if constexpr (State::moments) variance = state->variance_quotient(of);
     visit_format(format, [&]<class F>() {
       auto* const result = static_cast<BitsOf<F>*>(out) + (State::moments ? 2 * at : at);
-      result[0] = state->template bits<F>(of);
-      if constexpr (State::moments) result[1] = state->template variance_bits<F>(of);
+      result[0] = state->template bits<F>(of, sum);
+      if constexpr (State::moments) result[1] = state->template variance_bits<F>(of, variance);
     });
   }
   __device__ __noinline__ static void write_digits(const State* state, ExactDigits* out) {
