@@ -433,7 +433,7 @@ template <class Work> void throws_on_all_ranks(const std::string& words, Work wo
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("samesum: rank "), HasSubstr(words))));
   for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
 }
-/// The same for call(rank, whether it is the last one).
+/// Expects that call(rank, whether it is the last one) throws an error with `words` on all ranks.
 template <class Call> void refused(const std::string& words, Call call) {
   throws_on_all_ranks(words, [&](const Rank& r, auto) { call(r, r.rank + 1 == r.size); });
 }

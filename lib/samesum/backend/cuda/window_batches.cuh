@@ -16,7 +16,7 @@ inline constexpr int window_blocks = Reducer::what == ExactlySummed::elements &&
                                              (is_light || sizeof(typename Reducer::Element) == 2)
                                          ? 6
                                          : 4;
-/// The same, of kernels whose threads hold whole rows.
+/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows.
 template <class Reducer, int rows> inline constexpr int short_row_blocks = requires {
   requires Reducer::what == ExactlySummed::elements && sizeof(typename Reducer::Element) == 2;
   Reducer::most_on_chip;
