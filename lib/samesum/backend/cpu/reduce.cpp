@@ -217,6 +217,10 @@ template <class Order, class Reducer>
 [[gnu::noinline]] void run_reducer(const Reducer& reducer, const HostRun& work, std::size_t input) {
   const Call& call = work.call;
   using Shape = typename Order::Shape;
+  // For one element per lane both orders are the same tree, and `tree` has more vector loops.
+  if constexpr (std::is_same_v<Order, Pairwise>)
+    if (!call.layout.offsets && call.layout.n <= Shape::lanes)
+      return run_reducer<CoarsenedTree>(reducer, work, input);
   const Batch batch{static_cast<const std::byte*>(call.x.data), static_cast<const std::byte*>(call.y.data),
                     formats[input].bytes, call.layout, call.options.threads};
   constexpr std::size_t order = Orders::index_of<Order>();

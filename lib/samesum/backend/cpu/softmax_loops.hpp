@@ -142,29 +142,44 @@ template <class T, class C> class SoftmaxRow {
  private:
   static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
 
-  /// The state of one leaf. Lanes without an element count as fresh states.
+  using Many = OnlineSoftmax<V>;
+
+  /// The state of one leaf. Packs without an element are left out, since merging fresh states changes no bit.
   static OnlineSoftmax<One> online_leaf(const T* at, std::size_t n) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
-    using Many = OnlineSoftmax<V>;
     Many lane[packs];
-    std::size_t i = 0;
-    for (; i + lanes <= n; i += lanes)
-      for (std::size_t p = 0; p < packs; ++p) lane[p].add(V::load(at + i + p * w));
-    if (i < n) {
-      T last[lanes];
-      for (T& element : last) element = minus_infinity;
-      std::memcpy(last, at + i, (n - i) * sizeof(T));
-      for (std::size_t p = 0; p * w < n - i; ++p) lane[p].add(V::load(last + p * w));
-    }
+    const std::size_t used = n < lanes ? (n + w - 1) / w : packs;
+    for_each_pack(at, n < lanes ? n : lanes,
+                  [&](V v, std::size_t i, std::size_t) SAMESUM_HD { lane[i / w] = started(v); });
+    for (std::size_t i = lanes; i < n; i += lanes)
+      for_each_pack(at + i, n - i < lanes ? n - i : lanes,
+                    [&](V v, std::size_t l, std::size_t) SAMESUM_HD { lane[l / w].add(v); });
     for (std::size_t half = packs / 2; half > 0; half /= 2)
-      for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
-    C number[2][w];
-    std::memcpy(number, &lane[0], sizeof number);
-    OnlineSoftmax<One> one[w];
-    for (std::size_t l = 0; l < w; ++l) one[l] = {One{number[0][l]}, One{number[1][l]}};
-    for (std::size_t half = w / 2; half > 0; half /= 2)
-      for (std::size_t l = 0; l < half; ++l) one[l].merge(one[l + half]);
-    return one[0];
+      for (std::size_t p = 0; p < half && p + half < used; ++p) lane[p].merge(lane[p + half]);
+    return halved_states<width / 2>(lane[0]);
+  }
+
+  /// The states that fresh ones become by adding x, without the exponentials.
+  static Many started(V x) {
+    const V number = select(x == x, V::broadcast(1), V::broadcast(std::numeric_limits<C>::quiet_NaN()));
+    return {select(x.v > absent().v, x, absent()), number};
+  }
+
+  /// Halves the lanes: lane l merges lane l + half until one lane is left. The other lanes of the pack, which
+  /// do not count, are computed with them.
+  template <int half> static OnlineSoftmax<One> halved_states(Many lane) {
+    if constexpr (half == 0) {
+      return {One{lane.largest.v[0]}, One{lane.sum.v[0]}};
+    } else {
+      const auto upper = [](V v) SAMESUM_HD {
+        return [&]<int... l>(std::integer_sequence<int, l...>) {
+          return V{__builtin_shufflevector(v.v, v.v, ((l + half) % width)...)};
+        }
+        (std::make_integer_sequence<int, width>{});
+      };
+      lane.merge({upper(lane.largest), upper(lane.sum)});
+      return halved_states<half / 2>(lane);
+    }
   }
 
   /// Halves the lanes: lane l merges lane l + half until one lane is left.
