@@ -74,9 +74,19 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
   template <class F> void reduce_run(std::size_t first, std::size_t count) const {
+    const std::size_t n = this->length_of(first);
+    if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
+      if (this->are_rows() && n > 0 && !is_product(kind_.term) && !kind_.mean && !kind_.moments) {
+        const T* const x = this->first_of(first);
+        const std::size_t done = kernels<Formats::index_of<T>()>().round_rows(
+            {x, x, kind_.term, count, n, this->call.layout.outer_stride},
+            static_cast<T*>(this->call.out.data) + first);
+        if (done == count) return;
+        first += done;
+        count -= done;
+      }
     ExactSums sums[OrderFreeBatch<T>::longest_run];
     this->sum_run(kind_, first, count, sums);
-    const std::size_t n = this->length_of(first);
     for (std::size_t k = 0; k < count; ++k)
       if (!(finish<F>(sums[k], n, first + k) || finish_equal<F>(n, first + k))) reduce(first + k);
   }

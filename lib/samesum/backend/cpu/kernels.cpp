@@ -71,6 +71,7 @@ constexpr Kernels make() {
      ...);
   }
   (std::make_index_sequence<exactly_summed>{});
+  all.round_rows = round_rows<F>();
   fill_terms(all);
   all.keep_selected = keep_selected<F>;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {

@@ -54,6 +54,9 @@ struct ExactSums {
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
+/// Writes the exact sums of rows of elements, each rounded once to their format, from the first row on, and
+/// returns of how many: it stops before rows whose sums a window does not hold.
+using RoundRows = std::size_t (*)(const ExactResults& block, void* out);
 /// The number of values of ExactlySummed.
 inline constexpr std::size_t exactly_summed = 3;
 
@@ -263,6 +266,7 @@ struct Kernels {
   AddSelected add_selected;
   SumExactly sum_rows_exactly[exactly_summed];  ///< of elements in the format
   SumExactly sum_columns_exactly[exactly_summed];
+  RoundRows round_rows;                     ///< of elements in the format, for fp32 and fp64 only
   ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
   WriteTerms write_terms[Formats::size];    ///< by format of the elements
   KeepSelected keep_selected;               ///< of elements in the format

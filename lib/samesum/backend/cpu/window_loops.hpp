@@ -64,13 +64,20 @@ template <class T, ExactlySummed what> class WindowLoops {
  public:
   /// See SumExactly.
   static void sum_rows(const ExactResults& b, ExactSums* out) {
-    const std::size_t of_row = b.n < row_block ? b.n : row_block, fit = elements_at_once / of_row / w * w,
-                      at_once = fit < w           ? w
-                                : fit < most_rows ? fit
-                                                  : most_rows;
+    const std::size_t at_once = rows_at_once(b.n);
     for (std::size_t r = 0; r < b.count; r += at_once)
       WindowLoops{b, r, b.count - r < at_once ? b.count - r : at_once, at_once * b.pitch}
           .template rows<false>(out + r);
+  }
+  /// See RoundRows; only for elements of fp32 and fp64.
+  static std::size_t round_rows(const ExactResults& b, void* out) {
+    if (b.n > row_block) return 0;
+    const std::size_t at_once = rows_at_once(b.n);
+    for (std::size_t r = 0; r < b.count; r += at_once)
+      if (!WindowLoops{b, r, b.count - r < at_once ? b.count - r : at_once, at_once * b.pitch}.round(
+              static_cast<T*>(out) + r))
+        return r;
+    return b.count;
   }
   static void sum_columns(const ExactResults& b, ExactSums* out) {
     if (b.count < w) return WindowLoops{b, 0, b.count}.template rows<true>(out);
@@ -95,6 +102,10 @@ template <class T, ExactlySummed what> class WindowLoops {
     const TermRange more = terms(x, y);
     terms_.top = more.top > terms_.top ? more.top : terms_.top;
     terms_.lowest = more.lowest < terms_.lowest ? more.lowest : terms_.lowest;
+  }
+  static std::size_t rows_at_once(std::size_t n) {
+    const std::size_t of_row = n < row_block ? n : row_block, fit = elements_at_once / of_row / w * w;
+    return fit < w ? w : fit < most_rows ? fit : most_rows;
   }
   template <int words> using Sums = V[streams][words];
   template <int words> using Windows = Window<words>[streams];
@@ -234,6 +245,85 @@ template <class T, ExactlySummed what> class WindowLoops {
       fits ? add_pack_of_rows<more>(block, p * w, &wider, 0, total[p])
            : add_rows_apart(block, p * w, total[p]);
   }
+  /// Writes the rounded sums of rows of one block. Returns false if no window holds the terms of all of them.
+  bool round(T* out) const {
+    const T* const x = row(b_.x, 0, 0);
+    const RowBlock block{x, x, b_.pitch, b_.n, to_next_};
+    const std::size_t packs = (count_ - 1) / w + 1;
+    Windows<few> common;
+    Windows<more> wider;
+    // One pass finds the range and adds. Two words have an anchor, so that pass needs a window in which the
+    // terms of the other rows are likely to fit: that of the first row, with as much room above as below.
+    BitRange guess{true, false, 0, 0};
+    if constexpr (few > 1) {
+      guess = block.range(x, 1);
+      const int room = few * Format<fp64>::precision - few * log2_count(b_.n) - guess.span() - 1;
+      if (room > 0) guess.highest += room / 2;
+      place<few>(common, guess, guess, b_.n);
+    }
+    Sums<few> sum[most_rows / w];
+    Extremes<T> seen;
+    for (std::size_t p = 0; p < packs; ++p)
+      sum_pack_of_rows<few, true>(block, p * w, &common, 0, sum[p], seen);
+    const BitRange range = seen.range();
+    BitRange held = range;
+    if (few > 1) held.highest = guess.highest;
+    if ((few == 1 || range.highest <= guess.highest) && place<few>(common, held, held, b_.n)) {
+      for (std::size_t p = 0; p < packs; ++p) write_rounded<few>(sum[p], p * w, out);
+      return true;
+    }
+    if (few > 1 && place<few>(common, range, range, b_.n)) {
+      for (std::size_t p = 0; p < packs; ++p) round_pack_of_rows<few>(block, p * w, common, out);
+      return true;
+    }
+    if (!place<more>(wider, range, range, b_.n)) return false;
+    for (std::size_t p = 0; p < packs; ++p) round_pack_of_rows<more>(block, p * w, wider, out);
+    return true;
+  }
+  template <int words>
+  [[gnu::noinline]] void round_pack_of_rows(const RowBlock& block, std::size_t r,
+                                            const Windows<words>& windows, T* out) const {
+    Sums<words> sum;
+    Extremes<T> unseen;
+    sum_pack_of_rows<words, false>(block, r, &windows, 0, sum, unseen);
+    write_rounded<words>(sum, r, out);
+  }
+  template <int words>
+  [[gnu::always_inline]] void write_rounded(const Sums<words>& sum, std::size_t r, T* out) const {
+    V nearest;  // T rounds it as it would the sum
+    if constexpr (words == 1) {
+      nearest = sum[0][0];
+    } else if constexpr (words == 2 && is_wide) {
+      nearest = sum[0][0] + sum[0][1];
+    } else {
+      Total total;
+      add_to<words>(total, sum);
+      total.sum.normalise();
+      nearest = total.sum.word[0];
+      const V rest = rounded_to_odd(total.sum.word[1], total.sum.word[2]);
+      if constexpr (is_wide) {
+        nearest = nearest + rest;
+      } else {
+        const auto [high, error] = two_sum(nearest, rest);
+        nearest = rounded_to_odd(high, error);
+      }
+    }
+    const auto narrow = convert_lanes<T, width>(nearest.v);
+    const std::size_t count = count_ - r < w ? count_ - r : w;
+    std::memcpy(out + r, &narrow, count * sizeof(T));
+    bool any_zero = false;
+    for (std::size_t l = 0; l < count; ++l) any_zero = any_zero || out[r + l] == 0;
+    for (std::size_t l = 0; any_zero && l < count; ++l)
+      if (out[r + l] == 0) out[r + l] = is_minus_zero(row(b_.x, r + l, 0), nullptr, 1) ? -T{0} : T{0};
+  }
+  /// As samesum::rounded_to_odd, per lane.
+  static V rounded_to_odd(V high, V low) {
+    const Words bits = same_bits<Words>(high.v), apart = (bits ^ same_bits<Words>(low.v)) >> 63;
+    const Words neighbour = bits + std::uint64_t{1} - (apart << 1);
+    const auto keeps = (low.v == typename V::Storage{}) | ((bits & std::uint64_t{1}) != Words{});
+    return select(keeps, high, V{same_bits<typename V::Storage>(neighbour)});
+  }
+
   /// Sums a pack of rows, each in a window of its own.
   [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
     Windows<more> windows[w] = {};
@@ -461,6 +551,14 @@ template <class T, ExactlySummed what> class WindowLoops {
   TermRange terms_{no_exponent + 1, -no_exponent};  ///< of the blocks that were added, without those of zeros
   std::uint64_t mask_ = kept_bits<fp64>(b_.term);
 };
+
+/// The function RoundRows of elements of format T; null if there is none.
+template <class T> constexpr RoundRows round_rows() {
+  if constexpr (std::is_same_v<T, CarrierOf<T>>)
+    return WindowLoops<T, ExactlySummed::elements>::round_rows;
+  else
+    return nullptr;
+}
 
 }  // namespace
 }  // namespace samesum::cpu
