@@ -30,6 +30,12 @@ constexpr int vector_bytes = 16;
   prefetch_bytes(first, bytes + 63);
 }
 
+/// Rows ahead of the one that is read, of that many bytes each, that are prefetched.
+constexpr std::size_t rows_ahead(std::size_t bytes) {
+  constexpr std::size_t all = 16384;
+  return bytes < all ? all / bytes : 1;
+}
+
 /// Every second lane of a and then of b, from lane `first` on.
 template <int first, class V> [[gnu::always_inline]] inline V every_second(V a, V b) {
   return [&]<int... l>(std::integer_sequence<int, l...>) {
@@ -101,7 +107,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
         sum_full<streams>(Elements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
     if (n <= lanes && n % w == 0 && (n / w & (n / w - 1)) == 0)
       return fold_rows<packs>(x, pitch, n / w, count, out);
-    const std::size_t of_lanes = (n < lanes ? n : lanes) / w;
+    const std::size_t of_lanes = (n < lanes ? n : lanes) / w, ahead = rows_ahead(n * sizeof(T)) * pitch;
     for (; o < count; ++o) {
       if (n % w != 0) {
         out[o] = sum_ragged(x + o * pitch, n);
@@ -109,10 +115,13 @@ template <class Shape, template <class> class A, class F> class Leaves {
       }
       const T* row = x + o * pitch;
       Many lane[packs];
+      prefetch_bytes(row + ahead, of_lanes * vector_bytes);
       for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};
       std::size_t i = lanes;
-      for (; i + lanes <= n; i += lanes)
+      for (; i + lanes <= n; i += lanes) {
+        prefetch_bytes(row + ahead + i, lanes * sizeof(T));
         for (std::size_t p = 0; p < packs; ++p) lane[p].add(Vector::load(row + i + p * w));
+      }
       for (std::size_t p = 0; i + p * w < n; ++p) lane[p].add(Vector::load(row + i + p * w));
       for (std::size_t half = packs / 2; half > 0; half /= 2)
         for (std::size_t p = 0; p < half && p + half < of_lanes; ++p) lane[p].merge(lane[p + half]);
@@ -126,8 +135,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
   static void fold_rows(const T* x, std::size_t pitch, std::size_t row_packs, std::size_t count, One* out) {
     if constexpr (size > 1)
       if (row_packs < size) return fold_rows<size / 2>(x, pitch, row_packs, count, out);
+    const std::size_t ahead = rows_ahead(size * w * sizeof(T)) * pitch;
     for (std::size_t o = 0; o < count; ++o) {
       Many lane[size];
+      prefetch_bytes(x + o * pitch + ahead, size * w * sizeof(T));
       for (std::size_t p = 0; p < size; ++p) lane[p] = Many{Vector::load(x + o * pitch + p * w)};
       for (std::size_t half = size / 2; half > 0; half /= 2)
         for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);

@@ -248,7 +248,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   /// Writes the rounded sums of rows of one block. Returns false if no window holds the terms of all of them.
   bool round(T* out) const {
     const T* const x = row(b_.x, 0, 0);
-    const RowBlock block{x, x, b_.pitch, b_.n, to_next_};
+    const RowBlock block{x, x, b_.pitch, b_.n, rows_ahead(b_.n * sizeof(T)) * b_.pitch};
     const std::size_t packs = (count_ - 1) / w + 1;
     Windows<few> common;
     Windows<more> wider;
@@ -377,6 +377,20 @@ template <class T, ExactlySummed what> class WindowLoops {
       add<words>(chain[c % chains], anchor, v, what == ExactlySummed::products ? V::load(b) : v);
     };
     std::size_t i = 0;
+    if constexpr (is_wide && what != ExactlySummed::products) {
+      // Vectors that cross cache lines read memory at half the speed, so a long row begins with a part of
+      // one.
+      const std::size_t to_line = (0 - reinterpret_cast<std::uintptr_t>(x) / sizeof(T)) % w;
+      if (n >= 16 * w && to_line > 0) {
+        Words lane;
+        for (std::size_t l = 0; l < w; ++l) lane[l] = l;
+        V v = V::load(x);
+        keep(v, mask & same_bits<Words>(lane < to_line));
+        if (looks) seen.see(same_bits<Register<std::int64_t, width>>(v.v));
+        add<words>(chain[0], anchor, v, v);
+        i = to_line;
+      }
+    }
     for (; i + step <= n; i += step)
       for (std::size_t c = 0; c * w < step; ++c) {
         if (c * w % per_look == 0) {
