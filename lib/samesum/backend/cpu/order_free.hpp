@@ -51,10 +51,12 @@ template <class T> class OrderFreeBatch {
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
     // A task holds enough short results to outweigh the cost of taking it from the queue, and whole runs of
-    // columns, so that what is read of a row is long, unless threads would have none.
-    const std::size_t most = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
-                      least = (results + most - 1) / most;
+    // columns, so that what is read of a row is long, unless threads would have none. It is longer where each
+    // thread has several: what is prefetched at its end is then rarely what another thread reads.
+    const std::size_t most = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1));
     const auto threads = static_cast<std::size_t>(thread_count(call.options.threads, elements, most));
+    const std::size_t wanted = std::clamp(elements >> 17, std::min(4 * threads, most), most),
+                      least = (results + wanted - 1) / wanted;
     const std::size_t whole_runs = (least + longest_run - 1) / longest_run * longest_run,
                       per_task =
                           l.stride == 1 ? least : std::min(whole_runs, (results + threads - 1) / threads),
