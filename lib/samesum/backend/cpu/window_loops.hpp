@@ -348,13 +348,19 @@ template <class T, ExactlySummed what> class WindowLoops {
                                                const Windows<words>* windows, std::size_t apart,
                                                Sums<words>& sum, Extremes<T>& seen) const {
     V of_row[streams][words][w];
-    for (std::size_t k = 0; k < w; ++k) {
+    const auto sum_one = [&](std::size_t k) __attribute__((always_inline)) {
       Sums<words> of_this = {};
       const std::size_t place = (r + k) * block.pitch;
       if (r + k < count_)
         sum_row<words, looks>(block.x + place, block.y + place, block, windows[k * apart], of_this, seen);
       for (std::size_t s = 0; s < streams; ++s)
         for (int i = 0; i < words; ++i) of_row[s][i][k] = of_this[s][i];
+    };
+    if constexpr (words == 1) {  // the loops of a row are short
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < w; ++k) sum_one(k);
+    } else {
+      for (std::size_t k = 0; k < w; ++k) sum_one(k);
     }
     for (std::size_t s = 0; s < streams; ++s)
       for (int i = 0; i < words; ++i) sum[s][i] = across(of_row[s][i]);
