@@ -54,8 +54,8 @@ struct ExactSums {
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
-/// Writes the exact sums of rows of elements, each rounded once to their format, from the first row on, and
-/// returns of how many: it stops before rows whose sums a window does not hold.
+/// Writes the exact sums of rows of elements, each rounded once to their format. Stops before rows whose terms
+/// no window holds, and returns the number of rows before them.
 using RoundRows = std::size_t (*)(const ExactResults& block, void* out);
 /// The number of values of ExactlySummed.
 inline constexpr std::size_t exactly_summed = 3;
