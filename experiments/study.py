@@ -27,15 +27,25 @@ def first_line(path, key):
     return next((line.partition(":" if ":" in line else "=")[2].strip(' "') for line in lines if line.startswith(key)), "")
 
 
+def commit():
+    """The commit of the clone; "unknown" outside of a clone or without git."""
+    if not (ROOT / ".git").exists():
+        return "unknown"
+    try:
+        done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+                              capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
+
+
 def provenance(versions, gpu=None):
     """The machine, the commit and the date; `versions` are those of the packages by name."""
-    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-                               capture_output=True, text=True).stdout.strip() if (ROOT / ".git").exists() else ""
     return {"cpu": first_line("/proc/cpuinfo", "model name") or platform.machine(), "hardware_threads": os.cpu_count(),
             "gpu": gpu, "os": first_line("/etc/os-release", "PRETTY_NAME") or platform.system(),
             "kernel": f"{platform.system()} {platform.release()}", "compiler": f"Python {platform.python_version()}",
             "flags": ", ".join(f"{package} {version}" for package, version in versions.items()),
-            "library_version": versions.get("samesum", "0.0.0"), "commit": described or "unknown",
+            "library_version": versions.get("samesum", "0.0.0"), "commit": commit(),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 

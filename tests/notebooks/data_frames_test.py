@@ -7,8 +7,11 @@ import contextlib
 import fractions
 import io
 import math
+import os
+import pathlib
 import random
 import sys
+import tempfile
 import types
 import unittest
 import unittest.mock
@@ -148,6 +151,13 @@ class TheExperiment(unittest.TestCase):
         self.assertEqual(self.script.exact_sums(k, x, 7), wanted)
         self.assertEqual(self.script.errors_of([1.0, 2.5], [fractions.Fraction(1), fractions.Fraction(2)]),
                          (1, 0.5 / 2.0**-51))
+
+    def test_the_commit_of_a_clone_is_unknown_where_git_is_missing(self):
+        study = self.script.study
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, PATH=folder), \
+                unittest.mock.patch.object(study, "ROOT", pathlib.Path(folder)):
+            pathlib.Path(folder, ".git").mkdir()
+            self.assertEqual(study.provenance({"numpy": "2.0"})["commit"], "unknown")
 
     def test_wrong_usage(self):
         with contextlib.redirect_stderr(io.StringIO()) as err:
