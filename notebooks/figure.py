@@ -67,11 +67,12 @@ class Figure:
 
     def chosen(self):
         """The initial choice of each menu: that of `initial`, or else the first with series for the menus before it."""
-        choice = ()
+        choice, series = (), self.series
         for i, (label, values) in enumerate(self.menus):
-            fits = {s.on[i] for s in self.matching(choice)}
+            fits = {s.on[i] for s in series}
             first = [self.initial[label]] if label in self.initial else []
             choice += (next((v for v in first + values if v in fits or None in fits), ""),)
+            series = [s for s in series if s.on[i] in (None, choice[i])]
         return choice
 
     def choose(self, choices):

@@ -4,6 +4,7 @@ Importing this module puts the folders notebooks and experiments on the import p
 """
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import io
@@ -25,6 +26,15 @@ PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "A
 # Values of properties whose form the schema states only in descriptions.
 DESCRIBED = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
 METHODS = ["serial/plain/fp32@cpu", "exact/fp32@cpu", "loop/fp32@peer", "atomic/plain/fp16@cuda", "tree/kahan/bf16@cpu"]
+
+
+# Files are read once for all tests, which share their rows: none changes them.
+read_once = functools.cache(results.read)
+
+
+def committed():
+    """The results in experiments/results."""
+    return read_once(None, ROOT / "experiments/results")
 
 
 class SentenceTest(unittest.TestCase):

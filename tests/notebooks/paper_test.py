@@ -13,6 +13,7 @@ import unittest.mock
 
 import made_up
 from made_up import ROOT
+import operations
 import paper
 import report
 import results
@@ -20,18 +21,26 @@ import results
 NAMES = re.compile(r"\b(fp|bf)(16|32|64)\b")
 
 
-SECTION, made = report.section, {}  # sections by question and sources: most are the same in each paper
+made = {}  # what was made, by name and inputs: most sections are the same in each paper
 
 
-def section(question, found):
-    sources = found.get(question, [])
-    key = question, tuple(map(id, sources))
+def remembered(name, make, inputs):
+    key = name, *map(id, inputs)
     if key not in made:
-        made[key] = SECTION(question, found), sources  # the sources stay alive, so that no other one gets their ids
+        made[key] = make(), inputs  # the inputs stay alive, so that no other one gets their ids
     return made[key][0]
 
 
+def section(question, found, make=report.section):
+    return remembered(question, lambda: make(question, found), found.get(question, []))
+
+
+def operations_section(found, make=operations.section):
+    return remembered("operations", lambda: make(found), [s for q in operations.KINDS.values() for s in found.get(q, [])])
+
+
 @unittest.mock.patch("report.section", section)
+@unittest.mock.patch("operations.section", operations_section)
 def text_of(found):
     return paper.as_markdown([block for block in paper.blocks(paper.numbers_of(found)) if block])
 
@@ -39,7 +48,7 @@ def text_of(found):
 class ThePaper(made_up.SentenceTest):
     @classmethod
     def setUpClass(cls):
-        cls.found = results.read(None, ROOT / "experiments/results")
+        cls.found = made_up.committed()
         cls.text = text_of(cls.found)
 
     def changed(self, question, kind, new, **fields):
@@ -57,7 +66,8 @@ class ThePaper(made_up.SentenceTest):
     def test_the_committed_paper_is_that_of_the_committed_results(self):
         """If this fails, run notebooks/make.py."""
         with tempfile.TemporaryDirectory() as name:
-            self.assertEqual(paper.main(["--out", name]), 0)
+            with unittest.mock.patch("results.read", made_up.read_once):
+                self.assertEqual(paper.main(["--out", name]), 0)
             made = {path.relative_to(name): path.read_text() for path in pathlib.Path(name).rglob("paper*.*")}
         committed = {path.relative_to(paper.FOLDER): path.read_text()
                      for pattern in ("paper.md", "paper.html", "figures/paper_*")
