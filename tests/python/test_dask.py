@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import multiprocessing
 import warnings
 
 from fractions import Fraction
@@ -43,16 +44,18 @@ def computed(x, **options):
     return x.compute(scheduler="sync", **options)
 
 
-@pytest.mark.parametrize(("scheduler", "counts"), [("threads", (1, 3)), ("processes", (2,))])  # a process takes a second
+@pytest.mark.parametrize(("scheduler", "counts"), [("threads", (1, 3)), ("processes", (2,))])
 def test_neither_chunks_nor_workers_change_a_bit(scheduler, counts):
     x = numbers(N)
     methods = {"exact": {}, "tree/kahan": {}, "pairwise/plain": {}, "fixed_point": {"grid": -30}}
     cells = list(itertools.product(methods, CHUNKS))
     lazy = [samesum.dask.sum(da.from_array(x, chunks=c), method=m, **methods[m]) for m, c in cells]
     patterns = {m: {samesum.sum(x, method=m, **methods[m]).tobytes()} for m in methods}
-    for workers in counts:
-        for (method, _), found in zip(cells, dask.compute(*lazy, scheduler=scheduler, num_workers=workers)):
-            patterns[method].add(found.tobytes())
+    multiprocessing.set_forkserver_preload(["samesum.dask"])  # two seconds, once for all processes
+    with dask.config.set({"multiprocessing.context": "forkserver"}):
+        for workers in counts:
+            for (method, _), found in zip(cells, dask.compute(*lazy, scheduler=scheduler, num_workers=workers)):
+                patterns[method].add(found.tobytes())
     assert {m: len(p) for m, p in patterns.items()} == dict.fromkeys(methods, 1)
 
 
