@@ -59,7 +59,9 @@ def build(programs, folder, prefix, cxx, nccl):
     components = ["mpi"] * any(map(needs_mpi, programs)) + ["nccl"] * any(map(needs_nccl, programs))
     wanted = " ".join(["", "COMPONENTS", *components]) if components else ""
     cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX C)",
-             f"find_package(samesum CONFIG REQUIRED{wanted})"]
+             f"find_package(samesum CONFIG REQUIRED{wanted})",
+             # Compiles as fast as -O0, and the longest programs run in a quarter of the time.
+             "add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Og>)"]
     if any(p.suffix == ".cu" for p in programs):
         cmake += ['set(CMAKE_CUDA_FLAGS -std=c++20)', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
                   "enable_language(CUDA)"]
