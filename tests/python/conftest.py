@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-# JAX compiles each call of each test, which takes longer than to run it, and without the emitters for fused loops a third
-# less. It reads this when it is imported.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+# JAX compiles each call of each test, which takes longer than to run it. It reads this when it is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import samesum  # noqa: E402
 
