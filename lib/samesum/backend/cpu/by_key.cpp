@@ -8,6 +8,29 @@
 namespace samesum::cpu {
 namespace {
 
+/// Counts the rows of each key.
+struct Counter {
+  using X = std::uint8_t;
+  using Word = std::int64_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  const X* rows(std::size_t, std::size_t, X* buffer) const { return buffer; }
+  void add(Word& word, X) const { ++word; }
+  void merge(Word& word, Word other) const { word += other; }
+};
+
+template <class T> struct Marker : GivenRows<T> {
+  using GivenRows<T>::GivenRows;
+  using Word = std::uint8_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  void add(Word& word, T x) const {
+    const bool is_minus_zero = to_bits(x) == Format<T>::sign_bit;
+    word = Word(word | has_elements | (is_minus_zero ? 0 : has_other_than_minus_zero));
+  }
+  void merge(Word& word, Word other) const { word = Word(word | other); }
+};
+
 void count(HostRun& work) {
   const Call& call = work.call;
   auto* out = static_cast<std::int64_t*>(call.out.data);
@@ -122,6 +145,15 @@ template <class F> void find_extrema(HostRun& work, const ExtremumReducer<F>& re
 }
 
 }  // namespace
+
+std::vector<std::int64_t> counts_of(const Call& call) {
+  return add_by_key(Counter{}, {call.keys, bins(call), 1}, threads_of(call)).words;
+}
+std::vector<std::uint8_t> marks_of(const Call& call) {
+  return with_format(*call.x.format, [&]<class T>() {
+    return add_by_key(Marker<T>{call}, rows_of(call), threads_of(call)).words;
+  });
+}
 
 std::vector<Entry> methods_by_key() {
   std::vector<Entry> all;

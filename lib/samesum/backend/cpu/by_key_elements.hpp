@@ -60,30 +60,12 @@ template <class F> struct RoundedRows {
   }
 };
 
-/// Counts the rows of each key.
-struct Counter {
-  using X = std::uint8_t;
-  using Word = std::int64_t;
-  static constexpr Word fresh = 0;
-  static constexpr bool is_order_free = true;
-  const X* rows(std::size_t, std::size_t, X* buffer) const { return buffer; }
-  void add(Word& word, X) const { ++word; }
-  void merge(Word& word, Word other) const { word += other; }
-};
+/// The rows of each key. All keys are valid.
+std::vector<std::int64_t> counts_of(const Call& call);
 
 /// Marks results that have elements, and those that have others than -0.
 enum Mark : std::uint8_t { has_elements = 1, has_other_than_minus_zero = 2 };
-template <class T> struct Marker : GivenRows<T> {
-  using GivenRows<T>::GivenRows;
-  using Word = std::uint8_t;
-  static constexpr Word fresh = 0;
-  static constexpr bool is_order_free = true;
-  void add(Word& word, T x) const {
-    const bool is_minus_zero = to_bits(x) == Format<T>::sign_bit;
-    word = Word(word | has_elements | (is_minus_zero ? 0 : has_other_than_minus_zero));
-  }
-  void merge(Word& word, Word other) const { word = Word(word | other); }
-};
+std::vector<std::uint8_t> marks_of(const Call& call);
 
 /// The marks of all results, which few calls need: one more pass over valid keys.
 class Marks {
@@ -93,9 +75,7 @@ class Marks {
   template <class Needs> void make(Needs needs) {
     for (std::size_t at = 0; at < bins(call_) * call_.layout.inner; ++at) {
       if (!needs(at)) continue;
-      all_ = with_format(*call_.x.format, [&]<class T>() {
-        return add_by_key(Marker<T>{call_}, rows_of(call_), threads_of(call_)).words;
-      });
+      all_ = marks_of(call_);
       return;
     }
   }
@@ -108,10 +88,6 @@ class Marks {
   const Call& call_;
   std::vector<std::uint8_t> all_;
 };
-
-inline std::vector<std::int64_t> counts_of(const Call& call) {
-  return add_by_key(Counter{}, {call.keys, bins(call), 1}, threads_of(call)).words;
-}
 
 /// The words at the start: fresh, or made from what `out` holds if results are combined with it.
 template <class F, class Word, class FromHeld>

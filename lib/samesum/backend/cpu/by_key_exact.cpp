@@ -15,27 +15,28 @@ constexpr std::size_t cost_of_listed = 64;
 
 template <class F> F special(std::uint32_t flags) { return from_bits<F>(special_bits<F>(flags)); }
 
-/// Sums in windows, in a table of them. Returns false, with nothing written, if too many elements lie
-/// outside.
-template <class F, class T, class Windows>
-bool sum_in_table(HostRun& work, bool mean, const Windows& windows) {
-  const Call& call = work.call;
-  auto* out = static_cast<F*>(call.out.data);
-  const std::size_t inner = call.layout.inner, results = bins(call) * inner;
+/// Calls visit(at, x) for each result with which sums are combined, where x is what it holds.
+template <class Visit> void for_each_held(const Call& call, const FormatInfo& results, Visit visit) {
+  if (!call.options.combine) return;
+  with_format(results, [&]<class F>() {
+    const auto* const held = static_cast<const F*>(call.out.data);
+    for (std::size_t at = 0; at < bins(call) * call.layout.inner; ++at) visit(at, convert<double>(held[at]));
+  });
+}
+
+/// Writes the sums of a table, and of what its windows do not hold. `one` says that each result has one
+/// window.
+template <class F, bool one>
+void write_table(const Call& call, bool mean, WindowGrids grids, const std::vector<Wide>& words,
+                 Outside& outside, bool has_minus_zeros) {
+  auto* const out = static_cast<F*>(call.out.data);
+  const std::size_t inner = call.layout.inner;
   const bool combine = call.options.combine;
-  Outside outside{results, (call.keys.size * inner + results * combine) / cost_of_listed + 16};
-  std::vector<Wide> start(results * windows.words());
-  for (std::size_t at = 0; combine && at < results; ++at)
-    if (!windows.add_other(start[at * windows.words()], out[at])) outside.add(at, out[at]);
-  const WindowAdder<T, Windows> adder{call, windows, outside};
-  const int threads = threads_of(call);
-  const auto table = add_by_key(adder, rows_of(call), threads, std::move(start));
-  if (!is_complete(table, work)) return true;
-  if (table.gave_up || outside.are_too_many()) return false;
-  const auto sum = [&](std::size_t at) { return table.words.data() + at * windows.words(); };
+  const auto sum = [&](std::size_t at) { return words.data() + at * (one ? 1 : grids.words); };
+  const auto is_zero_at = [&](std::size_t at) { return one ? words[at] == 0 : is_zero(grids, sum(at)); };
   Marks marks{call};
-  if (combine || adder.has_minus_zeros)
-    marks.make([&](std::size_t at) { return is_zero(windows, sum(at)) || (combine && outside.flags(at)); });
+  if (combine || has_minus_zeros)
+    marks.make([&](std::size_t at) { return is_zero_at(at) || (combine && outside.flags(at)); });
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
   const auto divisor = [&](std::size_t at) {
     return static_cast<std::uint64_t>(mean ? counts[at / inner] : 1);
@@ -44,34 +45,74 @@ bool sum_in_table(HostRun& work, bool mean, const Windows& windows) {
   const std::vector<Outside::Element>& elements = outside.sorted();
   for (auto element = elements.begin(); element != elements.end();) {
     const std::size_t at = element->result;
-    SumWithOthers all{windows, sum(at)};
+    SumWithOthers all{grids, sum(at)};
     for (; element != elements.end() && element->result == at; ++element) all.add(element->x);
     if (outside.flags(at) == 0) listed.emplace_back(at, all.rounded<F>(divisor(at)));
   }
-  for_each_result(threads, results, [&](std::size_t at) {
+  for_each_result(threads_of(call), bins(call) * inner, [&](std::size_t at) {
     if (combine && marks.is_empty(at)) return;
     if (divisor(at) == 0) {
       out[at] = from_bits<F>(Format<F>::canonical_nan);
     } else if (outside.flags(at) != 0) {
       out[at] = special<F>(outside.flags(at));
-    } else if (is_zero(windows, sum(at))) {
+    } else if (is_zero_at(at)) {
       const bool held_minus_zero = !combine || to_bits(out[at]) == Format<F>::sign_bit;
       out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
     } else {
-      out[at] = rounded<F>(windows, sum(at), divisor(at));
+      out[at] = one ? rounded_sum<F>(words[at], grids.lowest, divisor(at))
+                    : rounded<F>(grids, sum(at), divisor(at));
     }
   });
   for (const auto& [at, result] : listed) out[at] = result;
+}
+
+/// Sums in windows, in a table of them, to results of a format. Returns false, with nothing written, if too
+/// many elements lie outside.
+template <class T, class Windows>
+bool sum_in_table(HostRun& work, bool mean, const FormatInfo& format, const Windows& windows) {
+  const Call& call = work.call;
+  const std::size_t inner = call.layout.inner, results = bins(call) * inner;
+  Outside outside{results, (call.keys.size * inner + results * call.options.combine) / cost_of_listed + 16};
+  std::vector<Wide> start(results * windows.words());
+  for_each_held(call, format, [&](std::size_t at, double held) {
+    if (!windows.add_other(start[at * windows.words()], held)) outside.add(at, held);
+  });
+  const WindowAdder<T, Windows> adder{call, windows, outside};
+  const auto table = add_by_key(adder, rows_of(call), threads_of(call), std::move(start));
+  if (!is_complete(table, work)) return true;
+  if (table.gave_up || outside.are_too_many()) return false;
+  with_format(format, [&]<class F>() {
+    constexpr bool one = std::is_same_v<Windows, OneWindow<T>>;
+    write_table<F, one>(call, mean, windows.grids(), table.words, outside, adder.has_minus_zeros);
+  });
   return true;
+}
+
+/// The sum of the elements of a result.
+struct SumOfElements {
+  const Wide* windows;
+  double other;  ///< one more term, or 0
+  bool is_minus_zero;
+  std::uint32_t flags;  ///< of infinities and NaN
+  std::uint64_t divisor;
+};
+template <class F> F rounded(WindowGrids grids, const SumOfElements& sum) {
+  if (sum.divisor == 0) return from_bits<F>(Format<F>::canonical_nan);
+  if (sum.flags != 0) return special<F>(sum.flags);
+  if (sum.is_minus_zero) return from_bits<F>(Format<F>::sign_bit);
+  if (sum.other == 0) return rounded<F>(grids, sum.windows, sum.divisor);
+  SumWithOthers all{grids, sum.windows};
+  all.add(sum.other);
+  return all.rounded<F>(sum.divisor);
 }
 
 /// Sums elements that are sorted by key in windows, one result after another. All keys are valid. Returns
 /// false if the windows do not hold an element; then all results must be written anew.
-template <class F, class T> bool sum_sorted(const Call& call, bool mean, const ManyWindows<T>& windows) {
+template <class T>
+bool sum_sorted(const Call& call, bool mean, const FormatInfo& format, const ManyWindows<T>& windows) {
   std::atomic<bool> fits = true;
   const std::size_t inner = call.layout.inner, n = call.keys.size;
   const auto* const x = static_cast<const T*>(call.x.data);
-  auto* const out = static_cast<F*>(call.out.data);
   std::vector<std::int64_t> row(n);
   std::vector<std::uint64_t> begin(bins(call) + 1);
   const int threads = threads_of(call);
@@ -90,8 +131,13 @@ template <class F, class T> bool sum_sorted(const Call& call, bool mean, const M
       const std::size_t first = begin[at / inner], end = begin[at / inner + 1];
       if (call.options.combine && first == end) continue;
       if (!fits.load(relaxed)) return;
-      std::uint32_t flags = 0;
-      bool is_minus_zero = first != end && (!call.options.combine || to_bits(out[at]) == Format<F>::sign_bit);
+      double held = 0;
+      if (call.options.combine)
+        held = with_format(
+            format, [&]<class F>() { return convert<double>(static_cast<const F*>(call.out.data)[at]); });
+      std::uint32_t flags = special_flags_of(held);
+      bool is_minus_zero =
+          first != end && (!call.options.combine || to_bits(held) == Format<double>::sign_bit);
       std::ranges::fill(sum, Wide{0});
       for (std::size_t k = first; k < end; ++k) {
         constexpr std::size_t ahead = 16;
@@ -106,23 +152,11 @@ template <class F, class T> bool sum_sorted(const Call& call, bool mean, const M
           flags |= special_flags_of(element);
         }
       }
-      const std::uint64_t divisor = mean ? end - first : 1;
-      if (call.options.combine) flags |= special_flags_of(out[at]);
-      if (divisor == 0) {
-        out[at] = from_bits<F>(Format<F>::canonical_nan);
-      } else if (flags != 0) {
-        out[at] = special<F>(flags);
-      } else if (is_minus_zero) {
-        out[at] = from_bits<F>(Format<F>::sign_bit);
-      } else {
-        if (!call.options.combine || windows.add_other(sum[0], out[at])) {
-          out[at] = rounded<F>(windows, sum.data(), divisor);
-        } else {
-          SumWithOthers all{windows, sum.data()};
-          all.add(out[at]);
-          out[at] = all.rounded<F>(divisor);
-        }
-      }
+      if (windows.add_other(sum[0], held)) held = 0;
+      with_format(format, [&]<class F>() {
+        static_cast<F*>(call.out.data)[at] = rounded<F>(
+            windows.grids(), SumOfElements{sum.data(), held, is_minus_zero, flags, mean ? end - first : 1});
+      });
     }
   });
   return fits;
@@ -158,7 +192,7 @@ bool fits_sample(const OneWindow<T>& window, const Exponents& of, const T* x, st
 }
 
 /// Sums exactly in windows.
-template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
+template <class T> void sum_in_windows(HostRun& work, bool mean, const FormatInfo& format) {
   const Call& call = work.call;
   const auto* const x = static_cast<const T*>(call.x.data);
   const std::size_t n = call.keys.size * call.layout.inner, results = bins(call) * call.layout.inner;
@@ -166,11 +200,13 @@ template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
   Exponents seen;
   for_each_of_sample(x, n, [&](T element) { seen.add(element); });
   if (call.options.combine)
-    for_each_of_sample(static_cast<const F*>(call.out.data), results, [&](F held) { seen.add(held); });
+    with_format(format, [&]<class F>() {
+      for_each_of_sample(static_cast<const F*>(call.out.data), results, [&](F held) { seen.add(held); });
+    });
   const int term_bits = most_term_bits(call.keys.size + 1);
   const int grid = seen.count == 0 ? -63 : seen.largest + margin - term_bits;
   if (const OneWindow<T> window{grid, term_bits}; fits_sample(window, seen, x, n))
-    if (sum_in_table<F, T>(work, mean, window)) return;
+    if (sum_in_table<T>(work, mean, format, window)) return;
   // A table of more windows than elements takes longer than sorting; that of rows, whose words are not
   // prefetched, if it does not fit in the cache.
   const auto is_small = [&](std::size_t words) {
@@ -178,34 +214,35 @@ template <class T, class F> void sum_in_windows(HostRun& work, bool mean) {
   };
   const ManyWindows<T> many{seen.smallest - 1, seen.largest + margin, call.keys.size + 1};
   if (seen.count > 0 && is_small(many.words()))
-    if (sum_in_table<F, T>(work, mean, many)) return;
+    if (sum_in_table<T>(work, mean, format, many)) return;
   const auto all = ManyWindows<T>::of_all(call.keys.size + 1);
-  if (is_small(all.words()) && sum_in_table<F, T>(work, mean, all)) return;
+  if (is_small(all.words()) && sum_in_table<T>(work, mean, format, all)) return;
   work.first_bad_key = first_bad_key(call.keys, bins(call));
   if (work.first_bad_key != no_bad_key) return;
   // Results that are combined cannot be written anew.
-  if (!call.options.combine && seen.count > 0 && sum_sorted<F, T>(call, mean, many)) return;
-  sum_sorted<F, T>(call, mean, all);
+  if (!call.options.combine && seen.count > 0 && sum_sorted(call, mean, format, many)) return;
+  sum_sorted(call, mean, format, all);
 }
 
 /// Sums sorted rows exactly in words of 64 bits. Returns false if that is impossible; then all results must
 /// be written anew.
-template <class T, class F> bool sum_rows_exactly(const Call& call, bool mean) {
+template <class F> bool sum_rows_exactly(const Call& call, bool mean) {
   const auto* const out = static_cast<const F*>(call.out.data);
   const std::size_t inner = call.layout.inner, results = call.options.combine ? bins(call) * inner : 0;
   if (std::any_of(out, out + results, [](F held) { return special_flags_of(held) != 0; })) return false;
   const auto sorted = SortedRows::of(call, threads_of(call));
   if (!sorted) return false;
-  const int largest = largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner),
-            end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
-  return sum_sorted_rows<T, F>(call, *sorted, mean, {end - 62 + bits_for_terms(call.keys.size), end, true});
+  const int largest = with_format(*call.x.format, [&]<class T>() {
+    return largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner);
+  });
+  const int end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
+  return sum_sorted_rows<F>(call, *sorted, mean, {end - 62 + bits_for_terms(call.keys.size), end, true});
 }
 
 template <class F> void sum_exactly(HostRun& work, ExactKind kind) {
   const Call& call = work.call;
-  with_format(*call.x.format, [&]<class T>() {
-    if (!sum_rows_exactly<T, F>(call, kind.mean)) sum_in_windows<T, F>(work, kind.mean);
-  });
+  if (sum_rows_exactly<F>(call, kind.mean)) return;
+  with_format(*call.x.format, [&]<class T>() { sum_in_windows<T>(work, kind.mean, format_info<F>()); });
 }
 
 }  // namespace

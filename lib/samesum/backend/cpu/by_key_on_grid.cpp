@@ -191,7 +191,7 @@ template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
   int grid = call.options.grid.value_or(0);
   const auto sorted = SortedRows::of(call, threads);
   const auto sum = [&](int g, int end) {
-    return sorted ? sum_sorted_rows<T, F>(call, *sorted, mean, {g, end, false})
+    return sorted ? sum_sorted_rows<F>(call, *sorted, mean, {g, end, false})
                   : sum_in_words<T, F>(work, mean, g, end);
   };
   if (!call.options.grid) {

@@ -14,12 +14,19 @@
 
 namespace samesum::cpu {
 
+/// Where the windows of a result lie: window k has the unit 2^(lowest + k·width).
+struct WindowGrids {
+  int lowest, width;  ///< width divides 64
+  std::size_t words;
+  int grid_of(std::size_t k) const { return lowest + width * static_cast<int>(k); }
+};
+
 /// One window for each result, which nearly all elements fit.
 template <class T> struct OneWindow : ExactWindow<T> {
   using ExactWindow<T>::ExactWindow;
   static constexpr std::size_t words() { return 1; }
   static std::size_t word_of(T) { return 0; }
-  int grid_of(std::size_t k) const { return this->grid() + 64 * static_cast<int>(k); }
+  WindowGrids grids() const { return {this->grid(), 64, words()}; }
   /// Adds a common element.
   void add(Wide& first, T x) const { first += this->units_of_common(x); }
   /// Adds a number of any format, unless the window does not hold it.
@@ -51,10 +58,7 @@ template <class T> class ManyWindows {
 
   /// Windows per result.
   std::size_t words() const { return words_; }
-  /// The exponent of the unit of window k.
-  int grid_of(std::size_t k) const {
-    return Format<T>::min_quantum + first_ - 1 + static_cast<int>(k << log2_width_);
-  }
+  WindowGrids grids() const { return {Format<T>::min_quantum + first_ - 1, 1 << log2_width_, words_}; }
   /// The window of an element; that of an element that none holds is any of them.
   std::size_t word_of(T x) const { return std::min(place_of(x), count_ - 1) >> log2_width_; }
 
@@ -75,7 +79,7 @@ template <class T> class ManyWindows {
   }
   /// Adds a number of any format, unless no window holds it.
   template <class F> bool add_other(Wide& first, F x) const {
-    const std::optional<WholeUnits> units = whole_units(x, grid_of(0));
+    const std::optional<WholeUnits> units = whole_units(x, grids().lowest);
     if (!units) return false;
     const auto up = static_cast<unsigned>(units->up);
     const std::size_t k = up >> log2_width_;
@@ -161,23 +165,22 @@ template <class T, class Windows> struct WindowAdder : GivenRows<T> {
   void merge(Word& word, Word other) const { word += other; }
 };
 
-template <class Windows> bool is_zero(const Windows& windows, const Wide* sum) {
-  return std::all_of(sum, sum + windows.words(), [](Wide word) { return word == 0; });
+inline bool is_zero(WindowGrids grids, const Wide* sum) {
+  return std::all_of(sum, sum + grids.words, [](Wide word) { return word == 0; });
 }
 
 /// The sum of the windows of a result, in units of that of the first one, as an integer of `count` words.
-template <int count, class Windows> WideInteger<count> units_of(const Windows& windows, const Wide* sum) {
+template <int count> WideInteger<count> units_of(WindowGrids grids, const Wide* sum) {
   __extension__ using Signed = __int128;
-  const int width = windows.grid_of(1) - windows.grid_of(0);  // divides 64
   WideInteger<count> units;
   units.clear();
   Signed carry = 0;
-  for (int at = 0; at < 64 * count; at += width) {
-    if (const auto k = static_cast<std::size_t>(at / width); k < windows.words())
+  for (int at = 0; at < 64 * count; at += grids.width) {
+    if (const auto k = static_cast<std::size_t>(at / grids.width); k < grids.words)
       carry += static_cast<Signed>(sum[k]);
-    const std::uint64_t digit = static_cast<std::uint64_t>(carry) & (~std::uint64_t{0} >> (64 - width));
+    const std::uint64_t digit = static_cast<std::uint64_t>(carry) & (~std::uint64_t{0} >> (64 - grids.width));
     units.word[at / 64] |= digit << at % 64;
-    carry >>= width;
+    carry >>= grids.width;
   }
   return units;
 }
@@ -185,31 +188,30 @@ template <int count, class Windows> WideInteger<count> units_of(const Windows& w
 inline constexpr int most_words = 36;
 
 /// The sum of the windows of a result over a divisor, correctly rounded to F.
-template <class F, class Windows> F rounded(const Windows& windows, const Wide* sum, std::uint64_t divisor) {
+template <class F> F rounded(WindowGrids grids, const Wide* sum, std::uint64_t divisor) {
   constexpr int few = 6;
-  const int lowest = windows.grid_of(0), bits = windows.grid_of(windows.words() - 1) + 128 - lowest;
-  if (windows.words() == 1) return rounded_sum<F>(sum[0], lowest, divisor);
+  const int bits = grids.grid_of(grids.words - 1) + 128 - grids.lowest;
+  if (grids.words == 1) return rounded_sum<F>(sum[0], grids.lowest, divisor);
   return from_bits<F>(bits <= 64 * few
-                          ? rounded_quotient<F>(units_of<few>(windows, sum), divisor, 1, lowest)
-                          : rounded_quotient<F>(units_of<most_words>(windows, sum), divisor, 1, lowest));
+                          ? rounded_quotient<F>(units_of<few>(grids, sum), divisor, 1, grids.lowest)
+                          : rounded_quotient<F>(units_of<most_words>(grids, sum), divisor, 1, grids.lowest));
 }
 
 /// The sum of the windows of a result, and of any other finite numbers.
 class SumWithOthers {
  public:
-  template <class Windows>
-  SumWithOthers(const Windows& windows, const Wide* sum)
-      : lowest_{std::min(windows.grid_of(0), Format<fp64>::min_quantum)} {
+  SumWithOthers(WindowGrids grids, const Wide* sum)
+      : lowest_{std::min(grids.lowest, Format<fp64>::min_quantum)} {
     units_.clear();
-    for (std::size_t k = 0; k < windows.words(); ++k) {
+    for (std::size_t k = 0; k < grids.words; ++k) {
       const Int128 units = Int128::of(sum[k]);
-      const int shift = windows.grid_of(k) - lowest_;
+      const int shift = grids.grid_of(k) - lowest_;
       units_.add(units.is_negative(), static_cast<std::uint64_t>(units.magnitude()), shift);
       units_.add(units.is_negative(), static_cast<std::uint64_t>(units.magnitude() >> 64), shift + 64);
     }
   }
-  template <class F> void add(F x) {
-    const Decomposed d = decompose<F>(to_bits(x));
+  void add(double x) {
+    const Decomposed d = decompose<double>(to_bits(x));
     units_.add(d.negative, d.significand, d.exponent - lowest_);
   }
   /// The sum over a divisor, correctly rounded to F.

@@ -14,7 +14,7 @@ struct GridForRows {
   bool exactly;
 };
 
-/// Whether all elements of a column are -0; false if there are none.
+/// Whether all elements of a column, of format T, are -0; false if there are none.
 template <class T> bool is_minus_zero_column(const RowsOfKey& rows, std::size_t column) {
   const T* const x = static_cast<const T*>(rows.x) + column;
   for (std::size_t r = 0; r < rows.count; ++r)
@@ -24,13 +24,18 @@ template <class T> bool is_minus_zero_column(const RowsOfKey& rows, std::size_t 
 
 /// Sums sorted rows in words of 64 bits. Returns false if an element is as large as 2^end, has too many
 /// units, or is not a whole number of units although it must be; then all results must be written anew.
-template <class T, class F>
+template <class F>
 bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, GridForRows g) {
-  if (std::abs(g.grid) >= 1000) return false;                            // 2^-grid must be a normal double
-  if (g.exactly && std::is_same_v<T, fp64> && g.grid > 0) return false;  // x·scale might underflow
+  if (std::abs(g.grid) >= 1000) return false;  // 2^-grid must be a normal double
+  const FormatInfo& elements = *call.x.format;
+  if (g.exactly && elements.index == Formats::index_of<fp64>() && g.grid > 0)
+    return false;  // x·scale might underflow
   const int most = std::min(g.end, g.grid + 62 - bits_for_terms(call.keys.size));
-  const GridOfRows grid{power_of_two(-g.grid), round_to_bits<T>(false, 1, most), most - g.grid <= 51,
-                        g.exactly};
+  const auto limit =
+      with_format(elements, [&]<class T>() -> std::uint64_t { return round_to_bits<T>(false, 1, most); });
+  const auto sum_rows = with_format(elements, [&]<class T>() { return loops_of<T>().sum_unit_rows; });
+  const auto is_minus_zero = with_format(elements, [&]<class T>() { return &is_minus_zero_column<T>; });
+  const GridOfRows grid{power_of_two(-g.grid), limit, most - g.grid <= 51, g.exactly};
   const bool is_simple = !mean && !call.options.combine &&
                          g.grid >= (sizeof(F) == 2 ? -900 : Format<F>::min_exponent) &&
                          g.grid <= (sizeof(F) == 2 ? 900 : Format<F>::max_exponent - 64);
@@ -49,7 +54,7 @@ bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, Grid
   sorted.for_each_key<std::int64_t>([&](std::size_t key, const RowsOfKey& rows, std::int64_t* sums) {
     F* const out = all + key * rows.inner;
     if (!fits.load(relaxed) || (call.options.combine && rows.count == 0)) return;
-    if (!loops_of<T>().sum_unit_rows(rows, grid, sums)) return fits.store(false, relaxed);
+    if (!sum_rows(rows, grid, sums)) return fits.store(false, relaxed);
     const std::uint64_t n = mean ? rows.count : 1;
     if (is_simple)
       loops_of<F>().round_units(sums, rows.inner, power_of_two(g.grid), g.exactly, out);
@@ -59,7 +64,7 @@ bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, Grid
     for (std::size_t i = 0; i < rows.inner; ++i) {
       const bool can_be_minus_zero =
           !call.options.combine || to_bits(held[key * rows.inner + i]) == Format<F>::sign_bit;
-      if (to_bits(out[i]) == 0 && can_be_minus_zero && is_minus_zero_column<T>(rows, i))
+      if (to_bits(out[i]) == 0 && can_be_minus_zero && is_minus_zero(rows, i))
         out[i] = from_bits<F>(Format<F>::sign_bit);
     }
   });
