@@ -109,11 +109,11 @@ template <class T, ExactlySummed what> struct CompactExact {
     return {terms.high(), terms.low(), 0, 0, seen};
   }
 
-  /// The sum, or the mean, and the variance, before they are rounded to a format. Without elements enough for
-  /// the latter two, they are not used.
+  /// The sum, or the mean, before it is rounded to a format. The value of a mean of no elements is not used.
   SAMESUM_HD LeadingQuotient quotient(const ExactResult& of) const {
     return leading_quotient(terms.integer(), of.mean && of.n > 0 ? of.n : 1, 1, Terms::lowest);
   }
+  /// The variance before it is rounded to a format. If n <= ddof, the value is not used.
   SAMESUM_HD LeadingQuotient variance_quotient(const ExactResult& of) const {
     if (of.n <= of.ddof) return {};
     const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());

@@ -95,7 +95,7 @@ struct LeadingQuotient {
   }
 };
 
-/// number·2^exponent / (a·b), with at least 65 bits unless that is an integer; a, b >= 1.
+/// Returns number·2^exponent / (a·b); `leading` has at least 65 bits unless the number is 0. a, b >= 1.
 template <int count>
 SAMESUM_HD LeadingQuotient leading_quotient(const WideInteger<count>& number, std::uint64_t a,
                                             std::uint64_t b, int exponent) {

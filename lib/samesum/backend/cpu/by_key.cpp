@@ -19,6 +19,7 @@ struct Counter {
   void merge(Word& word, Word other) const { word += other; }
 };
 
+/// Combines the marks of the elements of each result (see Mark).
 template <class T> struct Marker : GivenRows<T> {
   using GivenRows<T>::GivenRows;
   using Word = std::uint8_t;

@@ -60,11 +60,12 @@ template <class F> struct RoundedRows {
   }
 };
 
-/// The rows of each key. All keys are valid.
+/// Returns the number of rows of each key. All keys are valid.
 std::vector<std::int64_t> counts_of(const Call& call);
 
 /// Marks results that have elements, and those that have others than -0.
 enum Mark : std::uint8_t { has_elements = 1, has_other_than_minus_zero = 2 };
+/// Returns the marks of all results, each a combination of Mark.
 std::vector<std::uint8_t> marks_of(const Call& call);
 
 /// The marks of all results, which few calls need: one more pass over valid keys.

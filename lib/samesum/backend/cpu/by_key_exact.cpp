@@ -15,7 +15,7 @@ constexpr std::size_t cost_of_listed = 64;
 
 template <class F> F special(std::uint32_t flags) { return from_bits<F>(special_bits<F>(flags)); }
 
-/// Calls visit(at, x) for each result with which sums are combined, where x is what it holds.
+/// Calls visit(at, x) for each result, which holds x; only if sums are added to what results hold.
 template <class Visit> void for_each_held(const Call& call, const FormatInfo& results, Visit visit) {
   if (!call.options.combine) return;
   with_format(results, [&]<class F>() {

@@ -166,7 +166,7 @@ template <class T, class Elements> class ExactBlocks {
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < n; i += exact_step)
       for (std::size_t k = 0; k < exact_step; k += narrow) {
-        if (ahead) prefetch_bytes(reinterpret_cast<const char*>(x.x + i + k) + far, vector_bytes);
+        if (ahead) prefetch_bytes(x.x + i + k, vector_bytes, far);
         if constexpr (add)
           for (std::size_t j = k; j < k + narrow; j += w)
             chain[j / w % chains] =
@@ -214,8 +214,7 @@ template <class T, class Elements> class ExactBlocks {
 #pragma GCC unroll 1
       for (std::size_t at = done; at < end; at += step)
         for (std::size_t c = 0; c < chains; ++c) {
-          if (ahead && c * w % narrow == 0)
-            prefetch_bytes(reinterpret_cast<const char*>(x.x + at + c * w) + far, vector_bytes);
+          if (ahead && c * w % narrow == 0) prefetch_bytes(x.x + at + c * w, vector_bytes, far);
           V rest = load<looks>(x, at + c * w, c * w % narrow, extremes, last, counts);
           for (int i = 0; i + 1 < windows; ++i) {
             const V t = chain[i][c] + rest;

@@ -54,8 +54,9 @@ struct ExactSums {
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
-/// Writes the exact sums of rows of elements, each rounded once to their format. Stops before rows whose terms
-/// no window holds, and returns the number of rows before them.
+/// Writes the exact sums of rows of elements, each rounded once to their format. Stops before
+/// the first block of rows whose terms no common window holds, and returns the number of rows written; 0 if
+/// rows are longer than a block.
 using RoundRows = std::size_t (*)(const ExactResults& block, void* out);
 /// The number of values of ExactlySummed.
 inline constexpr std::size_t exactly_summed = 3;

@@ -18,10 +18,12 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
-/// Prefetches bytes, which may lie beyond the array: prefetching an invalid address is harmless. Callers that
-/// do nothing else are always inlined too: g++ before 14 drops calls of a function that only prefetches.
-[[gnu::always_inline]] inline void prefetch_bytes(const void* first, std::size_t bytes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(first);
+/// Prefetches the bytes that begin `ahead` bytes behind `first`. They may lie beyond the array: prefetching
+/// an invalid address is harmless. Callers that do nothing else are always inlined too: g++ before 14 drops
+/// calls of a function that only prefetches.
+[[gnu::always_inline]] inline void prefetch_bytes(const void* first, std::size_t bytes,
+                                                  std::size_t ahead = 0) {
+  const auto address = reinterpret_cast<std::uintptr_t>(first) + ahead;
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
 }
 
@@ -30,7 +32,7 @@ constexpr int vector_bytes = 16;
   prefetch_bytes(first, bytes + 63);
 }
 
-/// Rows ahead of the one that is read, of that many bytes each, that are prefetched.
+/// Number of rows of `bytes` bytes between the row that is read and the one that is prefetched.
 constexpr std::size_t rows_ahead(std::size_t bytes) {
   constexpr std::size_t all = 16384;
   return bytes < all ? all / bytes : 1;
@@ -52,7 +54,7 @@ template <class V, class T> struct Elements {
   const T* x;
   V load(std::size_t i) const { return V::load(x + i); }
   [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
-    prefetch_bytes(reinterpret_cast<const char*>(x + i) + 16384, count * sizeof(T));
+    prefetch_bytes(x + i, count * sizeof(T), 16384);
   }
 };
 
@@ -115,11 +117,11 @@ template <class Shape, template <class> class A, class F> class Leaves {
       }
       const T* row = x + o * pitch;
       Many lane[packs];
-      prefetch_bytes(row + ahead, of_lanes * vector_bytes);
+      prefetch_bytes(row, of_lanes * vector_bytes, ahead * sizeof(T));
       for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};
       std::size_t i = lanes;
       for (; i + lanes <= n; i += lanes) {
-        prefetch_bytes(row + ahead + i, lanes * sizeof(T));
+        prefetch_bytes(row + i, lanes * sizeof(T), ahead * sizeof(T));
         for (std::size_t p = 0; p < packs; ++p) lane[p].add(Vector::load(row + i + p * w));
       }
       for (std::size_t p = 0; i + p * w < n; ++p) lane[p].add(Vector::load(row + i + p * w));
@@ -138,7 +140,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     const std::size_t ahead = rows_ahead(size * w * sizeof(T)) * pitch;
     for (std::size_t o = 0; o < count; ++o) {
       Many lane[size];
-      prefetch_bytes(x + o * pitch + ahead, size * w * sizeof(T));
+      prefetch_bytes(x + o * pitch, size * w * sizeof(T), ahead * sizeof(T));
       for (std::size_t p = 0; p < size; ++p) lane[p] = Many{Vector::load(x + o * pitch + p * w)};
       for (std::size_t half = size / 2; half > 0; half /= 2)
         for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);

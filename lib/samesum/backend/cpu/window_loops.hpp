@@ -384,8 +384,8 @@ template <class T, ExactlySummed what> class WindowLoops {
     };
     std::size_t i = 0;
     if constexpr (is_wide && what != ExactlySummed::products) {
-      // Vectors that cross cache lines read memory at half the speed, so a long row begins with a part of
-      // one.
+      // Vectors that cross cache lines read memory at half the speed, so a long row begins with a partial
+      // vector, which ends where aligned ones begin.
       const std::size_t to_line = (0 - reinterpret_cast<std::uintptr_t>(x) / sizeof(T)) % w;
       if (n >= 16 * w && to_line > 0) {
         Words lane;
@@ -401,8 +401,9 @@ template <class T, ExactlySummed what> class WindowLoops {
       for (std::size_t c = 0; c * w < step; ++c) {
         if (c * w % per_look == 0) {
           if (looks) seen.see(x + i + c * w);
-          prefetch_bytes(x + i + c * w + block.ahead, vector_bytes);
-          if (what == ExactlySummed::products) prefetch_bytes(y + i + c * w + block.ahead, vector_bytes);
+          prefetch_bytes(x + i + c * w, vector_bytes, block.ahead * sizeof(T));
+          if (what == ExactlySummed::products)
+            prefetch_bytes(y + i + c * w, vector_bytes, block.ahead * sizeof(T));
         }
         add_pack(x + i + c * w, y + i + c * w, c);
       }
