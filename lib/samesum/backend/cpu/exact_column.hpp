@@ -216,7 +216,8 @@ template <class T, class F> class ExactColumn {
   bool exclusive_;
   ScanExactly scan_ = scan_exactly();
   LargestBits largest_ = kernels<Formats::index_of<T>()>().largest_bits;
-  std::size_t length_, taken_ = 0;  ///< of the column, and of what was taken with the present elements
+  std::size_t length_,
+      taken_ = 0;  ///< lengths: of the column, and of what was taken with the present elements
   int spare_bits_;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions

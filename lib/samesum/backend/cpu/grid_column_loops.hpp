@@ -117,7 +117,7 @@ template <class T> class GridColumnLoops {
     V sum[packs];
     for (V& s : sum) s = V::zero();
     for (std::size_t r = 0; r < n; ++r, x += pitch_) {
-      if (pitch_ > strip) prefetch_row(x + rows_ahead * pitch_, strip * sizeof(T));
+      if (pitch_ > strip) prefetch_row(x, strip * sizeof(T), rows_ahead * pitch_ * sizeof(T));
       for (std::size_t v = 0; v < vectors; ++v) {
         Magnitudes bits;
         std::memcpy(&bits, x + v * narrow, sizeof bits);

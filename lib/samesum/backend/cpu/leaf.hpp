@@ -27,9 +27,9 @@ constexpr int vector_bytes = 16;
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
 }
 
-/// Prefetches a part of a matrix row, which may begin and end anywhere in a cache line.
-[[gnu::always_inline]] inline void prefetch_row(const void* first, std::size_t bytes) {
-  prefetch_bytes(first, bytes + 63);
+/// Prefetches a part of a matrix row, which may begin and end anywhere in a cache line, as prefetch_bytes.
+[[gnu::always_inline]] inline void prefetch_row(const void* first, std::size_t bytes, std::size_t ahead = 0) {
+  prefetch_bytes(first, bytes + 63, ahead);
 }
 
 /// Number of rows of `bytes` bytes between the row that is read and the one that is prefetched.
@@ -38,6 +38,14 @@ constexpr std::size_t rows_ahead(std::size_t bytes) {
   return bytes < all ? all / bytes : 1;
 }
 
+/// Lane l + by in place of lane l, for the first lanes; the last ones hold the first lanes.
+template <int by, class V> [[gnu::always_inline]] inline V shifted_lanes(V v) {
+  constexpr int width = sizeof(V) / sizeof(v[0]);
+  return [&]<int... l>(std::integer_sequence<int, l...>) {
+    return __builtin_shufflevector(v, v, ((l + by) % width)...);
+  }
+  (std::make_integer_sequence<int, width>{});
+}
 /// Every second lane of a and then of b, from lane `first` on.
 template <int first, class V> [[gnu::always_inline]] inline V every_second(V a, V b) {
   return [&]<int... l>(std::integer_sequence<int, l...>) {

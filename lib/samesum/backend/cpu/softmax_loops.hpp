@@ -171,13 +171,7 @@ template <class T, class C> class SoftmaxRow {
     if constexpr (half == 0) {
       return {One{lane.largest.v[0]}, One{lane.sum.v[0]}};
     } else {
-      const auto upper = [](V v) SAMESUM_HD {
-        return [&]<int... l>(std::integer_sequence<int, l...>) {
-          return V{__builtin_shufflevector(v.v, v.v, ((l + half) % width)...)};
-        }
-        (std::make_integer_sequence<int, width>{});
-      };
-      lane.merge({upper(lane.largest), upper(lane.sum)});
+      lane.merge({V{shifted_lanes<half>(lane.largest.v)}, V{shifted_lanes<half>(lane.sum.v)}});
       return halved_states<half / 2>(lane);
     }
   }

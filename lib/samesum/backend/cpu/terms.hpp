@@ -168,7 +168,8 @@ template <class F> class Terms {
     };
     for (std::size_t r = 0; r < leaf.n; ++r) {
       Vector* const product = lane + r % lanes * packs;
-      if (leaf.pitch > leaf.count) prefetch_row(x + (r + ahead) * leaf.pitch, leaf.count * sizeof(F));
+      if (leaf.pitch > leaf.count)
+        prefetch_row(x + r * leaf.pitch, leaf.count * sizeof(F), ahead * leaf.pitch * sizeof(F));
       for (std::size_t p = 0; p < packs; ++p) {
         const Vector element = of_pack[p].take_element(x + r * leaf.pitch + first_of(p));
         product[p] = r < lanes ? element : product[p] * element;
@@ -308,11 +309,7 @@ template <class F> class Terms {
     if constexpr (half >= w)
       return of[p + half / w];
     else
-      return [&]<int... l>(std::integer_sequence<int, l...>) {
-        return Vector{
-            __builtin_shufflevector(of[0].v, of[0].v, (l + int{half} < width ? l + int{half} : l)...)};
-      }
-    (std::make_integer_sequence<int, width>{});
+      return Vector{shifted_lanes<int{half}>(of[0].v)};
   }
 
   template <class Mask> static bool any(Mask mask) {

@@ -491,7 +491,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     Extremes<T> seen;
     for (std::size_t k = 0; k < n; ++k) {
       const T* const x = column(b_.x, 0, from + k);
-      if (b_.pitch > strip) prefetch_row(x + ahead * b_.pitch, strip * sizeof(T));
+      if (b_.pitch > strip) prefetch_row(x, strip * sizeof(T), ahead * b_.pitch * sizeof(T));
       seen.see(x, strip);
       for (std::size_t p = 0; p < packs; ++p) {
         V v = V::load(x + p * w);
@@ -512,7 +512,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     else
       for (std::size_t k = 0; k < n; ++k) {
         const T* const x = column(data, c, from + k);
-        prefetch_row(x + ahead * b_.pitch, count * sizeof(T));
+        prefetch_row(x, count * sizeof(T), ahead * b_.pitch * sizeof(T));
         all.see(x, count);
       }
     return all.range();
