@@ -90,10 +90,14 @@ template <class Order, template <class> class A, class T> void write_state(const
 template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, int threads) {
   constexpr std::size_t most_as_row = 4096;  // longer vectors are faster in words that are carried along
   if (n > 0 && n <= most_as_row) {
+    const Kernels& loops = kernels<Formats::index_of<T>()>();
+    const ExactResults row{data, data, Term::element, 1, n, n};
+    F result;
+    if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
+      if (loops.round_rows(row, &result) == 1) return to_bits(result);
     ExactSums sums;
-    kernels<Formats::index_of<T>()>().sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)](
-        {data, data, Term::element, 1, n, n}, &sums);
-    if (F result; round_sum(sums, n, false, result)) return to_bits(result);
+    loops.sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)](row, &sums);
+    if (round_sum(sums, n, false, result)) return to_bits(result);
   }
   return to_bits(sum_exact(Values{std::span{static_cast<const T*>(data), n}}, threads).template result<F>());
 }
