@@ -32,10 +32,10 @@ constexpr int vector_bytes = 16;
   prefetch_bytes(first, bytes + 63, ahead);
 }
 
-/// Number of rows of `bytes` bytes between the row that is read and the one that is prefetched.
-constexpr std::size_t rows_ahead(std::size_t bytes) {
-  constexpr std::size_t all = 16384;
-  return bytes < all ? all / bytes : 1;
+/// Number of rows of n elements between the row that is read and the one that is prefetched.
+constexpr std::size_t rows_ahead(std::size_t n) {
+  constexpr std::size_t all = 4096;
+  return n < all ? all / n : 1;
 }
 
 /// Lane l + by in place of lane l, for the first lanes; the last ones hold the first lanes.
@@ -117,7 +117,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
         sum_full<streams>(Elements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
     if (n <= lanes && n % w == 0 && (n / w & (n / w - 1)) == 0)
       return fold_rows<packs>(x, pitch, n / w, count, out);
-    const std::size_t of_lanes = (n < lanes ? n : lanes) / w, ahead = rows_ahead(n * sizeof(T)) * pitch;
+    const std::size_t of_lanes = (n < lanes ? n : lanes) / w, ahead = rows_ahead(n) * pitch;
     for (; o < count; ++o) {
       if (n % w != 0) {
         out[o] = sum_ragged(x + o * pitch, n);
@@ -129,8 +129,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
       for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};
       std::size_t i = lanes;
       for (; i + lanes <= n; i += lanes) {
-        prefetch_bytes(row + i, lanes * sizeof(T), ahead * sizeof(T));
-        for (std::size_t p = 0; p < packs; ++p) lane[p].add(Vector::load(row + i + p * w));
+        for (std::size_t p = 0; p < packs; ++p) {
+          if (p * w * sizeof(T) % 64 == 0) prefetch_bytes(row + i + p * w, 64, ahead * sizeof(T));
+          lane[p].add(Vector::load(row + i + p * w));
+        }
       }
       for (std::size_t p = 0; i + p * w < n; ++p) lane[p].add(Vector::load(row + i + p * w));
       for (std::size_t half = packs / 2; half > 0; half /= 2)
@@ -145,7 +147,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
   static void fold_rows(const T* x, std::size_t pitch, std::size_t row_packs, std::size_t count, One* out) {
     if constexpr (size > 1)
       if (row_packs < size) return fold_rows<size / 2>(x, pitch, row_packs, count, out);
-    const std::size_t ahead = rows_ahead(size * w * sizeof(T)) * pitch;
+    const std::size_t ahead = rows_ahead(size * w) * pitch;
     for (std::size_t o = 0; o < count; ++o) {
       Many lane[size];
       prefetch_bytes(x + o * pitch, size * w * sizeof(T), ahead * sizeof(T));
