@@ -15,6 +15,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   using Vector = Pack<F, width>;
   using One = TermSum<A, Scalar<F>>;
   using Many = TermSum<A, Vector>;
+  static constexpr std::size_t ahead = 16;  ///< distance of the prefetch in rows
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == w * sizeof(One));
   static_assert(w <= ColumnLeaf::least,
@@ -83,12 +84,30 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
       }
     }
   }
+  /// Adds the rows of some neighbouring lanes, whose states fit into the first-level cache, before those of
+  /// the next lanes. Contiguous rows are added as they come, which hardware prefetchers detect.
   template <class Source> [[gnu::always_inline]] void add_in_turn(Source source) const {
-    for (std::size_t r = 0; r < leaf_.n; ++r) {
+    if (is_contiguous()) {
+      for (std::size_t begin = 0; begin < leaf_.n; begin += lanes) add_rows(source, begin, lanes, 0);
+      return;
+    }
+    std::size_t together = lanes;
+    while (together > ahead && together * packs_ * sizeof(Many) > 16384) together /= 2;
+    for (std::size_t first = 0; first < used_lanes(); first += together)
+      for (std::size_t begin = first; begin < leaf_.n; begin += lanes)
+        add_rows(source, begin, together, begin + lanes < leaf_.n ? begin + lanes : first + together);
+  }
+  /// Adds up to `count` rows to one lane each, and prefetches the first of the rows that follow from `next`
+  /// on.
+  template <class Source>
+  [[gnu::always_inline]] void add_rows(Source source, std::size_t begin, std::size_t count,
+                                       std::size_t next) const {
+    const std::size_t end = begin + count < leaf_.n ? begin + count : leaf_.n;
+    for (std::size_t r = begin; r < end; ++r) {
       Many* const lane = at(0, r % lanes);
       if (r < lanes)
         for (std::size_t p = 0; p < packs_; ++p) lane[p] = Many{};
-      prefetch(source, r);
+      prefetch(source, r + ahead < end ? r + ahead : next + (r + ahead - end));
       for (std::size_t p = 0; p + 1 < packs_; ++p) source.add(lane[p], r * leaf_.pitch + p * w);
       source.add(lane[packs_ - 1], r * leaf_.pitch + first_of(packs_ - 1));
     }
@@ -96,7 +115,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   /// At level i waits the sum of the preceding 2^i rows of a lane, if bit i of their number is set.
   template <class Source> [[gnu::always_inline]] void add_by_pairs(Source source) const {
     for (std::size_t r = 0; r < leaf_.n; ++r) {
-      prefetch(source, r);
+      prefetch(source, r + ahead);
       const std::size_t before = r / lanes;
       for (std::size_t p = 0; p < packs_; ++p) {
         Many sum{};
@@ -117,16 +136,16 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
         at(0, l)[p] = sum;
       }
   }
-  /// Prefetches a row after row r, unless the rows are contiguous, as hardware prefetchers detect.
+  /// Prefetches row r, unless the rows are contiguous, as hardware prefetchers detect.
   template <class Source> [[gnu::always_inline]] void prefetch(Source source, std::size_t r) const {
-    constexpr std::size_t ahead = 16;
-    if (leaf_.pitch > leaf_.count) source.prefetch((r + ahead) * leaf_.pitch, leaf_.count);
+    if (!is_contiguous()) source.prefetch(r * leaf_.pitch, leaf_.count);
   }
   static Many merged(Many a, const Many& b) {
     a.merge(b);
     return a;
   }
 
+  bool is_contiguous() const { return leaf_.pitch == leaf_.count; }
   Many* at(std::size_t level, std::size_t lane) const { return state_ + (level * lanes + lane) * packs_; }
   std::size_t used_lanes() const { return leaf_.n < lanes ? leaf_.n : lanes; }
   /// The first column of a pack. The last pack may overlap the one before it.
