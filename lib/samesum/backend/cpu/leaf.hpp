@@ -59,6 +59,7 @@ template <int first, class V> [[gnu::always_inline]] inline V every_second(V a, 
 /// - 1.
 template <class V, class T> struct Elements {
   static constexpr bool narrow = sizeof(T) == 2;  ///< then loops are bound by computation, not by memory
+  static constexpr bool one_stream = false;       ///< whether one stream is read as fast as several
   const T* x;
   V load(std::size_t i) const { return V::load(x + i); }
   [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
@@ -98,9 +99,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
   /// Writes the states of all whole leaves, and returns the number of elements in them.
   template <class Source>
   [[gnu::always_inline]] static std::size_t sum_whole(const Source& source, std::size_t n, One* out) {
+    constexpr std::size_t together = Source::one_stream ? 1 : streams;
     std::size_t done = 0;
-    for (std::size_t apart = n / leaf / streams, k = 0; k < apart; ++k, done += streams)
-      sum_full<streams>(source, k * leaf, apart * leaf, out + k, apart);
+    for (std::size_t apart = n / leaf / together, k = 0; k < apart; ++k, done += together)
+      sum_full<together>(source, k * leaf, apart * leaf, out + k, apart);
     for (; (done + 1) * leaf <= n; ++done) sum_full<1>(source, done * leaf, 0, out + done, 0);
     return done * leaf;
   }
@@ -167,14 +169,22 @@ template <class Shape, template <class> class A, class F> class Leaves {
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
         for (Fast& pack : leaf_lane) pack = Fast{};
-      const bool ahead = prefetches<Source>();
+      const auto add_rows = [&](auto ahead) __attribute__((always_inline)) {
 #pragma GCC unroll 1
-      for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t k = 0; k < count; ++k) {
-          const std::size_t row = from + k * apart + r * lanes;
-          if (ahead) x.prefetch(row, lanes);
-          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add({x.load(row + p * w)});
-        }
+        for (std::size_t r = 0; r < rows; ++r)
+          for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t row = from + k * apart + r * lanes;
+            if constexpr (ahead) x.prefetch(row, lanes);
+            for (std::size_t p = 0; p < packs; ++p) lane[k][p].add({x.load(row + p * w)});
+          }
+      };
+      // A loop that tests `ahead` for each row takes up to one and a half times as long.
+      if constexpr (numbers > 1)
+        add_rows(std::true_type{});
+      else if (prefetches<Source>())
+        add_rows(std::bool_constant<Source::narrow>{});
+      else
+        add_rows(std::false_type{});
     } else {
       static_assert(count == 1);
       sum_by_pairs(x, from, lane[0]);

@@ -242,12 +242,13 @@ template <class F> class Terms {
   /// A source (see Elements) of the terms of elements, or of pairs of elements.
   template <class T, class Of> struct Source {
     static constexpr bool narrow = true;  // terms make loops bound by computation
+    static constexpr bool one_stream = true;
     const T *x, *y;
     Of of;
     auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
+    /// Two inputs are read as fast without.
     [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
-      Elements<Vector, T>{x}.prefetch(i, count);
-      if (y != nullptr) Elements<Vector, T>{y}.prefetch(i, count);
+      if (y == nullptr) Elements<Vector, T>{x}.prefetch(i, count);
     }
   };
 
