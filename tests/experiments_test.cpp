@@ -595,6 +595,8 @@ TEST(ThePriceOfAPromise, ShowsLargeErrorsOnHardDataExceptForExact) {
 TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
   const Dataset& normal = *datasets_matching("normal").front();
   std::set<std::string> axes;
+  std::size_t n = 0;
+  float sum = 0;
   for (const Json& row : rows("spread_over_runs --data normal --filter 'loop/fp32@peer'")) {
     if (row["kind"] != "spread") continue;
     const std::string axis = row["axis"];
@@ -604,9 +606,11 @@ TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
       EXPECT_GT(row["distinct_bits"], 1) << row;
       continue;
     }
-    const Column column = normal.make(format_info<fp32>(), row["n"], 1);
-    float sum = 0;
-    for (const float x : column.values().as<fp32>()) sum += x;
+    if (n != row["n"]) {
+      const Column column = normal.make(format_info<fp32>(), n = row["n"], 1);
+      sum = 0;
+      for (const float x : column.values().as<fp32>()) sum += x;
+    }
     EXPECT_EQ(row["distinct_bits"], 1) << row;
     EXPECT_EQ(row["lowest"], sum) << row;
     EXPECT_EQ(row["highest"], sum) << row;

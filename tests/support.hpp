@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 #include <ostream>
 #include <random>
 #include <string>
@@ -27,11 +29,27 @@ namespace testing_support {
 /// Sanitizers make everything ten times slower, so they see fewer cases.
 inline constexpr bool is_sanitized = !std::string_view{SAMESUM_SANITIZE}.empty();
 
+/// Number of random cases of a test: n, an eighth of them with sanitizers.
+inline constexpr int random_cases(int n) { return is_sanitized ? n / 8 : n; }
+
+/// Allocates at whole cache lines. Nothing follows what is asked for, so the address sanitizer sees an access
+/// by one element too far.
+template <class T> struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t line{64};
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), line)); }
+  void deallocate(T* memory, std::size_t) { ::operator delete(memory, line); }
+  bool operator==(const LineAllocator&) const = default;
+};
+
 /// Elements of one format at any element-aligned address.
 class Array {
  public:
   Array(const FormatInfo& format, const std::vector<double>& x, std::size_t offset = 0)
-      : format_{&format}, offset_{offset}, size_{x.size()}, memory_((offset + x.size()) * format.bytes + 64) {
+      : format_{&format},
+        offset_{offset},
+        size_{x.size()},
+        memory_(std::max<std::size_t>(1, (offset + x.size()) * format.bytes)) {
     with_format(format, [&]<class F>() {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const F element = convert<F>(x[i]);
@@ -50,15 +68,11 @@ class Array {
   }
 
  private:
-  std::byte* first() { return aligned() + offset_ * format_->bytes; }
+  std::byte* first() { return memory_.data() + offset_ * format_->bytes; }
   const std::byte* first() const { return const_cast<Array*>(this)->first(); }
-  std::byte* aligned() {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    return memory_.data() + (64 - address % 64) % 64;
-  }
   const FormatInfo* format_;
   std::size_t offset_, size_;
-  std::vector<std::byte> memory_;
+  std::vector<std::byte, LineAllocator<std::byte>> memory_;
 };
 
 /// Returns n numbers uniform in (-1, 1). They are computed from the generator's integers, so their bits are

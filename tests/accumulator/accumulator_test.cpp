@@ -167,7 +167,7 @@ TYPED_TEST(EveryAccumulator, KeepsItsFirstElementUnchanged) {
 }
 
 TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZeroUnlessOnAGrid) {
-  const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
+  const Array minus_zeros{format_info<fp32>(), std::vector<double>(5 * 4096 + 37, -0.0)};
   for (const Method& m : methods("sum")) {
     EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
     EXPECT_EQ(m(minus_zeros.values()).bits, m.accumulator == "fixed_point" ? 0 : m.format->sign_bit)
@@ -176,7 +176,7 @@ TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZeroUnlessOnAGrid) {
 }
 
 TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
-  // A few elements, and five leaves of a tree, four of which are summed side by side.
+  // A few elements, and five leaves of a tree, four of which the CPU sums side by side.
   for (const std::size_t n : {5, 5 * 4096 + 37})
     for (const FormatInfo& input : formats) {
       std::vector<double> x(n, 1e-3);
@@ -187,6 +187,7 @@ TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
       x[n / 3] = std::nan("");
       const Array not_a_number{input, x};
       for (const Method& m : methods("sum")) {
+        if (n > 5 && m.backend == "reference") continue;
         EXPECT_EQ(m(infinite.values()).bits, m.format->infinity) << m.name;
         EXPECT_EQ(m(both.values()).bits, m.format->canonical_nan) << m.name;
         EXPECT_EQ(m(not_a_number.values()).bits, m.format->canonical_nan) << m.name;

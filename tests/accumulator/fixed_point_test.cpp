@@ -9,6 +9,7 @@
 #include <random>
 
 #include "samesum/accumulator/exact.hpp"
+#include "support.hpp"
 
 namespace samesum {
 namespace {
@@ -105,7 +106,7 @@ TYPED_TEST(AFixedPoint, RoundsSumsOnce) {
 TYPED_TEST(AFixedPoint, RoundsTermsToTheGridOnce) {
   using F = TypeParam;
   std::mt19937_64 random{2};
-  for (int i = 0; i < 40000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(40'000); ++i) {
     const F x = any_number<F>(random), y = any_number<F>(random);
     const Quotient a = exactly(x), b = exactly(y);
     const bool is_product = i % 2 == 1;

@@ -53,6 +53,7 @@ TEST(ExponentBins, HoldAsManyOfTheLargestElementsAsTheyPromise) {
 TEST(AnExactSum, OfAnyBitsIsThatOfItsElementsOneByOne) {
   Formats::for_each([]<class T>() {
     for (const std::size_t n : {600u, 3000u, 20'000u, 1'100'000u}) {
+      if (testing_support::is_sanitized && n > 20'000 && !std::is_same_v<T, fp32>) continue;
       const std::vector<T> x = any_bits<T>(n, n == 3000 ? 100 : 0, n);
       Exact expected;
       expected.add(std::span{x});

@@ -43,6 +43,7 @@ std::vector<Dataset> data(std::size_t rows, std::size_t columns) {
 
 TEST(ColumnsOnAGrid, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
   const InstructionSet before = instruction_set();
+  std::size_t k = 0;
   constexpr std::pair<std::size_t, std::size_t> shapes[] = {{1, 9}, {65, 40}, {300, 8}, {2200, 9}};
   for (const auto& [rows, columns] : shapes) {
     if (is_sanitized && rows > 300) continue;
@@ -53,6 +54,7 @@ TEST(ColumnsOnAGrid, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
         for (const Method* m : sums_on_a_grid()) {
           if (m->format != &input && m->format != &format_info<fp32>()) continue;
           for (const std::optional<int> grid : {std::optional<int>{}, {-30}, {-70}, {2}}) {
+            if (is_sanitized && k++ % 3 != 0) continue;  // methods take the grids in turn
             const auto bits = [&](const Method& of) -> Bits {
               try {
                 return reduce_all(of, x.values(), y.values(), layout, {.threads = 1, .grid = grid});

@@ -53,7 +53,7 @@ template <class F> void expect_rounded_once(std::mt19937_64& random) {
 
 TEST(Int192, RoundsOnceAloneAndWithANumberThatIsHeld) {
   std::mt19937_64 random{1};
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(100'000); ++i) {
     expect_rounded_once<fp64>(random);
     expect_rounded_once<fp32>(random);
     expect_rounded_once<bf16>(random);
@@ -62,7 +62,7 @@ TEST(Int192, RoundsOnceAloneAndWithANumberThatIsHeld) {
 
 TEST(Int192, DividesBeforeItRounds) {
   std::mt19937_64 random{2};
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(100'000); ++i) {
     const Int192 units = random_units(random);
     if (!units.fits_128() || units.is_zero()) continue;
     const std::uint64_t divisor = random() % (std::uint64_t{1} << random() % 39) + 1;
@@ -73,7 +73,7 @@ TEST(Int192, DividesBeforeItRounds) {
 
 TEST(Int192, IsASumOfShiftedNumbers) {
   std::mt19937_64 random{3};
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(10'000); ++i) {
     const std::uint64_t magnitude = random() >> random() % 64;
     const auto shift = static_cast<int>(random() % 127);
     const bool negative = random() % 2;

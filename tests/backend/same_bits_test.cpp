@@ -89,6 +89,8 @@ TEST_P(EverySum, HasTheBitsOfItsReferenceAtEveryLength) {
 TEST_P(EverySum, HasTheBitsOfItsReferenceOnEveryKindOfData) {
   for (const std::size_t n : {std::size_t{100}, leaves_and_more})
     for (const Dataset& d : datasets(n)) {
+      if (n > 100 && (d.name == "harmonic" || d.name == "0.1" || d.name == "+0"))
+        continue;  // more of the same
       const Array x{*m.format, d.x};
       EXPECT_EQ(m(x.values()), reference_of(m)(x.values())) << d.name << ", n = " << n;
     }
@@ -113,7 +115,7 @@ TEST_P(EverySum, HasTheSameBitsForAnyNumberOfThreads) {
 TEST_P(EverySum, HasTheSameBitsAtEveryElementAlignedAddress) {
   const Array x{*m.format, uniform(leaves_and_more, 4)};
   const Number expected = m(x.values());
-  for (std::size_t offset = 1; offset * m.format->bytes < 64; ++offset)
+  for (std::size_t offset = 1; offset * m.format->bytes < 64; offset += offset < 8 ? 1 : 3)
     EXPECT_EQ(m(x.at_offset(offset).values()), expected) << "offset " << offset;
 }
 
@@ -175,7 +177,7 @@ TEST(RandomCombinations, HaveTheBitsOfTheirReference) {
   std::mt19937_64 random{20'26};
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const std::vector<const Method*> promised = sums_of("cpu", Promise::everywhere);
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < random_cases(1500); ++round) {
     const Method& m = *promised[below(promised.size())];
     const FormatInfo& input = formats[below(formats.size())];
     const std::size_t n = below(std::size_t{1} << below(17));
@@ -220,7 +222,7 @@ TEST(AProcessMadeByFork, SumsWithItsOwnThreadsAndExits) {
   const Array x{format_info<fp32>(), uniform(1'000'000, 11)};
   const Method& m = find("tree/plain/fp32");
   const Number expected = m(x.values(), {.threads = 1});
-  for (int i = 0; i < (is_sanitized ? 20 : 100); ++i) {
+  for (int i = 0; i < (is_sanitized ? 10 : 40); ++i) {
     m(x.values(), {.threads = 8});  // its threads may still be starting
     const pid_t child = fork();
     if (child == 0) {

@@ -56,12 +56,14 @@ std::vector<Dataset> data(std::size_t n) {
 
 TEST(ExactRowsAndColumns, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
   const InstructionSet before = instruction_set();
+  std::size_t k = 0;
   for (const Layout& layout : layouts()) {
     if (is_sanitized && layout.results() > 20) continue;
     const std::size_t size =
         (layout.outer - 1) * layout.outer_stride + (layout.n - 1) * layout.stride + layout.inner;
     for (const Dataset& d : data(size))
       for (const FormatInfo& input : formats) {
+        if (is_sanitized && k++ % 3 != 0) continue;  // data sets take the formats in turn
         const Array x{input, d.x}, y{input, {d.x.rbegin(), d.x.rend()}, 1};
         for (const Method* m : exact_reductions()) {
           if (m->format != &input && (is_sanitized || m->format != &format_info<fp32>())) continue;

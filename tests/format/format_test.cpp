@@ -80,7 +80,7 @@ TYPED_TEST(SmallFormat, DoesNotRoundADoubleTwice) {
 
 TEST(Fp32, RoundsFromDoubleAsTheProcessorDoes) {
   std::mt19937_64 random{1};
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(1'000'000); ++i) {
     const double x = from_bits<double>(random());
     if (std::isnan(x)) continue;
     ASSERT_EQ(to_bits(convert<float>(x)), to_bits(static_cast<float>(x))) << x;
@@ -130,8 +130,9 @@ template <class F, class T> void expect_loads_like_convert(const std::vector<T>&
 template <class T> std::vector<T> awkward() {
   std::mt19937_64 random{3};
   std::vector<T> x;
-  for (int i = 0; i < 200'000; ++i) x.push_back(from_bits<T>(static_cast<BitsOf<T>>(random())));
-  for (int i = 0; i < 200'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(200'000); ++i)
+    x.push_back(from_bits<T>(static_cast<BitsOf<T>>(random())));
+  for (int i = 0; i < testing_support::random_cases(200'000); ++i) {
     const double small = convert<double>(from_bits<fp16>(static_cast<std::uint16_t>(random())));
     const double shift = static_cast<double>(random() % 8) * Format<fp16>::unit_roundoff / 4;
     const double scale = power_of_two(static_cast<int>(random() % 60) - 30);
@@ -153,7 +154,7 @@ TEST(APack, LoadsEveryFormatIntoEveryFormatLikeConvert) {
 TYPED_TEST(SmallFormat, AddsAndSubtractsWithOneRounding) {
   using F = TypeParam;
   std::mt19937_64 random{4};
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(1'000'000); ++i) {
     const F a = from_bits<F>(static_cast<std::uint16_t>(random())),
             b = from_bits<F>(static_cast<std::uint16_t>(random()));
     const double x = convert<double>(a), y = convert<double>(b);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "harness/input.hpp"
+#include "support.hpp"
 
 namespace samesum::harness {
 
@@ -94,7 +95,7 @@ class EveryFormat : public testing::TestWithParam<FormatInfo> {
 
 TEST_P(EveryFormat, RoundsRandomDecimalsToNearest) {
   const int range = format().max_exponent / 3 + 20;  // slightly beyond the range, in decimal digits
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(1000); ++i) {
     const std::string whole = digits(1 + below(25), 10), fraction = digits(below(25), 10);
     check(whole + "." + fraction + "e" + std::to_string(below(2 * range) - range), format());
     check(whole + "." + fraction, format());
@@ -103,7 +104,7 @@ TEST_P(EveryFormat, RoundsRandomDecimalsToNearest) {
 
 TEST_P(EveryFormat, RoundsRandomHexadecimalsToNearest) {
   const int range = format().max_exponent + 80;
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < testing_support::random_cases(1000); ++i)
     check("0x" + digits(1 + below(25), 16) + "." + digits(below(25), 16) + "p" +
               std::to_string(below(2 * range) - range),
           format());
@@ -116,8 +117,7 @@ std::pair<cpp_int, int> as_decimal(const cpp_rational& x) {
 }
 
 TEST_P(EveryFormat, RoundsTiesToEvenAndNumbersBesideThemToNearest) {
-  const int count = std::string_view{SAMESUM_SANITIZE}.empty() ? 150 : 50;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < 150; i += testing_support::is_sanitized ? 7 : 1) {
     const std::uint64_t low = i < 20   ? static_cast<std::uint64_t>(i)
                               : i < 40 ? format().infinity - 1 - (i - 20u)
                                        : magnitude();
@@ -138,7 +138,7 @@ TEST_P(EveryFormat, RoundsTiesToEvenAndNumbersBesideThemToNearest) {
 }
 
 TEST_P(EveryFormat, ReadsBackEachValueFromItsDecimalAndItsHexadecimal) {
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < testing_support::random_cases(4000); ++i) {
     const std::uint64_t bits = magnitude();
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", Number{&format(), bits}.to_double());

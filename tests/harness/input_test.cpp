@@ -20,6 +20,7 @@
 
 #include "harness/input_files.hpp"
 #include "harness/input_parts.hpp"
+#include "support.hpp"
 
 namespace samesum::harness {
 
@@ -686,6 +687,7 @@ TEST_F(Files, CanBeReadFromAnyElementOn) {
   const std::string raw = stored(x), array = npy(dict("<f8", "(400000,)"), raw);
   const auto expect_rest = [&](const std::string& path) {
     for (const std::size_t first : {0u, 1u, 131072u, 300'000u, 399'999u, 400'000u, 500'000u}) {
+      if (testing_support::is_sanitized && first < 300'000 && first != 1) continue;
       const auto reader = open_elements(path);
       const std::size_t skipped = std::min(first, x.size());
       EXPECT_EQ(reader->skip(first), skipped);

@@ -19,6 +19,7 @@ namespace {
 using samesum::testing::Array;
 using ::testing::HasSubstr;
 using testing_support::Folder;
+using testing_support::folder_in_memory;
 using testing_support::read;
 using testing_support::with_window;
 using testing_support::write;
@@ -80,7 +81,7 @@ std::string results_of(const Method& m, Values x, Values y, Layout layout) {
 }
 
 TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
-  const Folder folder;
+  const Folder folder{folder_in_memory()};
   const std::string x_file = (folder / "x.npy").string(), y_file = (folder / "y.npy").string(),
                     out = (folder / "out.npy").string();
   int compared = 0;
@@ -117,7 +118,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
 }
 
 TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
-  const Folder folder;
+  const Folder folder{folder_in_memory()};
   const std::string file = (folder / "x.npy").string(), out = (folder / "out.npy").string();
   const std::vector<std::size_t> shape{2, 3, 4};
   std::vector<double> elements = matrices().front().elements;
@@ -147,7 +148,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
 }
 
 TEST(AReductionOfAFile, HasABoundThatHolds) {
-  const Folder folder;
+  const Folder folder{folder_in_memory()};
   const std::string file = (folder / "x.npy").string();
   std::vector<double> elements = matrices().front().elements;
   for (double& e : elements) e = convert<double>(convert<fp16>(e));

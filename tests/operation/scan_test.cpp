@@ -73,14 +73,14 @@ TEST_P(EveryScan, HasTheBitsOfTheReductionOfEachPrefix) {
 
 TEST_P(EveryScan, HasTheBitsOfTheReductionOfLongPrefixes) {
   const Method& reduction = reduction_of(m);
-  constexpr std::size_t n = 2 * part_elements + 3 * tile_elements + 777;
+  const bool is_short = is_sanitized || m.backend == "reference";
+  const std::size_t n = (is_short ? 1 : 2) * part_elements + 3 * tile_elements + 777;
   const Array x{*m.format, wide(n, 12, 3)};
   const Bits all = scanned_on_one_grid(m, x.values());
   for (const std::size_t base :
-       is_sanitized || m.backend == "reference"
-           ? std::vector{part_elements, n - 2}
-           : std::vector{3 * tile_elements, 7 * tile_elements, 8 * tile_elements, 15 * tile_elements,
-                         part_elements, part_elements + tile_elements, 2 * part_elements, n - 2})
+       is_short ? std::vector{part_elements, n - 2}
+                : std::vector{3 * tile_elements, 7 * tile_elements, 8 * tile_elements, 15 * tile_elements,
+                              part_elements, part_elements + tile_elements, 2 * part_elements, n - 2})
     for (const std::size_t i : {base - 2, base - 1, base, base + 1})
       EXPECT_EQ(all[i], reduced_on_one_grid(reduction, first_of(x.values(), i + 1))) << "element " << i;
 }
@@ -107,13 +107,14 @@ TEST_P(EveryScan, HasTheSameBitsForAnyNumberOfThreads) {
     lengths = {part_elements + 1};
     thread_counts.resize(1);
   }
+  std::size_t k = 0;
   for (const std::size_t n : lengths) {
     const Array x{*m.format, wide(n, 12, n)};
     for (const bool exclusive : {false, true}) {
-      const Bits expected = scanned(m, x.values(), {.threads = 1, .exclusive = exclusive});
-      for (const int threads : thread_counts)
-        ASSERT_EQ(scanned(m, x.values(), {.threads = threads, .exclusive = exclusive}), expected)
-            << n << " elements, " << threads << " threads";
+      const int threads = thread_counts[k++ % thread_counts.size()];
+      ASSERT_EQ(scanned(m, x.values(), {.threads = threads, .exclusive = exclusive}),
+                scanned(m, x.values(), {.threads = 1, .exclusive = exclusive}))
+          << n << " elements, " << threads << " threads";
     }
   }
 }
@@ -138,11 +139,13 @@ TEST_P(EveryScan, HasTheBitsOfEachVectorForRowsAndAxes) {
           const Bits alone = scanned(m, Array{*m.format, column}.values(), {.exclusive = exclusive});
           for (std::size_t k = 0; k < n; ++k) expected[(o * n + k) * inner + i] = alone[k];
         }
-      for (const int threads : {1, 3})
+      for (const int threads : {1, 3}) {
+        if (threads > 1 && m.backend == "reference") continue;  // it has only one
         ASSERT_EQ(scanned(m, x.values(), layout, {.threads = threads, .exclusive = exclusive},
                           out_gap == 0 && gap == 0 ? 0 : n * inner + out_gap),
                   expected)
             << outer << " x " << n << " x " << inner << ", " << threads << " threads";
+      }
     }
   }
 }

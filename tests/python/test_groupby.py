@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import samesum
@@ -645,6 +645,7 @@ def rounded(fraction):
         return math.inf if fraction > 0 else -math.inf
 
 
+@settings(max_examples=50)
 @given(tables(), st.booleans(), st.booleans(), st.booleans())
 def test_groups_are_those_of_python(table, sort, dropna, skipna):
     columns, x, y = table
