@@ -211,6 +211,8 @@ TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCall
   for (const Method* m : methods_on_the_host()) {
     // Compensated sums allocate what plain ones do.
     if (is_sanitized && !m->order.empty() && m->accumulator != "plain" && !m->accumulator.empty()) continue;
+    // Rolling means and variances allocate what rolling sums do.
+    if (is_sanitized && (m->operation == "rolling_mean" || m->operation == "rolling_var")) continue;
     for_each_call(*m, [&](RepeatableCall call) {
       call.run();
       const Bytes expected = call.out;

@@ -127,7 +127,7 @@ TEST_P(RealOrder, HasItsDeclaredTreeForEveryLengthUpTo64) {
 }
 
 TEST_P(RealOrder, HasItsDeclaredTreeAtSampledPlacesOfThreeLeavesAndMore) {
-  const std::size_t samples = v.backend == "cpu" ? 100 : 20;
+  const std::size_t samples = v.backend == "cpu" ? 50 : 20;
   EXPECT_EQ(first_difference(box, *declared_tree(v, several_leaves), *box.seen_by(), samples, 1), "");
 }
 

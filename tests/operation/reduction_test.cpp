@@ -49,12 +49,15 @@ const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t 
 }
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
-  for (const auto& [b, x, y] : batch_data(*r.format))
+  std::size_t k = 0;
+  for (const auto& [b, x, y] : batch_data(*r.format)) {
+    if (is_sanitized && r.format != &format_info<fp32>() && ++k % 2 != r.format->index % 2) continue;
     if (!is_sanitized || b.elements < 20'000 || b.elements > 70'000) {  // few of the long ones
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), b.layout),
                 reduce_all(reference_of(r), x.values(), y.values(), b.layout))
           << b.name;
     }
+  }
 }
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
