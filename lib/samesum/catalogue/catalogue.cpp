@@ -202,44 +202,42 @@ const Method* method_with(const NameFields& f) {
   throw std::invalid_argument("samesum: no method " + quoted(name) + why);
 }
 
-/// A combination of the lists in one format, and the reason of each backend for refusing it; empty if it does
-/// not.
-struct Combination {
-  std::string_view operation, order, accumulator, format;
-  std::array<std::string_view, backends.size()> reasons;
+/// What decides about combinations with an order, as values.
+struct OrderFacts {
+  std::string_view name;
+  bool (*is_combination)(const OperationFacts&, bool);
+  std::string_view (*refusal)(const OperationFacts&, bool, std::string_view, std::string_view);
 };
 
+/// The combinations that a backend refuses. Loops at run time, since there are thousands of combinations.
 std::vector<Unsupported> all_unsupported() {
-  std::vector<Combination> combinations;
-  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
-    Formats::for_each([&]<class F>() {
-      constexpr auto reasons = [] {
-        std::array<std::string_view, backends.size()> of{};
-        for (std::size_t i = 0; i < backends.size(); ++i)
-          of[i] = refusal<Operation, Order, A, F>(backends[i]);
-        return of;
-      }();
-      combinations.push_back({Operation::name, Operation::has_order ? Order::name : "",
-                              Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name,
-                              reasons});
-    });
-  });
-  Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact)
-      OrderFree::for_each([&]<class Accumulator>() {
-        for (const FormatInfo& f : formats) {
-          Combination c{Operation::name, "", Accumulator::name, f.name, {}};
-          c.reasons.fill(order_free_refusal(Operation::facts, Accumulator::name));
-          combinations.push_back(c);
-        }
-      });
+  std::vector<const OperationFacts*> operations;
+  Operations::for_each([&]<class Operation>() { operations.push_back(&Operation::facts); });
+  std::vector<OrderFacts> orders;
+  Orders::for_each([&]<class Order>() {
+    orders.push_back({Order::name, is_combination<Order>, refusal_of_build<Order>});
   });
   std::vector<Unsupported> all;
-  for (const Combination& c : combinations)
-    for (std::size_t i = 0; i < backends.size(); ++i)
-      if (!c.reasons[i].empty())
-        all.push_back({full_name(c.operation, c.order, c.accumulator, c.format, backends[i]),
-                       std::string{c.reasons[i]}});
+  const auto add = [&](std::string_view operation, std::string_view order, std::string_view accumulator,
+                       const FormatInfo& format, std::string_view backend, std::string_view reason) {
+    if (!reason.empty())
+      all.push_back({full_name(operation, order, accumulator, format.name, backend), std::string{reason}});
+  };
+  for (const OperationFacts* o : operations)
+    for (const OrderFacts& order : orders)
+      for (const std::string_view accumulator : accumulator_names) {
+        const bool is_plain = accumulator == accumulator_names.front();
+        if (!order.is_combination(*o, is_plain)) continue;
+        for (const FormatInfo& f : formats)
+          for (const std::string_view backend : backends)
+            add(o->name, o->has_order ? order.name : "", o->has_accumulator ? accumulator : "", f, backend,
+                order.refusal(*o, is_plain, f.name, backend));
+      }
+  for (const OperationFacts* o : operations)
+    for (const std::string_view accumulator : order_free_accumulators)
+      for (const FormatInfo& f : formats)
+        for (const std::string_view backend : backends)
+          if (o->can_be_exact) add(o->name, "", accumulator, f, backend, order_free_refusal(*o, accumulator));
   return all;
 }
 

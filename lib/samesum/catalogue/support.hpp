@@ -24,12 +24,20 @@ inline constexpr bool fewer_methods = true;
 inline constexpr bool fewer_methods = false;
 #endif
 
-/// Returns the reason why there is no such method; empty if there is one.
-template <class Operation, class Order, template <class> class A, class F>
-constexpr std::string_view refusal(std::string_view backend) {
-  if (fewer_methods && !std::is_same_v<F, fp32> && !(is_plain<A> && std::is_same_v<Order, CoarsenedTree>))
+/// Returns the reason why this build has no such method; empty if it has one. See refusal.hpp.
+template <class Order>
+constexpr std::string_view refusal_of_build(const OperationFacts& operation, bool is_plain,
+                                            std::string_view format, std::string_view backend) {
+  if (fewer_methods && format != Format<fp32>::name && !(is_plain && std::is_same_v<Order, CoarsenedTree>))
     return "this build for sanitizers omits it";
-  return refusal<Order>(Operation::facts, is_plain<A>, Format<F>::name, backend);
+  return refusal<Order>(operation, is_plain, format, backend);
+}
+
+/// Whether a backend has a method in this order with the accumulator `plain` (`is_plain`) or another one.
+template <class Operation, class Order, class F>
+constexpr bool is_method(bool is_plain, std::string_view backend) {
+  return is_combination<Order>(Operation::facts, is_plain) &&
+         refusal_of_build<Order>(Operation::facts, is_plain, Format<F>::name, backend).empty();
 }
 
 /// The accumulators that take no order: superaccumulators, and sums on a grid.
@@ -56,34 +64,27 @@ template <class Operation, class Order, template <class> class A, class T, class
 inline constexpr bool has_batches = can_read<T, F> && (std::is_same_v<Order, CoarsenedTree> ||
                                                        (std::is_same_v<Order, Pairwise> && is_plain<A>));
 
-/// Calls visit.operator()<Operation, Order, A>() for every combination, including those that backends refuse.
-template <class Visit> constexpr void for_each_combination(Visit&& visit) {
+/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, either by key or
+/// not, except rolling methods, softmax, and methods with an accumulator of `OrderFree`. The refused
+/// combinations, which are most of them, are not visited one by one.
+template <class F, Name backend, bool by_key, class Visit> constexpr void for_each_method_of(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
-    Orders::for_each([&]<class Order>() {
-      Accumulators::for_each([&]<template <class> class A>() {
-        if constexpr (is_combination<Order>(Operation::facts, is_plain<A>))
-          visit.template operator()<Operation, Order, A>();
+    if constexpr (takes_keys<Operation> == by_key && !takes_window<Operation>)
+      Orders::for_each([&]<class Order>() {
+        if constexpr (is_method<Operation, Order, F>(true, backend.view()) ||
+                      is_method<Operation, Order, F>(false, backend.view()))
+          Accumulators::for_each([&]<template <class> class A>() {
+            if constexpr (is_method<Operation, Order, F>(is_plain<A>, backend.view()))
+              visit.template operator()<Operation, Order, A>();
+          });
       });
-    });
   });
 }
-
-/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except rolling
-/// methods, methods by key, softmax, and methods with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
-  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (!takes_keys<Operation> && !takes_window<Operation> &&
-                  refusal<Operation, Order, A, F>(backend.view()).empty())
-      visit.template operator()<Operation, Order, A>();
-  });
+  for_each_method_of<F, backend, false>(visit);
 }
-/// Calls visit.operator()<Operation, Order, A>() for every method by key of a backend in format F, except
-/// those with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method_by_key(Visit&& visit) {
-  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
-      visit.template operator()<Operation, Order, A>();
-  });
+  for_each_method_of<F, backend, true>(visit);
 }
 
 /// Calls visit.operator()<Operation, Accumulator>() for every method with an accumulator of `OrderFree`,

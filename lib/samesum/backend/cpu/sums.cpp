@@ -128,7 +128,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
-      if constexpr (!is_scanned<Sum, Order> && refusal<Sum, Order, A, F>("cpu").empty()) {
+      if constexpr (!is_scanned<Sum, Order> && is_method<Sum, Order, F>(is_plain<A>, "cpu")) {
         Entry e = describe<Sum, Order, A, F>("cpu");
         Formats::for_each([&]<class T>() {
           e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;

@@ -111,7 +111,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
-      if constexpr (refusal<Sum, Order, A, F>("cuda").empty() && !is_scanned<Sum, Order>) {
+      if constexpr (is_method<Sum, Order, F>(is_plain<A>, "cuda") && !is_scanned<Sum, Order>) {
         Entry e = describe<Sum, Order, A, F>("cuda");
         KernelFormats::for_each([&]<class T>() {
           e.code.device.vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>;
