@@ -279,6 +279,8 @@ std::string full_name(std::string_view operation, std::string_view order, std::s
   return name.append("@").append(backend);
 }
 
+void append(std::vector<Entry>& all, const Entry& entry) { all.push_back(entry); }
+
 void MethodTable::add(const std::vector<Entry>& entries, const Backend& backend) {
   std::map<std::string, std::size_t> place;
   for (const Entry& entry : entries) {

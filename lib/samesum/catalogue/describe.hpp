@@ -11,8 +11,11 @@ namespace samesum {
 std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
                       std::string_view format, std::string_view backend);
 
+/// Appends the description of a method. Out of line, so that a list of methods is data and not code.
+void append(std::vector<Entry>& all, const Entry& entry);
+
 /// Describes what all methods of an operation have in common.
-template <class Operation, class F> Entry describe_operation(std::string_view backend) {
+template <class Operation, class F> constexpr Entry describe_operation(std::string_view backend) {
   Entry e;
   e.facts.operation = &Operation::facts;
   e.facts.format = &format_info<F>();
@@ -25,7 +28,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
 
 /// Describes the method of an operation, an order and an accumulator in format F.
 template <class Operation, class Order, template <class> class A, class F>
-Entry describe(std::string_view backend) {
+constexpr Entry describe(std::string_view backend) {
   using State = A<Scalar<F>>;
   static_assert(Accumulator<State, Scalar<F>>);
   Entry e = describe_operation<Operation, F>(backend);
@@ -50,7 +53,8 @@ Entry describe(std::string_view backend) {
 }
 
 /// Describes a method whose accumulator takes no order, such as "dot/exact/fp32@cpu".
-template <class Operation, class Accumulator, class F> Entry describe_order_free(std::string_view backend) {
+template <class Operation, class Accumulator, class F>
+constexpr Entry describe_order_free(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
   e.facts.accumulator = Accumulator::name;
   e.facts.takes_grid = Accumulator::takes_grid;

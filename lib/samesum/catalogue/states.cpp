@@ -58,7 +58,7 @@ template <class T, class F> RecordedSum record_exact(const void* data, std::size
 }
 
 /// Sets the functions `watch` of sums: those that of.operator()<T>() returns.
-template <class Operation, class Of> void watch_sums(Code& code, Of of) {
+template <class Operation, class Of> constexpr void watch_sums(Code& code, Of of) {
   if constexpr (std::is_same_v<Operation, Sum>)
     Formats::for_each([&]<class T>() { code.watch[Formats::index_of<T>()] = of.template operator()<T>(); });
 }
@@ -70,24 +70,32 @@ template <> std::vector<Entry> states<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (!is_scan<Operation>) {
-      Entry& e = all.emplace_back(describe<Operation, Order, A, F>(""));
-      e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
-      watch_sums<Operation>(e.code, []<class T>() -> Code::Watch {
-        return [](const void* x, std::size_t n) {
-          return record_sum<Order, A<Scalar<F>>, F>(x, n, given<T, F>);
-        };
-      });
+      static constexpr Entry entry = [] {
+        Entry e = describe<Operation, Order, A, F>("");
+        e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
+        watch_sums<Operation>(e.code, []<class T>() -> Code::Watch {
+          return [](const void* x, std::size_t n) {
+            return record_sum<Order, A<Scalar<F>>, F>(x, n, given<T, F>);
+          };
+        });
+        return e;
+      }();
+      append(all, entry);
     }
   });
   for_each_order_free([&]<class Operation, class Accumulator>() {
     if constexpr (!is_scan<Operation>) {
-      Entry& e = all.emplace_back(describe_order_free<Operation, Accumulator, F>(""));
-      if constexpr (Accumulator::takes_grid) {
-        e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
-      } else {
-        e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
-        watch_sums<Operation>(e.code, []<class T>() -> Code::Watch { return record_exact<T, F>; });
-      }
+      static constexpr Entry entry = [] {
+        Entry e = describe_order_free<Operation, Accumulator, F>("");
+        if constexpr (Accumulator::takes_grid) {
+          e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
+        } else {
+          e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
+          watch_sums<Operation>(e.code, []<class T>() -> Code::Watch { return record_exact<T, F>; });
+        }
+        return e;
+      }();
+      append(all, entry);
     }
   });
   return all;

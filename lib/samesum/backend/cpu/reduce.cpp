@@ -273,25 +273,31 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (!is_scanned<Operation, Order>) {
-      Entry e = describe<Operation, Order, A, F>("cpu");
-      Formats::for_each([&]<class T>() {
-        if constexpr (has_batches<Operation, Order, A, T, F>)
-          e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-            run_reducer<Order>(Operation::template reducer<A, F>({work.call.options.ddof}), work,
-                               Formats::index_of<T>());
-          };
-      });
-      all.push_back(e);
+      static constexpr Entry entry = [] {
+        Entry e = describe<Operation, Order, A, F>("cpu");
+        Formats::for_each([&]<class T>() {
+          if constexpr (has_batches<Operation, Order, A, T, F>)
+            e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+              run_reducer<Order>(Operation::template reducer<A, F>({work.call.options.ddof}), work,
+                                 Formats::index_of<T>());
+            };
+        });
+        return e;
+      }();
+      append(all, entry);
     }
   });
   for_each_order_free([&]<class Operation, class Accumulator>() {
     if constexpr (!is_scan<Operation>) {
-      Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
-      e.code.host.any.fill([](HostRun& work) {
-        constexpr ExactKind kind = exact_kind<Operation>;
-        Accumulator::takes_grid ? reduce_on_grid(kind, work) : reduce_exactly(kind, work);
-      });
-      all.push_back(e);
+      static constexpr Entry entry = [] {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cpu");
+        e.code.host.any.fill([](HostRun& work) {
+          constexpr ExactKind kind = exact_kind<Operation>;
+          Accumulator::takes_grid ? reduce_on_grid(kind, work) : reduce_exactly(kind, work);
+        });
+        return e;
+      }();
+      append(all, entry);
     }
   });
   return all;

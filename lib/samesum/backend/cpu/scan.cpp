@@ -146,12 +146,15 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (is_scanned<Operation, Order>) {
-      Entry e = describe<Operation, Order, A, F>("cpu");
-      Formats::for_each([&]<class T>() {
-        if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
-          e.code.host.any[Formats::index_of<T>()] = run<Operation, Order, A>;
-      });
-      all.push_back(e);
+      static constexpr Entry entry = [] {
+        Entry e = describe<Operation, Order, A, F>("cpu");
+        Formats::for_each([&]<class T>() {
+          if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
+            e.code.host.any[Formats::index_of<T>()] = run<Operation, Order, A>;
+        });
+        return e;
+      }();
+      append(all, entry);
     }
   });
   for_each_order_free([&]<class Operation, class Accumulator>() {
@@ -160,7 +163,7 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       Formats::for_each([&]<class T>() {
         e.code.host.any[Formats::index_of<T>()] = Accumulator::takes_grid ? scan_on_grid<T> : scan_exactly<T>;
       });
-      all.push_back(e);
+      append(all, e);
     }
   });
   return all;

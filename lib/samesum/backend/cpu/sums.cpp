@@ -129,21 +129,25 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
       if constexpr (!is_scanned<Sum, Order> && is_method<Sum, Order, F>(is_plain<A>, "cpu")) {
-        Entry e = describe<Sum, Order, A, F>("cpu");
-        Formats::for_each([&]<class T>() {
-          e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;
-          if constexpr (!has_batches<Sum, Order, A, T, F>)
-            e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-              work.as_state ? write_state<Order, A, T>(work.call) : sum_each<T>(sum<Order, A, T>, work.call);
-            };
-        });
-        all.push_back(e);
+        static constexpr Entry entry = [] {
+          Entry e = describe<Sum, Order, A, F>("cpu");
+          Formats::for_each([&]<class T>() {
+            e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;
+            if constexpr (!has_batches<Sum, Order, A, T, F>)
+              e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+                work.as_state ? write_state<Order, A, T>(work.call)
+                              : sum_each<T>(sum<Order, A, T>, work.call);
+              };
+          });
+          return e;
+        }();
+        append(all, entry);
       }
     });
   });
   Entry exact = describe_order_free<Sum, Exactly, F>("cpu");
   Formats::for_each([&]<class T>() { exact.code.sum[Formats::index_of<T>()] = sum_exactly<T>; });
-  all.push_back(exact);
+  append(all, exact);
   return all;
 }
 

@@ -184,34 +184,40 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
-    Entry e = describe<Operation, Order, A, F>("reference");
-    Formats::for_each([&]<class T>() {
-      constexpr bool is_sum = std::is_same_v<Operation, Sum>;
-      if constexpr (is_scan<Operation> && can_read<T, F>)
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          scan<Order>(scan_reducer<Operation, A, F>(), work.call, element<T, F>);
-        };
-      else if constexpr (!is_scan<Operation> && (is_sum || can_read<T, F>))
-        e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
-          const Call& call = work.call;
-          const auto reducer = Operation::template reducer<A, F>({call.options.ddof});
-          if (!work.as_state) return run<Order>(reducer, call, element<T, F>);
-          write_state<typename Order::Shape>(reducer, call, element<T, F>, call.out.data);
-          if constexpr (has_replacement<Operation, A, F>()) {
-            using State = typename WithReplacement<std::remove_const_t<decltype(reducer)>>::State;
-            write_state<typename Order::Shape>(reducer.replacement(), call, element<T, F>,
-                                               &static_cast<State*>(call.out.data)->replacing);
-          }
-        };
-    });
-    all.push_back(e);
+    static constexpr Entry entry = [] {
+      Entry e = describe<Operation, Order, A, F>("reference");
+      Formats::for_each([&]<class T>() {
+        constexpr bool is_sum = std::is_same_v<Operation, Sum>;
+        if constexpr (is_scan<Operation> && can_read<T, F>)
+          e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+            scan<Order>(scan_reducer<Operation, A, F>(), work.call, element<T, F>);
+          };
+        else if constexpr (!is_scan<Operation> && (is_sum || can_read<T, F>))
+          e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+            const Call& call = work.call;
+            const auto reducer = Operation::template reducer<A, F>({call.options.ddof});
+            if (!work.as_state) return run<Order>(reducer, call, element<T, F>);
+            write_state<typename Order::Shape>(reducer, call, element<T, F>, call.out.data);
+            if constexpr (has_replacement<Operation, A, F>()) {
+              using State = typename WithReplacement<std::remove_const_t<decltype(reducer)>>::State;
+              write_state<typename Order::Shape>(reducer.replacement(), call, element<T, F>,
+                                                 &static_cast<State*>(call.out.data)->replacing);
+            }
+          };
+      });
+      return e;
+    }();
+    append(all, entry);
   });
   for_each_order_free([&]<class Operation, class Accumulator>() {
-    Entry e = describe_order_free<Operation, Accumulator, F>("reference");
-    Formats::for_each([&]<class T>() {
-      e.code.host.any[Formats::index_of<T>()] = run_order_free<Operation, Accumulator, T, F>;
-    });
-    all.push_back(e);
+    static constexpr Entry entry = [] {
+      Entry e = describe_order_free<Operation, Accumulator, F>("reference");
+      Formats::for_each([&]<class T>() {
+        e.code.host.any[Formats::index_of<T>()] = run_order_free<Operation, Accumulator, T, F>;
+      });
+      return e;
+    }();
+    append(all, entry);
   });
   return all;
 }
