@@ -158,6 +158,11 @@ def machines(n):
     return section.distinct(s.machine for some in n.found.values() for s in some)
 
 
+def listed(items):
+    """'a, b and c'."""
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
 def opening(n):
     yield "## Abstract"
     cards = {c.section: c for c in story.cards(n.found)}
@@ -171,7 +176,7 @@ def opening(n):
            f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
-           f"samesum, a library of such reductions, on {' and '.join(machines(n))}, beside other libraries. "
+           f"samesum, a library of such reductions, on {listed(machines(n))}, beside other libraries. "
            f"{n.verdict('price')} What the promise buys is not accuracy but a definition: an error that can be bounded, a "
            "result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"

@@ -6,8 +6,8 @@
 /// the lines that differ, and exits with 1 if there are any. It exits with 77 if the backend is absent.
 /// Since the reference takes longest, only its lines of fp32 are compared, unless SAMESUM_LONG_TESTS is set:
 /// other tests compare it with the CPU backend for all formats and inputs. Scans and
-/// rolling operations, which take long, are compared for the widest set; instruction_set_test.cpp compares
-/// all their bits in the sets.
+/// rolling operations, which take long, are compared for the widest set only; instruction_set_test.cpp
+/// compares vectors and columns in all sets.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -557,8 +557,9 @@ TEST_P(AnyEnvironment, ChangesNoResultAndIsLeftUnchanged) {
       const EntryPoint& entry = entry_points()[i / std::size(thread_counts)];
       const int threads = thread_counts[i % std::size(thread_counts)];
       Environment environment = GetParam();
-      // One setting suffices to show whether a thread inherits the environment of its creator, and two show
-      // whether one with traps or another rounding is kept: pairs of settings, not all products.
+      // One setting shows whether a thread inherits its creator's environment. Traps are combined with set
+      // flags, and other roundings with flush-to-zero and denormals-are-zero, instead of each with all
+      // settings.
       const bool few = threads > 1 || environment.traps || environment.rounding != FE_TONEAREST;
       const unsigned one = environment.traps ? all_flags : register_bits[0];
       if (few && bits != one && (bits != 0 || threads > 1)) continue;

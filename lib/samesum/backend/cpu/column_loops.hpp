@@ -15,7 +15,8 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   using Vector = Pack<F, width>;
   using One = TermSum<A, Scalar<F>>;
   using Many = TermSum<A, Vector>;
-  static constexpr std::size_t ahead = 16;  ///< distance of the prefetch in rows
+  static constexpr std::size_t ahead = 16;      ///< distance of the prefetch in rows
+  static constexpr std::size_t cached = 16384;  ///< bytes of states that rows are added to in turn
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == w * sizeof(One));
   static_assert(w <= ColumnLeaf::least,
@@ -38,7 +39,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
     const T* x;
     void add(Many& sum, std::size_t i) const { sum.sum.add(Vector::load(x + i)); }
     [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
-      prefetch_row(x + i, count * sizeof(T));
+      prefetch_row(x, count * sizeof(T), i * sizeof(T));
     }
   };
   template <class T> struct TermsOf {
@@ -52,8 +53,8 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
         sum.add({element_term(term, v), Vector::zero()});
     }
     [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
-      prefetch_row(x + i, count * sizeof(T));
-      if (y != x) prefetch_row(y + i, count * sizeof(T));
+      prefetch_row(x, count * sizeof(T), i * sizeof(T));
+      if (y != x) prefetch_row(y, count * sizeof(T), i * sizeof(T));
     }
   };
 
@@ -85,17 +86,21 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
     }
   }
   /// Adds the rows of some neighbouring lanes, whose states fit into the first-level cache, before those of
-  /// the next lanes. Contiguous rows are added as they come, which hardware prefetchers detect.
+  /// the next lanes. Contiguous rows are added as they come, which hardware prefetchers detect. A group has
+  /// at least `ahead` lanes, so that no prefetch skips one.
   template <class Source> [[gnu::always_inline]] void add_in_turn(Source source) const {
     if (is_contiguous()) {
       for (std::size_t begin = 0; begin < leaf_.n; begin += lanes) add_rows(source, begin, lanes, 0);
       return;
     }
     std::size_t together = lanes;
-    while (together > ahead && together * packs_ * sizeof(Many) > 16384) together /= 2;
+    while (together > ahead && together * packs_ * sizeof(Many) > cached) together /= 2;
     for (std::size_t first = 0; first < used_lanes(); first += together)
       for (std::size_t begin = first; begin < leaf_.n; begin += lanes)
-        add_rows(source, begin, together, begin + lanes < leaf_.n ? begin + lanes : first + together);
+        add_rows(source, begin, together,
+                 begin + lanes < leaf_.n           ? begin + lanes
+                 : first + together < used_lanes() ? first + together
+                                                   : leaf_.n);
   }
   /// Adds up to `count` rows to one lane each, and prefetches the first of the rows that follow from `next`
   /// on.
@@ -145,7 +150,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
     return a;
   }
 
-  bool is_contiguous() const { return leaf_.pitch == leaf_.count; }
+  bool is_contiguous() const { return leaf_.pitch <= leaf_.count; }
   Many* at(std::size_t level, std::size_t lane) const { return state_ + (level * lanes + lane) * packs_; }
   std::size_t used_lanes() const { return leaf_.n < lanes ? leaf_.n : lanes; }
   /// The first column of a pack. The last pack may overlap the one before it.

@@ -246,7 +246,7 @@ template <class F> class Terms {
     const T *x, *y;
     Of of;
     auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
-    /// Two inputs are read as fast without.
+    /// Prefetches one input only; two are read as fast without.
     [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
       if (y == nullptr) Elements<Vector, T>{x}.prefetch(i, count);
     }

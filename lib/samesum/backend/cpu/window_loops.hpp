@@ -248,7 +248,7 @@ template <class T, ExactlySummed what> class WindowLoops {
   /// Writes the rounded sums of rows of one block. Returns false if no window holds the terms of all of them.
   bool round(T* out) const {
     const T* const x = row(b_.x, 0, 0);
-    const RowBlock block{x, x, b_.pitch, b_.n, rows_ahead(b_.n) * b_.pitch};
+    const RowBlock block{x, x, b_.pitch, b_.n, rows_ahead<T>(b_.n) * b_.pitch};
     const std::size_t packs = (count_ - 1) / w + 1;
     Windows<few> common;
     Windows<more> wider;
