@@ -6,7 +6,7 @@
 
 #include "cases.hpp"
 #include "harness/truth.hpp"
-#include "support.hpp"
+#include "known_sums.hpp"
 
 namespace samesum {
 namespace {
@@ -25,22 +25,6 @@ void expect_within(const Truth& truth, double bound, Number result, const std::s
   EXPECT_TRUE(truth.within(bound, result))
       << what << ": " << ::testing::PrintToString(result) << " has an error of "
       << truth.error_of(result).absolute << ", the bound is " << bound;
-}
-
-/// Elements and their exact sum.
-struct KnownSum {
-  std::string name;
-  Array x;
-  Truth truth{x.values()};
-};
-
-/// Returns what `make` returns for a format and a length; it is made once for all methods.
-template <std::vector<KnownSum> (*make)(const FormatInfo&, std::size_t)>
-const std::vector<KnownSum>& known_sums(const FormatInfo& format, std::size_t n) {
-  static std::map<std::pair<std::size_t, std::size_t>, std::vector<KnownSum>> made;
-  std::vector<KnownSum>& all = made[{format.index, n}];
-  if (all.empty()) all = make(format, n);
-  return all;
 }
 
 class TheBoundOfEverySum : public ::testing::TestWithParam<const Method*> {

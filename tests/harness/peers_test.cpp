@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <thread>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/measure.hpp"
 #include "harness/sample.hpp"
+#include "known_sums.hpp"
 #include "samesum/samesum.hpp"
-#include "support.hpp"
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -21,6 +20,8 @@ namespace samesum::harness {
 namespace {
 
 using samesum::testing_support::Array;
+using samesum::testing_support::known_sums;
+using samesum::testing_support::KnownSum;
 using ::testing::Contains;
 using ::testing::Not;
 
@@ -52,34 +53,24 @@ TEST(Peers, OfTheCpuExistInFp32AndFp64OrAreListedAsAbsent) {
   }
 }
 
-/// Elements with their exact sum, which takes as long as several peers and is computed once for all.
-struct KnownSum {
-  std::string name;
-  Array array;
-  Truth truth;
-};
-const std::vector<KnownSum>& known_sums(const FormatInfo& format) {
-  static std::map<std::size_t, std::vector<KnownSum>> of_formats;
-  std::vector<KnownSum>& made = of_formats[format.index];
-  if (made.empty())
-    for (const std::size_t n : {0, 1, 2, 3, 17, 1000, 100003})
-      for (const auto& data : testing_support::datasets(n)) {
-        const Array array{format, data.x, 3};  // aligned to a single element only
-        made.push_back({std::to_string(n) + " of " + data.name, array, Truth{array.values()}});
-      }
-  return made;
+std::vector<KnownSum> of_datasets(const FormatInfo& format, std::size_t n) {
+  std::vector<KnownSum> all;
+  for (const auto& data : testing_support::datasets(n))
+    all.push_back({data.name, {format, data.x, 3}});  // aligned to a single element only
+  return all;
 }
 
 class EveryCpuPeer : public ::testing::TestWithParam<const Method*> {};
 
 TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
   const Method& v = *GetParam();
-  for (const auto& [name, array, truth] : known_sums(*v.format))
-    for (const int threads : {0, 1, 3}) {
-      const Measurement m = measure(v, array.values(), truth, {.repeats = 2, .threads = threads});
-      EXPECT_TRUE(m.within_bound) << v.name << " on " << name << ": " << m.value.to_double() << " instead of "
-                                  << m.truth.to_double();
-    }
+  for (const std::size_t n : {0, 1, 2, 3, 17, 1000, 100003})
+    for (const auto& [name, x, truth] : known_sums<of_datasets>(*v.format, n))
+      for (const int threads : {0, 1, 3}) {
+        const Measurement m = measure(v, x.values(), truth, {.repeats = 2, .threads = threads});
+        EXPECT_TRUE(m.within_bound) << v.name << " on " << n << " of " << name << ": " << m.value.to_double()
+                                    << " instead of " << m.truth.to_double();
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Peers, EveryCpuPeer, ::testing::ValuesIn(cpu_peers()), testing_support::test_name);

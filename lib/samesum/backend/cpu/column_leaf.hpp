@@ -16,6 +16,8 @@ struct ColumnLeaf {
   std::size_t pitch;  ///< elements between rows
   std::size_t n, count;
 
+  /// Whether the rows follow one another, as hardware prefetchers detect, or are all the same row.
+  constexpr bool is_contiguous() const { return pitch <= count; }
   /// Room for the states of all lanes, in packs of up to `least` columns, and for those that wait if the rows
   /// of a lane are merged by pairs.
   template <class Shape> constexpr std::size_t scratch_states() const {

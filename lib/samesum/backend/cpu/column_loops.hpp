@@ -86,10 +86,10 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
     }
   }
   /// Adds the rows of some neighbouring lanes, whose states fit into the first-level cache, before those of
-  /// the next lanes. Contiguous rows are added as they come, which hardware prefetchers detect. A group has
-  /// at least `ahead` lanes, so that no prefetch skips one.
+  /// the next lanes. Contiguous rows are added as they come. A group has at least `ahead` lanes, so that no
+  /// prefetch skips one.
   template <class Source> [[gnu::always_inline]] void add_in_turn(Source source) const {
-    if (is_contiguous()) {
+    if (leaf_.is_contiguous()) {
       for (std::size_t begin = 0; begin < leaf_.n; begin += lanes) add_rows(source, begin, lanes, 0);
       return;
     }
@@ -141,16 +141,15 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
         at(0, l)[p] = sum;
       }
   }
-  /// Prefetches row r, unless the rows are contiguous, as hardware prefetchers detect.
+  /// Prefetches row r, unless the rows are contiguous.
   template <class Source> [[gnu::always_inline]] void prefetch(Source source, std::size_t r) const {
-    if (!is_contiguous()) source.prefetch(r * leaf_.pitch, leaf_.count);
+    if (!leaf_.is_contiguous()) source.prefetch(r * leaf_.pitch, leaf_.count);
   }
   static Many merged(Many a, const Many& b) {
     a.merge(b);
     return a;
   }
 
-  bool is_contiguous() const { return leaf_.pitch <= leaf_.count; }
   Many* at(std::size_t level, std::size_t lane) const { return state_ + (level * lanes + lane) * packs_; }
   std::size_t used_lanes() const { return leaf_.n < lanes ? leaf_.n : lanes; }
   /// The first column of a pack. The last pack may overlap the one before it.

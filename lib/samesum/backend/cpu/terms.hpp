@@ -168,7 +168,7 @@ template <class F> class Terms {
     };
     for (std::size_t r = 0; r < leaf.n; ++r) {
       Vector* const product = lane + r % lanes * packs;
-      if (leaf.pitch > leaf.count)
+      if (!leaf.is_contiguous())
         prefetch_row(x + r * leaf.pitch, leaf.count * sizeof(F), ahead * leaf.pitch * sizeof(F));
       for (std::size_t p = 0; p < packs; ++p) {
         const Vector element = of_pack[p].take_element(x + r * leaf.pitch + first_of(p));
