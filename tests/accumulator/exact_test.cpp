@@ -304,7 +304,7 @@ std::vector<T> block(std::size_t n, int base, int span, int kind, std::mt19937_6
 /// Returns the sum that the words hold, and in `taken` the number of elements that they accepted.
 template <class T> Exact sum_of_words(const std::vector<T>& x, std::size_t& taken) {
   cpu::Expansions words;
-  taken = cpu::kernels<Formats::index_of<T>()>().add_exactly(words, x.data(), x.size());
+  taken = cpu::kernels(Formats::index_of<T>()).add_exactly(words, x.data(), x.size());
   Exact sum;
   sum.add(T{});
   for (const auto& word : words.word) sum.add(std::span<const double>{word});

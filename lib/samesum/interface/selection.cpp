@@ -360,9 +360,10 @@ class Selected {
   std::size_t keep(Stretch s, std::byte* to) const {
     static const std::vector<std::uint8_t> all(portion, 1);
     return with_format(*call_.x.format, [&]<class T>() {
-      return cpu::kernels<Formats::index_of<T>()>().keep_selected(
-          static_cast<const T*>(call_.x.data) + s.first,
-          elements_.where ? elements_.where + s.first : all.data(), elements_.skip_nan, s.n, to);
+      return cpu::kernels(Formats::index_of<T>())
+          .keep_selected(static_cast<const T*>(call_.x.data) + s.first,
+                         elements_.where ? elements_.where + s.first : all.data(), elements_.skip_nan, s.n,
+                         to);
     });
   }
 

@@ -20,7 +20,7 @@ template <class Word> bool is_complete(const Table<Word>& table, HostRun& work) 
   return !table.has_bad_key;
 }
 
-template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
+template <class T> const Kernels& loops_of() { return kernels(Formats::index_of<T>()); }
 
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -49,7 +49,7 @@ template <class F> struct RoundedRows {
   const Call& call;
   WriteTerms write;
   explicit RoundedRows(const Call& c)
-      : call{c}, write{kernels<Formats::index_of<F>()>().write_terms[c.x.format->index]} {}
+      : call{c}, write{kernels(Formats::index_of<F>()).write_terms[c.x.format->index]} {}
   const X* rows(std::size_t first, std::size_t n, X* buffer) const {
     const std::size_t inner = call.layout.inner;
     const auto* from = static_cast<const std::byte*>(call.x.data) + first * inner * call.x.format->bytes;

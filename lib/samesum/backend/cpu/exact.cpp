@@ -32,7 +32,7 @@ template <class T> class ExactSum {
 
   /// Adds those of at most one block that take part, and returns how many. Without `where`, all but NaN do.
   std::size_t add_selected(const T* x, const std::uint8_t* where, bool skip_nan, std::size_t n) {
-    const Kernels& loops = kernels<Formats::index_of<T>()>();
+    const Kernels& loops = kernels(Formats::index_of<T>());
     std::size_t count = 0;
     if (n % exact_step == 0 && loops.add_selected(words_, x, where, skip_nan, n, count) == n) {
       empty_ = false;
@@ -115,7 +115,7 @@ template <class T> class ExactSum {
     in_bins_ += n;
   }
 
-  AddExactly add_ = kernels<Formats::index_of<T>()>().add_exactly;
+  AddExactly add_ = kernels(Formats::index_of<T>()).add_exactly;
   Exact& sum_;
   Expansions words_;
   bool empty_ = true;

@@ -210,12 +210,12 @@ template <class T, class F> class ExactColumn {
   }
 
   static ScanExactly scan_exactly() {
-    return kernels<Formats::index_of<F>()>().scan_exactly[Formats::index_of<T>()];
+    return kernels(Formats::index_of<F>()).scan_exactly[Formats::index_of<T>()];
   }
 
   bool exclusive_;
   ScanExactly scan_ = scan_exactly();
-  LargestBits largest_ = kernels<Formats::index_of<T>()>().largest_bits;
+  LargestBits largest_ = kernels(Formats::index_of<T>()).largest_bits;
   std::size_t length_,
       taken_ = 0;  ///< lengths: of the column, and of what was taken with the present elements
   int spare_bits_;

@@ -16,7 +16,7 @@ constexpr std::size_t block = 4096;
 /// Adds n contiguous products. Products of doubles become two words, or integers if the words would lose
 /// bits.
 template <class T> void add_products(ExactTerms& to, const T* x, const T* y, std::size_t n) {
-  const WriteTerms write = kernels<Formats::index_of<fp64>()>().write_terms[Formats::index_of<T>()];
+  const WriteTerms write = kernels(Formats::index_of<fp64>()).write_terms[Formats::index_of<T>()];
   double high[block], low[block];
   for (std::size_t begin = 0; begin < n; begin += block) {
     const std::size_t mine = std::min(n - begin, block);
@@ -78,9 +78,9 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
       if (this->are_rows() && n > 0 && !is_product(kind_.term) && !kind_.mean && !kind_.moments) {
         const T* const x = this->first_of(first);
-        const std::size_t done = kernels<Formats::index_of<T>()>().round_rows(
-            {x, x, kind_.term, count, n, this->call.layout.outer_stride},
-            static_cast<T*>(this->call.out.data) + first);
+        const std::size_t done = kernels(Formats::index_of<T>())
+                                     .round_rows({x, x, kind_.term, count, n, this->call.layout.outer_stride},
+                                                 static_cast<T*>(this->call.out.data) + first);
         if (done == count) return;
         first += done;
         count -= done;
@@ -193,8 +193,8 @@ std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {
 }
 
 void multiply(Values x, Values y, double* high, double* low) {
-  kernels<Formats::index_of<fp64>()>().write_terms[x.format->index](Term::product, x.data, y.data, x.size,
-                                                                    high, low);
+  kernels(Formats::index_of<fp64>())
+      .write_terms[x.format->index](Term::product, x.data, y.data, x.size, high, low);
 }
 
 void reduce_exactly(ExactKind kind, const HostRun& work) {

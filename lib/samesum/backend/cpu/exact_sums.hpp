@@ -17,7 +17,7 @@ void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t 
   const auto what = static_cast<std::size_t>(kind.moments            ? ExactlySummed::elements_and_squares
                                              : is_product(kind.term) ? ExactlySummed::products
                                                                      : ExactlySummed::elements);
-  const Kernels& loops = kernels<Formats::index_of<T>()>();
+  const Kernels& loops = kernels(Formats::index_of<T>());
   const SumExactly sum = (rows ? loops.sum_rows_exactly : loops.sum_columns_exactly)[what];
   sum({x, y ? y : x, kind.term, count, n, pitch}, sums);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/methods.hpp"
@@ -17,8 +18,8 @@ constexpr std::size_t terms_at_once = 2048;  ///< terms; stays in the first-leve
 /// Whether the terms are doubles: all but products of doubles.
 template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || !is_product(term); }
 
-const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
-template <class T> const Kernels& loops_for() { return kernels<Formats::index_of<T>()>(); }
+const Kernels& loops() { return kernels(Formats::index_of<fp64>()); }
+template <class T> const Kernels& loops_for() { return kernels(Formats::index_of<T>()); }
 
 /// Calls visit(terms, from, n) for blocks of n terms that are doubles; `from` is the index of the first.
 template <class T, class Visit>

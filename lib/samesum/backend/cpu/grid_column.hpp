@@ -49,13 +49,13 @@ template <class T, class F> class GridColumn {
       constexpr int least = std::max(Format<F>::min_exponent, -900),
                     most = std::min(Format<F>::max_exponent - grid_word_bits<F>, 900);
       if (grid < least || grid > most || sum_.flags != 0) return 0;
-      const auto bits = static_cast<BitsOf<T>>(kernels<Formats::index_of<T>()>().largest_bits(x, n));
+      const auto bits = static_cast<BitsOf<T>>(kernels(Formats::index_of<T>()).largest_bits(x, n));
       if (bits >= Format<T>::infinity) return 0;
       const std::int32_t largest = std::max(to_grid(from_bits<T>(bits), grid).bits, sum_.bits);
       if (largest + bits_for_terms(count_ + n) > grid_word_bits<F>) return 0;
       double sum[2] = {};
       if (!in_two_words(static_cast<__int128>(sum_.units.wide()), power_of_two(grid), sum)) return 0;
-      const Kernels& loops = kernels<Formats::index_of<F>()>();
+      const Kernels& loops = kernels(Formats::index_of<F>());
       F numbers[at_once];
       if constexpr (std::is_same_v<T, F>)
         std::copy_n(x, n, numbers);
@@ -91,7 +91,7 @@ template <class T, class F> class GridColumn {
       return false;
     // Then 2^-grid and all results are normal numbers, or too large.
     if (grid_.exponent() < Format<fp32>::min_exponent || grid_.exponent() > 100) return false;
-    const auto bits = static_cast<BitsOf<T>>(kernels<Formats::index_of<T>()>().largest_bits(x, n));
+    const auto bits = static_cast<BitsOf<T>>(kernels(Formats::index_of<T>()).largest_bits(x, n));
     if (bits >= Format<T>::infinity) return false;
     const GridTerm largest = to_grid(from_bits<T>(bits), grid_.exponent());
     if (largest.bits > 48) return false;

@@ -1,15 +1,29 @@
-/// Detects the instruction sets of this machine.
+/// Detects the instruction sets of this machine, and finds the loops for the one in use.
 #include "samesum/backend/cpu/instruction_set.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <utility>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "samesum/backend/cpu/kernels.hpp"
+
 namespace samesum::cpu {
+namespace {
+
+/// The instruction sets that have loops.
+constexpr auto compiled_sets = [] {
+  using enum InstructionSet;
+  return std::array{SAMESUM_INSTRUCTION_SETS};
+}();
+
+}  // namespace
 
 bool is_supported(InstructionSet set) {
+  if (std::ranges::find(compiled_sets, set) == compiled_sets.end()) return false;
   if (set == InstructionSet::baseline) return true;
 #if defined(__x86_64__)
   unsigned a, b, c = 0, d;
@@ -43,5 +57,20 @@ bool wants_prefetch() {
 }
 
 void force(InstructionSet set) { chosen().store(set, std::memory_order_relaxed); }
+
+const Kernels& kernels(std::size_t format) {
+  const InstructionSet in_use = instruction_set();
+  const Kernels* found = nullptr;
+  const auto find_in = [&]<InstructionSet set, std::size_t... index>(std::index_sequence<index...>) {
+    if (set != in_use) return;
+    constexpr std::array of_format{&kernels_of<set, index>...};
+    found = &of_format[format]();
+  };
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (find_in.template operator()<compiled_sets[i]>(std::make_index_sequence<Formats::size>{}), ...);
+  }
+  (std::make_index_sequence<compiled_sets.size()>{});
+  return *found;
+}
 
 }  // namespace samesum::cpu

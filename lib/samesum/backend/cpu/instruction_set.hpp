@@ -13,22 +13,23 @@ enum class InstructionSet {
   avx512,    ///< AVX-512 F, BW, DQ, VL: Skylake-SP (2017), Zen 4 (2022) and later
 };
 
-/// The compiled instruction sets, the widest last; lib/CMakeLists.txt sets their number.
-inline constexpr auto instruction_sets = [] {
-  std::array<InstructionSet, SAMESUM_INSTRUCTION_SETS> sets{};
-  for (std::size_t i = 0; i < sets.size(); ++i) sets[i] = static_cast<InstructionSet>(i);
-  return sets;
-}();
+/// All instruction sets of this architecture, the widest last.
+#if defined(__x86_64__)
+inline constexpr std::array instruction_sets{InstructionSet::baseline, InstructionSet::avx2,
+                                             InstructionSet::avx512};
+#else
+inline constexpr std::array instruction_sets{InstructionSet::baseline};
+#endif
 
 constexpr std::string_view name_of(InstructionSet set) {
   constexpr std::array<std::string_view, 3> names{"baseline", "avx2", "avx512"};
   return names[static_cast<std::size_t>(set)];
 }
 
-/// Whether this machine supports `set`.
+/// Whether this machine supports `set`, and the library has loops for it: lib/CMakeLists.txt says for which.
 bool is_supported(InstructionSet set);
 
-/// The instruction set in use: the widest that this machine supports, unless `force` has set another.
+/// The instruction set in use: the widest that is supported, unless `force` has set another.
 InstructionSet instruction_set();
 
 /// Whether compute-heavy loops should prefetch cache lines in software. Intel's hardware prefetchers do not

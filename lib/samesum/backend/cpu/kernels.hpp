@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tuple>
-#include <utility>
 
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/column_leaf.hpp"
@@ -300,16 +299,7 @@ struct Kernels {
 
 template <InstructionSet set, std::size_t index> const Kernels& kernels_of();
 
-/// The loops for the instruction set in use.
-template <std::size_t index> const Kernels& kernels() {
-  const Kernels* found = nullptr;
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    const InstructionSet set = instruction_set();
-    static_cast<void>(
-        ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], index>(), true)) || ...));
-  }
-  (std::make_index_sequence<instruction_sets.size()>{});
-  return *found;
-}
+/// The loops of the format with this index for the instruction set in use.
+const Kernels& kernels(std::size_t format);
 
 }  // namespace samesum::cpu

@@ -11,7 +11,7 @@ namespace {
 using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 using Carrier = CarrierOf<F>;
 
-const Kernels& loops() { return kernels<SAMESUM_FORMAT_INDEX>(); }
+const Kernels& loops() { return kernels(SAMESUM_FORMAT_INDEX); }
 constexpr std::size_t of_carrier = Formats::index_of<Carrier>();
 
 /// Reduces leaf by leaf; first rounds the elements of a leaf to the format, into the first-level cache.
@@ -240,7 +240,7 @@ template <class Order, class Reducer>
     else if constexpr (std::is_same_v<Reducer, LogSumExpReducer<F>> && std::is_same_v<Order, CoarsenedTree>)
       return
           [leaves = with_format(formats[input], []<class T>() {
-             return std::get<SoftmaxLoops<F>>(kernels<Formats::index_of<T>()>().softmax).online_leaves;
+             return std::get<SoftmaxLoops<F>>(kernels(Formats::index_of<T>()).softmax).online_leaves;
            })](const void* x, const void*, std::uint64_t, std::size_t n, State* out) { leaves(x, n, out); };
     else if constexpr (requires { reducer.smallest; })
       return leaves_of_extremum<Shape>(reducer, input);

@@ -22,7 +22,7 @@ namespace {
 /// Moves of a window that are made together.
 constexpr std::size_t moves_at_once = 512;
 
-const Kernels& loops_of_doubles() { return kernels<Formats::index_of<fp64>()>(); }
+const Kernels& loops_of_doubles() { return kernels(Formats::index_of<fp64>()); }
 
 /// Some moves of a window: in each, one element enters and one leaves; 0 stands for none.
 struct Moves {

@@ -18,7 +18,7 @@ template <template <class> class A> std::optional<std::size_t> index_of_loops(co
 }
 
 template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
-  const Kernels& loops = kernels<SAMESUM_FORMAT_INDEX>();
+  const Kernels& loops = kernels(SAMESUM_FORMAT_INDEX);
   const auto at = index_of_loops(reducer);
   return {reducer,
           loops.write_terms[call.x.format->index],

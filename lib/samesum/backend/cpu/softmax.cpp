@@ -58,8 +58,9 @@ template <class T, class C> class Rows {
   /// Sums leaf by leaf, so that the e are added while they are in the first-level cache.
   template <class F> One plain_in(const T* x, C largest, C* e, bool keep) {
     [[maybe_unused]] const SumLeaves sum_leaves =
-        kernels<Formats::index_of<F>()>().sum_leaves[Orders::index_of<CoarsenedTree>()]
-                                                    [Accumulators::index_of<Plain>()][Formats::index_of<C>()];
+        kernels(Formats::index_of<F>())
+            .sum_leaves[Orders::index_of<CoarsenedTree>()][Accumulators::index_of<Plain>()]
+                       [Formats::index_of<C>()];
     std::vector<Plain<Scalar<F>>>& states = std::get<std::vector<Plain<Scalar<F>>>>(states_);
     states.resize(Shape::leaves(n_));
     for (std::size_t k = 0; k < states.size(); ++k) {
@@ -109,9 +110,9 @@ template <class T, class C> class Rows {
   SoftmaxSum how_;
   bool log_;
   std::size_t n_;
-  const SoftmaxLoops<C>& loops_ = std::get<SoftmaxLoops<C>>(kernels<Formats::index_of<T>()>().softmax);
+  const SoftmaxLoops<C>& loops_ = std::get<SoftmaxLoops<C>>(kernels(Formats::index_of<T>()).softmax);
   const SumExactly sum_rows_exactly_ =
-      kernels<Formats::index_of<C>()>().sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)];
+      kernels(Formats::index_of<C>()).sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)];
   std::vector<C> scratch_;
   std::tuple<std::vector<Plain<Scalar<fp16>>>, std::vector<Plain<Scalar<bf16>>>,
              std::vector<Plain<Scalar<fp32>>>, std::vector<Plain<Scalar<fp64>>>>

@@ -17,7 +17,7 @@ template <class A> std::uint64_t finish(const std::optional<A>& state) {
 }
 
 template <class Order, template <class> class A, class T> SumLeaves loop() {
-  return kernels<SAMESUM_FORMAT_INDEX>()
+  return kernels(SAMESUM_FORMAT_INDEX)
       .sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()][Formats::index_of<T>()];
 }
 
@@ -29,7 +29,7 @@ void sum_rounded(const void* data, std::size_t n, void* states) {
   const auto* x = static_cast<const T*>(data);
   auto* state = static_cast<A<Scalar<F>>*>(states);
   Carrier rounded[leaf];
-  const WriteTerms write = kernels<SAMESUM_FORMAT_INDEX>().write_terms[Formats::index_of<T>()];
+  const WriteTerms write = kernels(SAMESUM_FORMAT_INDEX).write_terms[Formats::index_of<T>()];
   const SumLeaves sum = loop<Order, A, Carrier>();
   for (std::size_t begin = 0; begin < n; begin += leaf) {
     const std::size_t mine = std::min(n - begin, leaf);
@@ -90,7 +90,7 @@ template <class Order, template <class> class A, class T> void write_state(const
 template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, int threads) {
   constexpr std::size_t most_as_row = 4096;  // longer vectors are faster in words that are carried along
   if (n > 0 && n <= most_as_row) {
-    const Kernels& loops = kernels<Formats::index_of<T>()>();
+    const Kernels& loops = kernels(Formats::index_of<T>());
     const ExactResults row{data, data, Term::element, 1, n, n};
     F result;
     if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
