@@ -117,15 +117,15 @@ std::string as_json(const Requirements& w, const Choice& choice, const CostTable
 
 // --- the table: 80 columns -----------------------------------------------------------------------
 
-std::string row(const std::string& name, const std::string& bound, const std::string& time,
-                const std::string& reason) {
+std::string choice_row(const std::string& name, const std::string& bound, const std::string& time,
+                       const std::string& reason) {
   return left(name, 37) + ' ' + right(bound, 8) + ' ' + right(time, 7) +
          (reason.empty() ? "" : "  " + reason) + '\n';
 }
 
-std::string row(const Candidate& c, bool ulps, const std::string& reason) {
-  return row(c.method->name, compact(ulps ? c.ulps : c.bound, 8), c.seconds ? duration(*c.seconds) : "?",
-             reason);
+std::string choice_row(const Candidate& c, bool ulps, const std::string& reason) {
+  return choice_row(c.method->name, compact(ulps ? c.ulps : c.bound, 8),
+                    c.seconds ? duration(*c.seconds) : "?", reason);
 }
 
 /// The names of `magnitudes` and `condition` for an operation that has them.
@@ -177,10 +177,10 @@ std::string assumption(const ChooseOptions& o) {
 std::string as_text(const Requirements& w, const Choice& choice, const CostTable& table,
                     const std::string& assumed) {
   std::string text = wrapped(asked(w)) + '\n' + wrapped(origin(table)) + "\n\n";
-  text += row("method", "bound", "time", "");
+  text += choice_row("method", "bound", "time", "");
   const bool ulps = w.ulps.has_value();
-  text += row(choice.best, ulps, "");
-  for (const Candidate& c : choice.others) text += row(c, ulps, c.reason);
+  text += choice_row(choice.best, ulps, "");
+  for (const Candidate& c : choice.others) text += choice_row(c, ulps, c.reason);
   const bool unbounded =
       std::ranges::any_of(choice.others, [](const Candidate& c) { return std::isinf(c.bound); });
   text += '\n' +

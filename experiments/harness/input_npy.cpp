@@ -98,7 +98,7 @@ std::vector<std::byte> to_c_order(std::span<const std::byte> data, std::size_t e
   return result;
 }
 
-__extension__ using Wide = __int128;
+__extension__ using Int128 = __int128;
 
 struct Integer {
   bool negative;
@@ -156,8 +156,8 @@ class NpyReader : public BinaryReader {
   }
 
   void keep_lost(std::size_t i, const Integer& x, Number rounded) {
-    const auto lost = static_cast<double>(static_cast<Wide>(x.magnitude) -
-                                          static_cast<Wide>(std::abs(rounded.to_double())));
+    const auto lost = static_cast<double>(static_cast<Int128>(x.magnitude) -
+                                          static_cast<Int128>(std::abs(rounded.to_double())));
     set_lost(portion_, i, x.negative ? -lost : lost);
   }
 

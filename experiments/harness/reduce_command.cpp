@@ -17,7 +17,7 @@
 namespace samesum::harness {
 namespace {
 
-using Shape = std::vector<std::uint64_t>;
+using Lengths = std::vector<std::uint64_t>;
 
 std::size_t product(std::span<const std::uint64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::size_t{1}, std::multiplies<std::size_t>{});
@@ -32,7 +32,7 @@ InputArray read_array(const std::vector<std::string>& files, const FormatInfo* f
 }
 
 /// Returns the number of the reduced axis of an array with that shape.
-std::size_t axis_of(const std::string& text, const Shape& shape) {
+std::size_t axis_of(const std::string& text, const Lengths& shape) {
   const auto count = static_cast<long>(shape.size());
   const std::string have = "FILE has " + std::to_string(count) + (count == 1 ? " axis" : " axes");
   if (text == "rows" || text == "columns") {
@@ -72,7 +72,7 @@ class Reduction {
     how_.centred = options.centred;
     if (options.axis.empty() && !method.keeps_format) {
       layout_ = Layout::vector(x_.size);
-      shape_ = has_table(method) ? Shape{x_.size} : Shape{};
+      shape_ = has_table(method) ? Lengths{x_.size} : Lengths{};
     } else {
       const std::size_t axis = options.axis.empty() ? shape_.size() - 1 : axis_of(options.axis, shape_);
       const std::span all{shape_};
@@ -98,7 +98,7 @@ class Reduction {
   const Method& method() const { return method_; }
   std::size_t n() const { return n_; }  ///< number of elements per result; for a scan of the last
   const FormatInfo& input() const { return *x_.format; }
-  const Shape& shape() const { return shape_; }  ///< of the results
+  const Lengths& shape() const { return shape_; }  ///< of the results
   std::size_t results() const { return has_table(method_) ? x_.size : layout_.results(); }
   /// nullptr for indices
   const FormatInfo* format() const { return method_.result_format(*x_.format); }
@@ -185,7 +185,7 @@ class Reduction {
   const Method& method_;
   Values x_;
   std::optional<Values> y_;
-  Shape shape_;
+  Lengths shape_;
   Layout layout_;
   double ddof_;
   bool exclusive_;
@@ -334,7 +334,7 @@ Report reduce_command(const ReduceOptions& options) try {
   Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
   const std::vector<std::string> notes = notes_on(arrays, !adds_lost(method));
   if (!options.output.empty()) {
-    Shape shape = r.shape();
+    Lengths shape = r.shape();
     if (method.results > 1) shape.push_back(static_cast<std::uint64_t>(method.results));
     write_npy(options.output, shape, r.format(), r.bytes());
     return {options.json ? json_line({{"method", method.name},

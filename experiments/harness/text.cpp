@@ -13,12 +13,12 @@ namespace samesum::harness {
 namespace {
 
 /// d.ddd · 10^exponent
-struct Decimal {
+struct DecimalDigits {
   std::string digits;
   int exponent;
 };
 
-template <class... Precision> Decimal to_decimal(auto magnitude, Precision... precision) {
+template <class... Precision> DecimalDigits to_decimal(auto magnitude, Precision... precision) {
   std::array<char, 64> buffer;
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), magnitude,
                                           std::chars_format::scientific, precision...);
@@ -35,12 +35,12 @@ std::string exponent_text(int exponent) {
   return (exponent < 0 ? "e-" : "e+") + std::string(digits.size() < 2 ? 1 : 0, '0') + digits;
 }
 
-std::string scientific(const Decimal& d) {
+std::string scientific(const DecimalDigits& d) {
   return d.digits[0] + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + exponent_text(d.exponent);
 }
 
 /// Writes a decimal without an exponent if it is short enough. Missing digits of an integer are zeros.
-std::string to_text(const Decimal& d) {
+std::string to_text(const DecimalDigits& d) {
   const auto n = d.digits.size();
   if (d.exponent < -5 || d.exponent > 15) return scientific(d);
   if (d.exponent < 0) return "0." + std::string(static_cast<std::size_t>(-d.exponent - 1), '0') + d.digits;
@@ -50,7 +50,7 @@ std::string to_text(const Decimal& d) {
 }
 
 /// The next number away from zero with the same number of digits.
-Decimal next(Decimal d) {
+DecimalDigits next(DecimalDigits d) {
   const std::size_t places = d.digits.size();
   d.digits = std::to_string(std::stoull(d.digits) + 1);
   if (d.digits.size() > places) {  // 99 becomes 100
@@ -63,10 +63,10 @@ Decimal next(Decimal d) {
 /// Shortest decimal for the 16-bit formats, which the standard library lacks: increases the number of digits
 /// until the decimal reads back as the same number. Numbers above a power of two are farther apart than those
 /// below it, so the second nearest decimal may read back if the nearest does not.
-Decimal search_decimal(Number magnitude) {
+DecimalDigits search_decimal(Number magnitude) {
   for (int digits = 0;; ++digits) {
-    const Decimal nearest = to_decimal(magnitude.to_double(), digits);
-    for (const Decimal& candidate : {nearest, next(nearest)})
+    const DecimalDigits nearest = to_decimal(magnitude.to_double(), digits);
+    for (const DecimalDigits& candidate : {nearest, next(nearest)})
       if (parse_number(to_text(candidate), *magnitude.format) == magnitude) return candidate;
   }
 }
@@ -84,7 +84,7 @@ std::string shortest_decimal(Number x) {
   if (std::isnan(value)) return "nan";
   const std::string sign = std::signbit(value) ? "-" : "";
   if (std::isinf(value)) return sign + "inf";
-  const Decimal shortest = with_format(*x.format, [&]<class F>() {
+  const DecimalDigits shortest = with_format(*x.format, [&]<class F>() {
     if constexpr (std::is_floating_point_v<F>)
       return to_decimal(std::abs(x.as<F>()));
     else

@@ -110,7 +110,7 @@ struct Found {
   Layout layout;
 };
 
-std::optional<Found> find(const Arguments& call, const Array& a) {
+std::optional<Found> find_remembered(const Arguments& call, const Array& a) {
   const std::optional<Axes> axes = axes_of(call, a);
   if (!axes || (a.x.size == 0 && !call.all_axes)) return std::nullopt;
   const auto found = remembered().find(Key<std::string_view>{call.operation, call.method, a.x.format->name,
@@ -182,7 +182,7 @@ nb::object of_array(nb::handle x, const Arguments& call) {
   if (!format) return nb::none();
   const Array a = buffer.array(*format);
   if (reinterpret_cast<std::uintptr_t>(a.x.data) % format->bytes != 0) return nb::none();
-  const std::optional<Found> found = find(call, a);
+  const std::optional<Found> found = find_remembered(call, a);
   PyObject* scalar = found ? known.scalar[found->method.result_format(*format)->index] : nullptr;
   if (!scalar) return nb::none();
   const std::vector<std::size_t> shape = shape_of(call, found->method, a, found->axes);
@@ -208,7 +208,7 @@ nb::object of_list(nb::handle x, const Arguments& call) {
     elements.push_back(PyFloat_AsDouble(item));
   }
   const Array a{elements, {elements.size()}};
-  const std::optional<Found> found = find(call, a);
+  const std::optional<Found> found = find_remembered(call, a);
   if (!found || call.keeps_axes || found->method.has_result_per_element || found->method.results > 1)
     return nb::none();
   std::uint64_t bits = 0;
@@ -249,7 +249,7 @@ nb::object of_tensor(nb::handle x, const Arguments& call) {
     // A tensor without memory of its own, as inside torch.vmap.
     if (!error.matches(PyExc_RuntimeError)) throw;
   }
-  const std::optional<Found> found = a ? find(call, *a) : std::nullopt;
+  const std::optional<Found> found = a ? find_remembered(call, *a) : std::nullopt;
   if (!found) return nb::none();
   const nb::tuple shape = tuple_of(shape_of(call, found->method, *a, found->axes));
   const std::size_t format = found->method.result_format(*a->x.format)->index;
