@@ -51,7 +51,6 @@ template <class Order, template <class> class A, class F, class T> void print(co
   using Shape = typename Order::Shape;
   using State = A<Scalar<F>>;
   const auto at = [&](std::size_t i) { return Scalar<F>::of(x[i]); };
-  const auto literal = reference_state<State>(Shape{}, x.size(), at);
   const State sum = [&] {
     if constexpr (requires { Shape::rows; }) {
       std::vector<State> leaves(Shape::leaves(x.size()));
@@ -66,9 +65,12 @@ template <class Order, template <class> class A, class F, class T> void print(co
       return *cpu::sum_canonical<Shape::lanes, State>(x.size(), at);
     }
   }();
-  std::printf("%s/%s/%s of %s %zu %llx %llx\n", Order::name.data(), State::name.data(),
-              Format<F>::name.data(), Format<T>::name.data(), x.size(), bits(to_format<F>(literal->result())),
-              bits(to_format<F>(sum.result())));
+  std::printf("%s/%s/%s of %s %zu %llx", Order::name.data(), State::name.data(), Format<F>::name.data(),
+              Format<T>::name.data(), x.size(), bits(to_format<F>(sum.result())));
+  // Half of the accumulators of each order: the reference takes a quarter of the time to compile.
+  if constexpr ((Orders::index_of<Order>() + Accumulators::index_of<A>()) % 2 == 0)
+    std::printf(" %llx", bits(to_format<F>(reference_state<State>(Shape{}, x.size(), at)->result())));
+  std::printf("\n");
 }
 
 template <class T> void print_exact(const std::vector<T>& x) {
