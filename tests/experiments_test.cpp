@@ -537,7 +537,7 @@ TEST(TheSpreadOverRuns, IsZeroWherePromisedAndPositiveInArrivalOrder) {
 
 TEST(TheSpreadOverRuns, HasEveryAxis) {
   std::map<std::string, std::size_t> runs;
-  for (const Json& row : rows("spread_over_runs --data normal --filter tree/plain/fp16"))
+  for (const Json& row : rows("spread_over_runs --data 'uniform +-1' --filter tree/plain/fp16"))
     runs[row["axis"]] = row["runs"];
   EXPECT_GE(runs["runs"], 3u);
   EXPECT_GE(runs["threads"], 7u);
@@ -593,11 +593,11 @@ TEST(ThePriceOfAPromise, ShowsLargeErrorsOnHardDataExceptForExact) {
 
 /// A loop gives one answer unless the elements are permuted, for which it makes no promise.
 TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
-  const Dataset& normal = *datasets_matching("normal").front();
+  const Dataset& uniform = *datasets_matching("uniform +-1").front();
   std::set<std::string> axes;
   std::size_t n = 0;
   float sum = 0;
-  for (const Json& row : rows("spread_over_runs --data normal --filter 'loop/fp32@peer'")) {
+  for (const Json& row : rows("spread_over_runs --data 'uniform +-1' --filter 'loop/fp32@peer'")) {
     if (row["kind"] != "spread") continue;
     const std::string axis = row["axis"];
     axes.insert(axis);
@@ -608,7 +608,7 @@ TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
     }
     if (n != row["n"]) {
       n = row["n"];
-      const Column column = normal.make(format_info<fp32>(), n, 1);
+      const Column column = uniform.make(format_info<fp32>(), n, 1);
       sum = 0;
       for (const float x : column.values().as<fp32>()) sum += x;
     }
@@ -622,7 +622,7 @@ TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
 /// Eigen's packets begin at aligned addresses, so its sum may depend on the address, as run_to_run allows.
 TEST(ThePeersSpread, OfEigenDependsOnTheAddressAndBreaksNoPromise) {
   if (std::ranges::count(absent_peers(), "eigen", &Absent::backend) > 0) GTEST_SKIP() << "no Eigen";
-  for (const Json& row : rows("spread_over_runs --data normal --filter 'eigen/fp32@peer'"))
+  for (const Json& row : rows("spread_over_runs --data 'uniform +-1' --filter 'eigen/fp32@peer'"))
     if (row["kind"] == "spread") {
       EXPECT_EQ(row["promise"], "run_to_run");
       EXPECT_EQ(row["distinct_bits"] > 1, row["axis"] == "alignment" || row["axis"] == "permutation") << row;
@@ -639,7 +639,7 @@ TEST(APeer, FailsNoExperiment) {
        {std::tuple{"error_vs_length", R"("within_bound":true)", R"("within_bound":false)"},
         std::tuple{"spread_over_runs", R"("broken":false)", R"("broken":true)"}}) {
     const std::string command =
-        std::string{SAMESUM_PROGRAMS "/"} + name + " --data normal --out out --filter '" + peer + "'";
+        std::string{SAMESUM_PROGRAMS "/"} + name + " --data 'uniform +-1' --out out --filter '" + peer + "'";
     const std::filesystem::path file = shell.work() / "out" / (std::string{name} + ".jsonl");
     EXPECT_EQ(shell.run(command).code, 0);
     std::string text = read(file);

@@ -79,9 +79,21 @@ void symmetric(X x, const FormatInfo& format, std::uint64_t seed) {
   for (double& e : x) e = random.symmetric(format.precision);
 }
 
+/// Keeps the first 2^20 numbers of the last seed, since experiments round the same ones to each format.
 void normal(X x, const FormatInfo&, std::uint64_t seed) {
-  Random random{seed};
-  for (double& e : x) e = normal(random);
+  thread_local std::uint64_t seed_of_kept = 0;
+  thread_local Random random{seed_of_kept};
+  thread_local std::vector<double> kept;
+  if (seed != seed_of_kept) {
+    seed_of_kept = seed;
+    random = Random{seed};
+    kept.clear();
+  }
+  const std::size_t n = std::min(x.size(), std::size_t{1} << 20);
+  while (kept.size() < n) kept.push_back(normal(random));
+  std::ranges::copy_n(kept.begin(), static_cast<std::ptrdiff_t>(n), x.begin());
+  Random more = random;  // n < x.size() only if the first 2^20 are kept
+  for (double& e : x.subspan(n)) e = normal(more);
 }
 
 void log_normal(X x, const FormatInfo&, std::uint64_t seed) {

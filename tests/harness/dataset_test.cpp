@@ -8,6 +8,7 @@
 #include <map>
 #include <numbers>
 #include <set>
+#include <thread>
 
 #include "harness/commands.hpp"
 #include "harness/truth.hpp"
@@ -328,6 +329,22 @@ TEST(NormalData, HaveTheMomentsAndTailsOfTheNormalDistribution) {
     const double share = std::erfc(edge / std::numbers::sqrt2);
     EXPECT_NEAR(mean(x, [&](double e) { return std::abs(e) > edge; }), share, tolerance * std::sqrt(share));
   }
+}
+
+/// They are kept, as far as they are likely to be wanted again.
+TEST(NormalData, DoNotDependOnWhatWasMadeBefore) {
+  const Dataset& normal = named("normal");
+  const auto made = [&](std::vector<std::pair<std::size_t, std::uint64_t>> lengths_and_seeds) {
+    Column last;
+    std::thread{[&] {
+      for (const auto& [n, seed] : lengths_and_seeds) last = normal.make(format_info<fp64>(), n, seed);
+    }}.join();
+    return last.bytes;
+  };
+  constexpr std::size_t many = (std::size_t{1} << 20) + 100;
+  const std::vector<std::byte> all = made({{many, 1}});
+  EXPECT_EQ(made({{1000, 1}, {10, 2}, {2000, 1}, {10, 1}, {many, 1}}), all);
+  EXPECT_EQ(made({{2000, 1}, {1000, 1}}), std::vector(all.begin(), all.begin() + 8000));
 }
 
 TEST(UniformData, FillTheirInterval) {
