@@ -119,8 +119,8 @@ def lines_of(x, shape, axis):
             for o in range(math.prod(shape[:axis])) for k in range(inner)]
 
 
-def arrays(name):
-    """(shape, function that draws an element)"""
+def kinds(name):
+    """Functions that draw an element: of ordinary arrays, of arbitrary bits, of edges, of zeros, with special values"""
     letter, precision, least, greatest = FORMATS[name]
     draw = random.Random(1)
     size = struct.calcsize(letter)
@@ -135,12 +135,25 @@ def arrays(name):
         x = struct.unpack(letter, draw.randbytes(size))[0]
         return x if math.isfinite(x) else bits()
 
-    yield (3, 4, 50), normal
-    yield (5, 2, 7), bits
-    yield (6, 3, 5), lambda: draw.choice(edges)
-    yield (2, 4, 3), lambda: draw.choice(edges[:2])
-    yield (3, 5, 4), lambda: draw.choice(edges + [math.inf, -math.inf, math.nan])
-    yield (2, 0, 3), normal
+    return [normal, bits, lambda: draw.choice(edges), lambda: draw.choice(edges[:2]),
+            lambda: draw.choice(edges + [math.inf, -math.inf, math.nan])]
+
+
+def arrays(name):
+    """(shape, axes to reduce it along, numbers, as many others), with None for a reduction to one number. Arrays of several
+    kinds are stacked along the first axis, since each run of the tool takes longer than its work."""
+    drawn = kinds(name)
+
+    def pair(shape, draws):
+        n = math.prod(shape) // len(draws)
+        return [[draw() for draw in draws for _ in range(n)] for _ in range(2)]
+
+    for draw in drawn:
+        yield (5, 2, 7), [None], *pair((5, 2, 7), [draw])
+    stacked = (len(drawn), 3, 5, 7)
+    yield stacked, [1, 2, 3], *pair(stacked, drawn)
+    yield (3, 4, 50), [0, 2], *pair((3, 4, 50), drawn[:1])
+    yield (2, 0, 3), [None, 1, 2], [], []
 
 
 def same(a, b):
@@ -151,12 +164,11 @@ def main(tool, folder):
     x_file, y_file, out = (folder / name for name in ("x.npy", "y.npy", "out.npy"))
     compared = wrong = 0
     for name, operation in itertools.product(FORMATS, OPERATIONS):
-        for shape, draw in arrays(name):
-            x, y = ([draw() for _ in range(math.prod(shape))] for _ in range(2))
+        for shape, axes, x, y in arrays(name):
             write_npy(x_file, FORMATS[name][0], shape, x)
             write_npy(y_file, FORMATS[name][0], shape, y)
             files = [x_file, y_file] if operation == "dot" else [x_file]
-            for axis in (None, 0, 1, 2):
+            for axis in axes:
                 subprocess.run([tool, operation, *files, "--output", out,
                                 *(() if axis is None else ("--axis", str(axis)))], check=True)
                 expected_shape = () if axis is None else shape[:axis] + shape[axis + 1:]
