@@ -18,8 +18,11 @@
 // The library's sources that the headers need are compiled in this translation unit, so that each program of
 // tests/bits parses the headers only once.
 #include "samesum/accumulator/exact.cpp"
-#include "samesum/backend/cpu/instruction_set.cpp"
 #include "samesum/base/environment.cpp"
+
+/// Prefetches change no bits. The library's definition stands beside the list of all loops, which are not
+/// linked.
+bool samesum::cpu::wants_prefetch() { return false; }
 
 using namespace samesum;
 
