@@ -26,13 +26,12 @@ struct Task {
 };
 
 /// Whether a method is measured in a cell. Elements are summed in their own format, 16-bit elements also in
-/// fp32. Sequential orders are left out with several threads, which they do not use, and, if they compensate,
-/// for long arrays, on which they are slow.
+/// fp32. Sequential orders are left out with several threads, which they do not use, and compensated sums
+/// whose additions wait for each other for long arrays, on which they are slow.
 bool takes_part(const Method& v, const Cell& cell, bool full) {
   const bool in_format = v.format == cell.input || (cell.input->bytes == 2 && v.format->name == "fp32");
-  const bool endless =
-      is_sequential(v) &&
-      (cell.threads > 1 || (!full && v.accumulator != "plain" && cell.n > (std::size_t{1} << 16)));
+  const bool endless = (is_sequential(v) && cell.threads > 1) ||
+                       (!full && compensates_in_turn(v) && cell.n > (std::size_t{1} << 16));
   return fits(v, cell) && in_format && !endless;
 }
 
@@ -208,8 +207,9 @@ int main(int argc, char** argv) {
       "own exact result: of moments, the variance; of softmax, the first element. Without --full only "
       "fp32.\n\n"
       "Several threads are left out for sequential orders and for arrays below 2^20 elements. Without "
-      "--full, compensated sequential orders are left out above 2^16 elements, and formats other than fp32 "
-      "at lengths other than 2^20. Rows that are measured in turns are written together: if the program is "
+      "--full, compensated sums whose additions wait for each other are left out above 2^16 elements, and "
+      "formats other than fp32 at lengths other than 2^20. Rows that are measured in turns are written "
+      "together: if the program is "
       "stopped in between, all of them are measured again.\n\n"
       "Exit code 1 if a method that promises its bits everywhere gave other bits.",
       {"price"},

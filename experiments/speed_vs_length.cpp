@@ -73,8 +73,9 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
 /// Whether a method is measured by default: plain sums in the format of the input and in fp32, all
 /// accumulators in fp32, exact sums, and peers. The speed of other sums than exact ones does not depend on
 /// the data, so they are measured on normal data only.
-bool is_default(const Method& v, const Cell& cell) {
+bool is_default(const Method& v, const Cell& cell, bool full) {
   const bool own = v.format == cell.input;
+  if (!full && cell.place() == "DRAM" && compensates_in_turn(v)) return false;
   if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
   if (v.is_slow || v.backend == "reference" || v.promise == Promise::none) return false;
   if (v.accumulator == "exact") return own;
@@ -83,10 +84,10 @@ bool is_default(const Method& v, const Cell& cell) {
                                   : own && cell.input->name == "fp32";
 }
 
-std::vector<const Method*> methods_of(const Cell& cell, const std::string& filter) {
+std::vector<const Method*> methods_of(const Cell& cell, const std::string& filter, bool full) {
   std::vector<const Method*> chosen;
   const auto add = [&](const Method& m) {
-    if (fits(m, cell) && (!filter.empty() || is_default(m, cell))) chosen.push_back(&m);
+    if (fits(m, cell) && (!filter.empty() || is_default(m, cell, full))) chosen.push_back(&m);
   };
   if (filter.empty()) {
     for (const Method& m : methods("sum")) add(m);
@@ -108,7 +109,7 @@ std::vector<Task> tasks(const Choice& choice) {
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
   std::vector<Task> all;
   for (const Cell& cell : cells)
-    if (const auto methods = methods_of(cell, choice.filter); !methods.empty())
+    if (const auto methods = methods_of(cell, choice.filter, choice.full); !methods.empty())
       all.push_back({cell, methods});
   if (all.empty())
     throw UsageError{"--filter, --data and --longest leave nothing to measure on this machine"};
@@ -222,7 +223,8 @@ int main(int argc, char** argv) {
       "percentile. The method read reads all elements and adds nothing: it shows what memory allows, "
       "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Hot caches: the "
       "same array is summed repeatedly. Cold caches: each run reads data that no cache holds. Arrays in L2 "
-      "have 1 MiB, those in DRAM 256 MiB.\n\n"
+      "have 1 MiB, those in DRAM 256 MiB. Without --full, compensated sums whose additions wait for each "
+      "other are not measured there.\n\n"
       "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
       "another method or in microseconds. A missed target is not a failure.",
       {"speed"},

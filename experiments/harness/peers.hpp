@@ -28,6 +28,14 @@ inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 /// Whether the method adds one element after the other in one thread. They are the slowest on long arrays.
 inline bool is_sequential(const Method& m) { return m.order == "serial" || m.order.starts_with("canonical"); }
 
+/// Whether the method is a compensated sum on a CPU whose additions wait for each other. They are the slowest
+/// of all.
+inline bool compensates_in_turn(const Method& m) {
+  const bool in_turn = is_sequential(m) || (m.order == "prefix" && m.backend == "cpu");
+  const bool compensates = !m.accumulator.empty() && m.accumulator != "plain";
+  return (in_turn && compensates) || m.order == "boost_kahan";
+}
+
 /// Whether the method reads elements in the memory of a GPU: methods of samesum on the GPU, and some peers.
 inline bool runs_on_gpu(const Method& m) { return Code::of(m).backend->name() == "cuda"; }
 
