@@ -1,5 +1,5 @@
 /// Linked into a test program: all its tests run with the instruction set that SAMESUM_TEST_INSTRUCTION_SET
-/// names. The program exits with 77 if the machine does not support that set.
+/// names. The program exits with 77 if that set is not supported.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
   const auto found = std::ranges::find(instruction_sets, std::string_view{name},
                                        [](InstructionSet set) { return name_of(set); });
   if (found == instruction_sets.end() || !is_supported(*found)) {
-    std::printf("skipped: this machine does not support %s\n", name);
+    std::printf("skipped: this machine does not support %s, or the library has no loops for it\n", name);
     std::exit(77);
   }
   force(*found);
