@@ -28,7 +28,7 @@ inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 /// Whether the method adds one element after the other in one thread. They are the slowest on long arrays.
 inline bool is_sequential(const Method& m) { return m.order == "serial" || m.order.starts_with("canonical"); }
 
-/// Whether the method is a compensated sum on a CPU whose additions wait for each other. They are the slowest
+/// Whether the method is a compensated sum whose additions wait for each other. They are the slowest
 /// of all.
 inline bool compensates_in_turn(const Method& m) {
   const bool in_turn = is_sequential(m) || (m.order == "prefix" && m.backend == "cpu");
