@@ -72,7 +72,7 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
 
 /// Whether a method is measured by default: plain sums in the format of the input and in fp32, all
 /// accumulators in fp32, exact sums, and peers. The speed of other sums than exact ones does not depend on
-/// the data, so they are measured on normal data only.
+/// the data, so they are measured on normal data only; the slowest in DRAM only with --full.
 bool is_default(const Method& v, const Cell& cell, bool full) {
   const bool own = v.format == cell.input;
   if (!full && cell.place() == "DRAM" && compensates_in_turn(v)) return false;
@@ -84,16 +84,16 @@ bool is_default(const Method& v, const Cell& cell, bool full) {
                                   : own && cell.input->name == "fp32";
 }
 
-std::vector<const Method*> methods_of(const Cell& cell, const std::string& filter, bool full) {
+std::vector<const Method*> methods_of(const Cell& cell, const Choice& choice) {
   std::vector<const Method*> chosen;
   const auto add = [&](const Method& m) {
-    if (fits(m, cell) && (!filter.empty() || is_default(m, cell, full))) chosen.push_back(&m);
+    if (fits(m, cell) && (!choice.filter.empty() || is_default(m, cell, choice.full))) chosen.push_back(&m);
   };
-  if (filter.empty()) {
+  if (choice.filter.empty()) {
     for (const Method& m : methods("sum")) add(m);
     for (const Method& m : peers()) add(m);
   } else {
-    for (const Method* m : methods_matching(filter, *cell.input, "--filter")) add(*m);
+    for (const Method* m : methods_matching(choice.filter, *cell.input, "--filter")) add(*m);
   }
   return chosen;
 }
@@ -109,8 +109,7 @@ std::vector<Task> tasks(const Choice& choice) {
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
   std::vector<Task> all;
   for (const Cell& cell : cells)
-    if (const auto methods = methods_of(cell, choice.filter, choice.full); !methods.empty())
-      all.push_back({cell, methods});
+    if (const auto methods = methods_of(cell, choice); !methods.empty()) all.push_back({cell, methods});
   if (all.empty())
     throw UsageError{"--filter, --data and --longest leave nothing to measure on this machine"};
   return all;

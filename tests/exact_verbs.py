@@ -149,11 +149,11 @@ def arrays(name):
         return [[draw() for draw in draws for _ in range(n)] for _ in range(2)]
 
     for draw in drawn:
-        yield (5, 2, 7), [None], *pair((5, 2, 7), [draw])
+        yield (5, 2, 7), [None, 0], *pair((5, 2, 7), [draw])
     stacked = (len(drawn), 3, 5, 7)
     yield stacked, [1, 2, 3], *pair(stacked, drawn)
     yield (3, 4, 50), [0, 2], *pair((3, 4, 50), drawn[:1])
-    yield (2, 0, 3), [None, 1, 2], [], []
+    yield (2, 0, 3), [None, 0, 1, 2], [], []
 
 
 def same(a, b):

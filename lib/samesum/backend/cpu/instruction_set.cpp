@@ -59,18 +59,15 @@ bool wants_prefetch() {
 void force(InstructionSet set) { chosen().store(set, std::memory_order_relaxed); }
 
 const Kernels& kernels(std::size_t format) {
-  const InstructionSet in_use = instruction_set();
-  const Kernels* found = nullptr;
-  const auto find_in = [&]<InstructionSet set, std::size_t... index>(std::index_sequence<index...>) {
-    if (set != in_use) return;
-    constexpr std::array of_format{&kernels_of<set, index>...};
-    found = &of_format[format]();
+  static constexpr auto in_set = []<InstructionSet set, std::size_t... index>(std::index_sequence<index...>) {
+    return std::array{&kernels_of<set, index>...};
   };
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    (find_in.template operator()<compiled_sets[i]>(std::make_index_sequence<Formats::size>{}), ...);
+  static constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array{in_set.operator()<compiled_sets[i]>(std::make_index_sequence<Formats::size>{})...};
   }
   (std::make_index_sequence<compiled_sets.size()>{});
-  return *found;
+  const auto in_use = std::ranges::find(compiled_sets, instruction_set()) - compiled_sets.begin();
+  return all[static_cast<std::size_t>(in_use)][format]();
 }
 
 }  // namespace samesum::cpu
