@@ -59,11 +59,13 @@ bool wants_prefetch() {
 void force(InstructionSet set) { chosen().store(set, std::memory_order_relaxed); }
 
 const Kernels& kernels(std::size_t format) {
+  using OfFormats = std::array<const Kernels& (*)(), Formats::size>;
   static constexpr auto in_set = []<InstructionSet set, std::size_t... index>(std::index_sequence<index...>) {
-    return std::array{&kernels_of<set, index>...};
+    return OfFormats{&kernels_of<set, index>...};
   };
   static constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
-    return std::array{in_set.operator()<compiled_sets[i]>(std::make_index_sequence<Formats::size>{})...};
+    return std::array<OfFormats, sizeof...(i)>{
+        in_set.operator()<compiled_sets[i]>(std::make_index_sequence<Formats::size>{})...};
   }
   (std::make_index_sequence<compiled_sets.size()>{});
   const auto in_use = std::ranges::find(compiled_sets, instruction_set()) - compiled_sets.begin();
