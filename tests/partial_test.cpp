@@ -136,6 +136,22 @@ TEST(APartial, NamesWhatIsWrong) {
   EXPECT_THAT(message_of([&] { static_cast<void>(gap.finish()); }), HasSubstr("begins at element 11"));
   EXPECT_THAT(message_of([&] { first.add(x, x); }), HasSubstr("one input"));
   EXPECT_THAT(message_of([&] { first.add(x, Options{.threads = -1}); }), HasSubstr("threads"));
+  for (const auto& [option, name] : {std::pair{Options{.exclusive = true}, "exclusive"},
+                                     {Options{.combine = true}, "combine"},
+                                     {Options{.window = 3}, "window"},
+                                     {Options{.centred = true}, "centred"},
+                                     {Options{.min_periods = 1}, "min_periods"}})
+    for (const bool skip_nan : {false, true}) {
+      Options options = option;
+      options.skip_nan = skip_nan;
+      const auto is_refused = HasSubstr(std::string{name} + " is only for");
+      EXPECT_THAT(message_of([&] { first.add(x, options); }), is_refused);
+      EXPECT_THAT(message_of([&] { static_cast<void>(find("tree/plain/fp32")(x, options)); }), is_refused);
+      EXPECT_THAT(message_of([&] { find("tree/plain/fp32").bind(x, options)(); }), is_refused);
+      if (!skip_nan) {
+        EXPECT_THAT(message_of([&] { accumulate(x, options); }), is_refused);
+      }
+    }
   EXPECT_THAT(message_of([&] { Partial{"softmax/tree/plain/fp32"}; }), HasSubstr("number per element"));
   EXPECT_THAT(message_of([&] { Partial{"atomic/plain/fp32"}; }), HasSubstr("run to run"));
   EXPECT_THAT(message_of([&] { Partial("tree/plain/fp32", std::uint64_t{1} << 63); }), HasSubstr("2^63"));

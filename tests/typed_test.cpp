@@ -140,7 +140,7 @@ TEST(ABound, ThatIsInfiniteWithoutMagnitudesIsRefusedWithTheRemedy) {
     return refusal_by([&] { find(name).bound(fp32, 1000, result); });
   };
   EXPECT_THAT(refusal("tree/plain/fp32", one),
-              HasSubstr("without the sum of |x| the bound is infinite; pass"));
+              HasSubstr("magnitudes is missing, without which the bound is infinite; pass the sum of |x|"));
   EXPECT_THAT(refusal("mean/tree/kahan/fp32", one), HasSubstr("call estimate"));
   EXPECT_THAT(refusal("dot/tree/plain/fp32", one), HasSubstr("the sum of |xy|"));
   EXPECT_THAT(refusal("log_softmax/tree/plain/fp32", Number::of(-7.0f)),

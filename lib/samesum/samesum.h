@@ -22,7 +22,8 @@
 /// same one, unless all of them only read it.
 ///
 /// Floating-point environment. The caller's rounding mode, flush-to-zero settings and traps change nothing,
-/// and no call changes them.
+/// and no call changes them. The sticky flags of exceptions are kept where that is possible, which is not
+/// promised: do not tell from them what a call met.
 #ifndef SAMESUM_H
 #define SAMESUM_H
 
@@ -294,7 +295,7 @@ typedef struct samesum_bound_query {
   const samesum_method* method;
   const void* result;    ///< the numbers of the result; for moments both. Not read for indices and counts
   size_t n;              ///< number of elements of the result
-  double magnitudes;     ///< an upper limit on Σ|x|, for dot Σ|xy|, for fixed_point the largest |term|, …
+  double magnitudes;     ///< an upper limit on Σ|x|, for dot Σ|xy|, for fixed_point max|x| or max|xy|, …
   double probability;    ///< below 1: a probable bound of a sum; 0 means 1
   double ddof;           ///< as in samesum_options
   samesum_format input;  ///< format of the elements
@@ -442,8 +443,8 @@ SAMESUM_API samesum_status samesum_state_finish_mean(const samesum_state* state,
 ///
 /// exact: the bytes of Exact::serialise in C++. fixed_point: those of a Partial from element 0 on.
 /// Subtractable: counts and digits, and a checksum.
-/// @param size receives the number of bytes.
-/// @return SAMESUM_INVALID_ARGUMENT if `capacity` is less than that.
+/// @param size receives the number of bytes, also if `capacity` is less: then SAMESUM_INVALID_ARGUMENT is
+///   returned and `bytes` is unchanged.
 SAMESUM_API samesum_status samesum_state_serialise(const samesum_state* state, void* bytes, size_t capacity,
                                                    size_t* size, char* message, size_t message_bytes);
 /// Makes the state that was serialised, of that kind, in `memory_bytes` bytes at `memory`.

@@ -6,6 +6,7 @@
 
 #include "cases.hpp"
 #include "interface/c_support.hpp"
+#include "samesum/base/serial_form.hpp"
 
 namespace samesum::c_interface {
 namespace {
@@ -435,6 +436,28 @@ TEST(NullArgumentsOfStates, AreRefused) {
   for (std::size_t i = 0; i < without_state.size(); ++i)
     EXPECT_THAT(without_state[i], IsInvalid("is no state")) << "answer " << i;
   EXPECT_THAT(ask(samesum_state_finish, given, SAMESUM_INT64, memory), IsInvalid("format is 5"));
+}
+
+TEST(BytesOfAState, WithImpossibleCountsOrSumsAreRefusedAsDamagedThoughTheirChecksumIsRight) {
+  State state{"exact/fp64", subtractable};
+  const auto forged = [](std::array<std::uint64_t, 5> counts, std::uint32_t highest_digit) {
+    SerialWriter out{"exact_subtractable"};
+    for (const std::uint64_t count : counts) out.put(count);
+    for (int digit = 1; digit < Exact::digit_count; ++digit) out.put(std::uint32_t{0});
+    out.put(highest_digit);
+    out.put_checksum();
+    return out.bytes();
+  };
+  EXPECT_THAT(state.deserialise(forged({2, 1, 0, 0, 0}, 0)), IsOk());
+  for (const std::uint64_t count :
+       {std::uint64_t{1} << 62, std::uint64_t{1} << 63, 0 - (std::uint64_t{1} << 62)})
+    for (std::size_t i = 0; i < 5; ++i) {
+      std::array<std::uint64_t, 5> counts{2, 1, 0, 0, 0};
+      counts[i] = count;
+      EXPECT_THAT(state.deserialise(forged(counts, 0)), IsInvalid("it counts 2^62 or more elements"));
+    }
+  EXPECT_THAT(state.deserialise(forged({2, 1, 0, 0, 0}, 1u << 30)),
+              IsInvalid("beyond that of 2^63 elements"));
 }
 
 TEST(BytesOfAState, ThatAreDamagedAreRefusedAndChangeNothing) {

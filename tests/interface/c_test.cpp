@@ -258,7 +258,7 @@ TEST(BoundsInC, AreThoseOfCpp) {
   q.n = 1000;
   q.input = SAMESUM_FP32;
   EXPECT_THAT(ask(samesum_bound, static_cast<const samesum_bound_query*>(&q), &bound),
-              IsInvalid("without the sum of |x| the bound is infinite; pass the sum"));
+              IsInvalid("magnitudes is missing, without which the bound is infinite; pass the sum of |x|"));
   q.has_magnitudes = 1;
   q.magnitudes = 70;
   EXPECT_EQ(bound_of(q), kahan.bound(formats[2], 1000, Number::of(sum), 70));
@@ -613,6 +613,11 @@ TEST(NullArguments, AreRefused) {
   for (std::size_t i = 0; i < answers.size(); ++i)
     EXPECT_THAT(answers[i], IsInvalid(" is NULL")) << "answer " << i;
   EXPECT_EQ(partial, nullptr);
+  samesum_options exclusive{};
+  exclusive.exclusive = 1;
+  EXPECT_THAT(ask(samesum_partial_add, valid.handle, &none, no_values,
+                  static_cast<const samesum_options*>(&exclusive)),
+              IsInvalid("exclusive is only for scans"));
   samesum_partial_destroy(nullptr);
   EXPECT_EQ(samesum_partial_method(nullptr), nullptr);
   EXPECT_EQ(samesum_partial_begin(nullptr), 0u);

@@ -58,6 +58,11 @@ TEST(ACallByKeyWithoutResultsToWrite, ReturnsAtOnceAndLeavesOutAsItIs) {
     expect_at_once(m, ", no results", [&] {
       reduce(m, x, none, Layout::axis(1, 0, 1), Results{m.result_format(input), nullptr, 0});
     });
+    for (const std::size_t columns : {std::size_t{1} << 32, std::size_t{1} << 62})
+      expect_at_once(m, ", no results of rows of many columns", [&] {
+        if (m.inputs > 0)
+          reduce(m, x, none, Layout::axis(1, 0, columns), Results{m.result_format(input), nullptr, 0});
+      });
     if (!by_key::can_combine(m)) continue;
     // Most of these results do not exist.
     std::array<std::uint64_t, 4> held{1, 2, 3, 4};

@@ -242,6 +242,29 @@ TEST_P(BoundsOfReductions, HoldForManyShortArraysOfFewBits) {
     EXPECT_GT(2 * count.first, count.second) << name << ": the bound is infinite for most of the data";
 }
 
+TEST(EveryBound, IsANumberWhateverIsKnownOfTheData) {
+  for (const Method& m : methods())
+    for (const FormatInfo& input : formats) {
+      if (!m.accepts(input)) continue;
+      const FormatInfo* const format = m.result_format(input);
+      for (const std::size_t n : {0, 1, 2, 100})
+        for (const double magnitudes : std::initializer_list<double>{0.0, 1.0, 1e300, INFINITY, NAN})
+          for (const double value : std::initializer_list<double>{0.0, 1.0, INFINITY})
+            for (const double probability : {1.0, 0.9}) {
+              const Number number = with_format(format ? *format : input, [&]<class F>() {
+                return Number{&format_info<F>(), to_bits(convert<F>(value))};
+              });
+              const ResultNumbers result =
+                  m.results == 2 ? ResultNumbers{number, number} : ResultNumbers{number};
+              const BoundOptions options{
+                  .probability = probability,
+                  .grid = m.takes_grid && m.takes_window ? std::optional{0} : std::nullopt};
+              EXPECT_GE(m.bound(input, n, result, magnitudes, options), 0)
+                  << m.name << " of " << n << ", magnitudes: " << magnitudes << ", result: " << value;
+            }
+    }
+}
+
 TEST_P(BoundsOfReductions, AreAFewUnitRoundoffsForOrdinaryData) {
   // The units are u·Σ|terms| or u·|result|; for moments u·Q for the mean and u·Qσ for the variance, with Q² =
   // Σx²/n.

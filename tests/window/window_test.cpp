@@ -119,6 +119,35 @@ TYPED_TEST(AWindow, HoldsEveryBitDownToItsEnd) {
   }
 }
 
+template <class Case> class AWindowWhereExponentsEnd : public ::testing::Test {};
+using WindowsOfAllFormats =
+    ::testing::Types<Tried<fp64, 2, 1, double>, Tried<fp64, 3, 1, double>, Tried<fp32, 2, 1, double>,
+                     Tried<fp32, 3, 2, double>, Tried<bf16, 2, 1, float>, Tried<bf16, 2, 2, double>>;
+TYPED_TEST_SUITE(AWindowWhereExponentsEnd, WindowsOfAllFormats);
+
+// Terms just below a power of two are rounded to it, so 2^L of them move an anchor to the next power of two,
+// which must be a number.
+TYPED_TEST(AWindowWhereExponentsEnd, AddsWithoutAnErrorWhateverItHolds) {
+  using T = typename TypeParam::Element;
+  using F = Format<T>;
+  int held = 0, missed = 0;
+  for (const int log2_terms : {0, 1, 5, 12})
+    for (int beside = 0; beside < log2_terms + 6; ++beside)
+      for (const int exponent :
+           {F::max_exponent - beside, F::min_exponent + 60 + beside, F::min_quantum + beside})
+        for (const double sign : {1.0, -1.0}) {
+          const double ends[] = {2 - 2 * F::unit_roundoff, 1};
+          std::vector<T> x;
+          for (std::size_t i = 0; i < std::size_t{1} << log2_terms; ++i)
+            x.push_back(convert<T>(sign * std::ldexp(ends[exponent < F::min_exponent], exponent)));
+          ++(is_exact_if_held<TypeParam>(x, 0) ? held : missed);
+        }
+  EXPECT_GT(held, 30);
+  if (sizeof(T) == 8 || TypeParam::Window::has_floats) {
+    EXPECT_GT(missed, 10);
+  }
+}
+
 TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {
   using Sum = CompactSumOf<fp32, 1>;
   std::mt19937_64 generator{2};

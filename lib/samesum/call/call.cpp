@@ -14,15 +14,17 @@ namespace {
 constexpr char no_selection[] =
     "where and skip_nan are for samesum::reduce, run, Method and Partial::add, which wait for their results; "
     "leave them out here, and pass the elements that take part";
+constexpr char only_for_scans[] = "exclusive is only for scans, such as cumsum; leave it out";
+constexpr char only_by_key[] =
+    "combine is only for sums, counts and extrema by key, such as scatter_add; leave it out";
 
 std::string error_of_threads(const Options& options) {
   if (options.threads >= 0) return {};
   return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
 }
 
-/// Checks the options of rolling operations, which other methods have not.
-std::string error_of_window(const Method& m, const Options& o) {
-  if (m.takes_window) return {};
+/// Checks that no option of rolling operations is given.
+std::string error_of_window(const Options& o) {
   const std::string_view given = o.window != 0   ? "window"
                                  : o.centred     ? "centred"
                                  : o.min_periods ? "min_periods"
@@ -215,8 +217,11 @@ void refuse(const Method& method, const std::string& why) {
 }
 
 void check(const Options& options) {
-  if (selects(options)) throw std::invalid_argument("samesum: " + std::string{no_selection});
-  if (options.threads < 0) throw std::invalid_argument("samesum: " + error_of_threads(options));
+  std::string wrong = selects(options) ? no_selection : error_of_threads(options);
+  if (wrong.empty() && options.exclusive) wrong = only_for_scans;
+  if (wrong.empty() && options.combine) wrong = only_by_key;
+  if (wrong.empty()) wrong = error_of_window(options);
+  if (!wrong.empty()) throw std::invalid_argument("samesum: " + wrong);
 }
 
 std::string validation_error(const Method& m, const Options& options) {
@@ -225,14 +230,14 @@ std::string validation_error(const Method& m, const Options& options) {
   if (m.takes_window && options.where.is_given())
     return "where is not for rolling operations; make the elements that take no part NaN, and pass skip_nan";
   if (selects(options) && !m.takes_window) return no_selection;
-  if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
+  if (options.exclusive && !m.is_scan()) return only_for_scans;
   if (options.grid && !m.takes_grid) return "grid is only for the accumulator fixed_point; leave it out";
   if (options.grid && (*options.grid < lowest_grid || *options.grid > highest_grid))
     return "grid is " + std::to_string(*options.grid) + "; it must be an exponent from " +
            std::to_string(lowest_grid) + " to " + std::to_string(highest_grid);
-  if (options.combine && !m.can_combine)
-    return "combine is only for sums, counts and extrema by key, such as scatter_add; leave it out";
-  if (std::string wrong = error_of_window(m, options); !wrong.empty()) return wrong;
+  if (options.combine && !m.can_combine) return only_by_key;
+  if (!m.takes_window)
+    if (std::string wrong = error_of_window(options); !wrong.empty()) return wrong;
   if (m.takes_window && m.takes_grid && !options.grid)
     return "grid is missing; the windows of a rolling operation share one, so pass grid";
   if (m.results != 2 && m.operation != "rolling_var") return {};  // only variances divide by n - ddof

@@ -16,10 +16,16 @@ struct Call {
   Layout layout;
   Results out;
   Options options = {};
+  std::size_t most_terms = 0;  ///< by key: the most elements of a result; 0 for one per key
 };
 
 /// Number of keys that a call by key has results for, in which a valid key is less than that.
 inline std::size_t bins(const Call& call) { return call.out.size / call.layout.inner; }
+
+/// The most elements that a result of a call by key may have, for which its grid has room.
+inline std::size_t most_terms(const Call& call) {
+  return call.most_terms > 0 ? call.most_terms : call.keys.size;
+}
 
 /// Runs a call whose data are in host memory, and waits for its results: see `reduce`.
 void run(const Call& call);
@@ -85,8 +91,9 @@ std::string validation_error(const Method& method, const Options& options);
 /// are valid otherwise.
 std::string overlap_error(const Values& x, const Values& y, const Results& out);
 
-/// Throws std::invalid_argument if the number of threads is negative, or if only some elements shall take
-/// part.
+/// Checks the options of a reduction of one vector that takes all elements. Throws std::invalid_argument if
+/// the number of threads is negative, if only some elements shall take part, or if an option of scans, of
+/// reductions by key or of rolling operations is given.
 void check(const Options& options);
 
 /// Throws std::invalid_argument with a message about a call or a partial of a method.
@@ -101,6 +108,8 @@ inline Call normalised(Call call) {
   // `out` holds: there are none to write.
   if (call.method->has_result_per_element && call.layout.n == 0) call.layout.outer = 0;
   if (call.options.combine && call.keys.size == 0) call.out.size = 0;
+  // Without results by key, no element is read, however long the rows are.
+  if (call.method->takes_keys && call.out.size == 0 && call.layout.inner > 1) call.layout.inner = 1;
   if (!call.x.is_given()) call.x.format = call.method->format;
   return call;
 }

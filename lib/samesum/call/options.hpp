@@ -44,8 +44,10 @@ struct Options {
   /// For the accumulator fixed_point: terms are rounded to multiples of 2^grid. If it is not given, each
   /// result has the finest grid on which no sum of n terms as large as its largest one can overflow: its bits
   /// then depend on its own elements alone. A scan has one grid for each vector, found from all its elements:
-  /// a result then depends on the elements behind it, too. By key, there is one grid, found from all elements
-  /// and the number of keys: the bits of a result then depend on the elements of other keys.
+  /// a result then depends on the elements behind it, too. By key, there is one grid, found from all
+  /// elements, and n is the number of keys, which is the most elements of a result also where elements are
+  /// rows: the bits of a result then depend on the elements of other keys. On a given grid a sum may
+  /// overflow, by key if it would for n terms; only sums of elements that a result contains count.
   std::optional<int> grid = {};
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
@@ -53,8 +55,9 @@ struct Options {
   /// For reductions, scans and reductions by key: flag i says whether element i of x takes part, one flag for
   /// each element of x (for scatter_count, of keys); the flags lie where x may. The other elements are as if
   /// absent: each result has the bits of the same call on its elements that take part, packed in their order.
-  /// n of every bound, divisor and grid is their number. An index of argmin or argmax is that in x as given.
-  /// A scan's result at another place is that of the elements before it. The keys of others are not read.
+  /// n of every bound, divisor and grid is their number; for a grid by key, the number of keys with an
+  /// element that takes part. An index of argmin or argmax is that in x as given. A scan's result at another
+  /// place is that of the elements before it. The keys of others are not read.
   Mask where = {};
   /// As if `where` were false wherever x, or y, is NaN. A rolling operation counts NaNs as empty places.
   bool skip_nan = false;

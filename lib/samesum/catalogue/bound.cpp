@@ -67,7 +67,7 @@ double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::s
 std::string magnitudes_of_bound(const Method& m) {
   if (m.keeps_format) return "the largest minus the smallest element of the row";
   if (m.results == 2) return "the largest |x|";
-  return m.inputs == 2 ? "the sum of |xy|" : "the sum of |x|";
+  return std::string{m.takes_grid ? "the largest |" : "the sum of |"} + (m.inputs == 2 ? "xy|" : "x|");
 }
 
 /// Checks all arguments; returns what the accumulator proves, and the bound.
@@ -121,8 +121,8 @@ double Method::bound(const FormatInfo& input, std::size_t n, ResultNumbers resul
   };
   const double bound = bound_for(magnitudes.value_or(unbounded_error));
   if (!magnitudes && std::isinf(bound) && std::isfinite(bound_for(0)))
-    refuse(*this, "without " + magnitudes_of_bound(*this) + " the bound is infinite; pass " +
-                      (keeps_format || results == 2 ? "it" : "the sum") + ", or call estimate");
+    refuse(*this, "magnitudes is missing, without which the bound is infinite; pass " +
+                      magnitudes_of_bound(*this) + ", or call estimate");
   return bound;
 }
 

@@ -35,12 +35,15 @@ Digits canonical_digits(const Exact& sum) {
   return digits;
 }
 
-/// Throws std::length_error if a sum is beyond that of 2^63 elements, so that merging cannot overflow a
-/// digit. The highest digit counts units of 2^1070.
-void check_size(const Exact& sum) {
+/// Whether a sum is beyond that of 2^63 elements. The highest digit counts units of 2^1070.
+bool is_too_large(const Exact& sum) {
   constexpr std::int64_t most = 1 << 20;
   const bool may_be_large = std::abs(sum.digits().back()) > most;  // a negative sum has pending carries, too
-  if (may_be_large && std::abs(canonical_digits(sum).back()) > most) refuse_more_elements();
+  return may_be_large && std::abs(canonical_digits(sum).back()) > most;
+}
+/// Throws std::length_error for such a sum, so that merging cannot overflow a digit.
+void check_size(const Exact& sum) {
+  if (is_too_large(sum)) refuse_more_elements();
 }
 
 /// The sum with the other sign, and without flags.
@@ -168,15 +171,16 @@ void SubtractableSum::deserialise(std::span<const std::byte> bytes) {
   Counts all;
   all.with(all, [&](std::int64_t& count, std::int64_t) {
     count = static_cast<std::int64_t>(in.get<std::uint64_t>());
+    if (count >= most_counted || count <= -most_counted)
+      SerialReader::refuse("it counts 2^62 or more elements");
   });
   Digits digits;
   for (std::int64_t& digit : digits) digit = in.get<std::uint32_t>();
   digits.back() = static_cast<std::int32_t>(digits.back());
   in.finish();
   const Exact sum{digits, 0};
-  check_size(sum);
-  counts = {};
-  add_counts(all, 1);
+  if (is_too_large(sum)) SerialReader::refuse("its sum is beyond that of 2^63 elements");
+  counts = all;
   finite = sum;
 }
 

@@ -384,19 +384,21 @@ class Selected {
     packed.append(all);
     // One result more, that of no elements, comes first.
     const std::unique_ptr<std::byte[]> of_packed = room_for((packed.size() + 1) * bytes);
-    Call part = call_;
     const std::uint64_t zero = 0;
-    part.options.exclusive = true;
-    part.x = {*call_.x.format, &zero, 1};
-    part.layout = Layout::vector(1);
-    part.out = {call_.out.format, of_packed.get(), 1, 0};
-    run_packed(part, 1);
-    if (packed.size() > 0) {
-      part.options.exclusive = false;
-      part.x = packed.x();
-      part.layout = Layout::vector(packed.size());
-      part.out = {call_.out.format, of_packed.get() + bytes, packed.size(), 0};
-      run_packed(part, threads);
+    const auto scan_part = [&](const Values& x, bool exclusive, std::size_t at, int threads_of_part) {
+      Call part = call_;
+      part.options.exclusive = exclusive;
+      part.x = x;
+      part.layout = Layout::vector(x.size);
+      part.out = {call_.out.format, of_packed.get() + at * bytes, x.size, 0};
+      run_packed(part, threads_of_part);
+    };
+    // If the last element takes part, no exclusive result contains it: then its sum must not overflow a grid.
+    if (call_.options.exclusive && all.n > 0 && takes[all.n - 1] != 0) {
+      scan_part(packed.x(), true, 0, threads);
+    } else {
+      scan_part({*call_.x.format, &zero, 1}, true, 0, 1);
+      if (packed.size() > 0) scan_part(packed.x(), false, 1, threads);
     }
     with_format(*call_.out.format, [&]<class F>() {
       auto* out = static_cast<F*>(call_.out.data) + o * call_.out.row_stride + i;
@@ -411,15 +413,17 @@ class Selected {
   }
 
   /// Packs pairs of a key and an element. Rows of several elements become pairs of their own: element i of a
-  /// row with key k has the key k·inner + i.
+  /// row with key k has the key k·inner + i. A result still has at most one element of each row.
   void reduce_by_key() {
     const std::size_t inner = layout().inner, n = call_.keys.size, results = call_.out.size;
     const bool counts = method().inputs == 0;
     std::vector<std::int64_t> keys;
+    std::size_t rows = 0, end_of_row = 0;  // rows of which an element takes part, and where the last one ends
     const auto take = [&](std::size_t at) {
       const std::size_t place = at / inner;
       const std::uint64_t key = key_at(call_.keys.format, call_.keys.data, place);
       if (key >= results / inner) refuse(method(), message_of_bad_key(place, key, results / inner));
+      if (at >= end_of_row) end_of_row = (place + 1) * inner, ++rows;
       keys.push_back(static_cast<std::int64_t>(key * inner + at % inner));
     };
     std::optional<Packed> packed;
@@ -438,6 +442,7 @@ class Selected {
     Call part = call_;
     if (packed) part.x = packed->x();
     part.keys = Keys{std::span<const std::int64_t>{keys}};
+    part.most_terms = rows;
     part.layout = Layout::vector(keys.size());
     run_packed(part, call_.options.threads);
   }

@@ -77,6 +77,7 @@ double product_rounding(const Reduced& r, double magnitudes) {
 
 double products_bound(const Reduced& r, double magnitudes) {
   const double rounding = product_rounding(r, magnitudes);
+  if (std::isinf(rounding)) return unbounded_error;
   if (!r.two_words || rounding == 0)
     return rounded_up(rounding + elements_bound(r, rounded_up(magnitudes + rounding)));
   const double underflow = static_cast<double>(r.n) * r.format.smallest_subnormal;

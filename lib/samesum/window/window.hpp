@@ -8,13 +8,15 @@
 /// Two words (Demmel and Nguyen 2013, whose first word begins with an anchor, as here; ExtractVector of Rump,
 /// Ogita, Oishi 2008 rounds each term by the anchor itself). The first word a begins with 1.5·2^s. Adding t
 /// turns it into a', and q = a' - a is t rounded to a multiple of 2^(s-52), as long as a stays between 2^s
-/// and 2^(s+1); it does, since |q| <= 2^top, and 2^L of them are at most 2^(s-1). The remainder t - q is a
-/// double of at most half a unit, 2^(s-53), and goes to the second word. If all terms are multiples of
+/// and 2^(s+1); it does, since |q| <= 2^top, and 2^L of them are at most 2^(s-1). Both ends are reached,
+/// since terms just below 2^top are rounded to it. So 2^(s+1) must be a double: s + 1 <= max_exponent. (An
+/// anchor to which one term at a time is added needs only s = top + 1, with the same end.) The remainder t -
+/// q is a double of at most half a unit, 2^(s-53), and goes to the second word. If all terms are multiples of
 /// 2^(s+L-106), so are the remainders, and all sums of them have at most 2^53 units of that. Hence both words
 /// are exact.
 ///
 /// Three words. The remainders, at most 2^(s-53), are divided in the same way, with s - 53 + L + 1 in place
-/// of s.
+/// of s. Every anchor must be a normal number, since its bits are made from its exponent.
 ///
 /// So the words may be added in any order, by any number of threads.
 #pragma once
@@ -68,9 +70,9 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     // x is a multiple of 2^quantum, and x^power of 2^lowest
     const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
-    const bool has_anchor =
-        first_ < Format<Word>::max_exponent && first_ >= Format<Word>::min_exponent;  // normal numbers
-    end_ = !has_floats || has_anchor ? MagnitudeKey<C>::least(top) : 0;
+    const int last = words > 2 ? second_ : first_;  // of the anchors
+    const bool has_anchors = first_ < Format<Word>::max_exponent && last >= Format<Word>::min_exponent;
+    end_ = is_in_range || has_anchors ? MagnitudeKey<C>::least(top) : 0;
   }
   /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
   /// a zero is larger than all others.
@@ -115,6 +117,10 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     return from_bits<Word>(BitsOf<Word>(2 * static_cast<std::uint32_t>(exponent + F::max_exponent) + 1)
                            << (F::precision - 2));
   }
+  /// Whether all anchors are normal numbers: those of doubles, for elements of shorter formats and their
+  /// squares.
+  static constexpr bool is_in_range = !has_floats && sizeof(C) < 8;
+
   SAMESUM_HD Word begin_of(int w) const { return w == words - 1 ? 0 : anchor(w == 0 ? first_ : second_); }
 
   int first_ = 0, second_ = 0;  ///< exponents of the anchors

@@ -236,7 +236,7 @@ template <class F> bool sum_rows_exactly(const Call& call, bool mean) {
     return largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner);
   });
   const int end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
-  return sum_sorted_rows<F>(call, *sorted, mean, {end - 62 + bits_for_terms(call.keys.size), end, true});
+  return sum_sorted_rows<F>(call, *sorted, mean, {end - 62 + bits_for_terms(most_terms(call)), end, true});
 }
 
 template <class F> void sum_exactly(HostRun& work, ExactKind kind) {

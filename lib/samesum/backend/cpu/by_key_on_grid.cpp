@@ -120,7 +120,7 @@ template <class T> struct GridAdder : GivenRows<T> {
   void merge(Word& word, const Word& other) const { word.merge(other); }
 };
 
-/// Writes the results of all sums, unless one overflows.
+/// Writes the results of all sums.
 template <class F, class Word>
 void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>& words) {
   const Call& call = work.call;
@@ -132,9 +132,10 @@ void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>&
     else
       return GridSum{Int128::of(word)};
   };
-  if constexpr (std::is_same_v<Word, GridSum>)
-    for (const GridSum& sum : words) work.overflowed |= sum.overflows(call.keys.size, grid_word_bits<F>);
-  if (work.overflowed) return;
+  const auto overflows = [&](const Word& word) {
+    if constexpr (std::is_same_v<Word, GridSum>) return word.overflows(most_terms(call), grid_word_bits<F>);
+    return false;  // one word holds all sums of so few units
+  };
   Marks marks{call};
   // Without elements, a result keeps what `out` holds, even a -0 or a NaN.
   marks.make([&](std::size_t at) {
@@ -152,14 +153,18 @@ void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>&
       });
     }
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
+  std::atomic<bool> any_overflows = false;
   for_each_result(threads, words.size(), [&](std::size_t at) {
     if (call.options.combine && marks.is_empty(at)) return;
     const GridSum sum = sum_of(words[at]);
+    const bool is_too_large = overflows(words[at]);
+    if (is_too_large) any_overflows.store(true, relaxed);
     const auto n = static_cast<std::uint64_t>(mean ? counts[at / call.layout.inner] : 1);
-    out[at] = from_bits<F>(n == 0                 ? Format<F>::canonical_nan
+    out[at] = from_bits<F>(n == 0 || is_too_large ? Format<F>::canonical_nan
                            : call.options.combine ? sum.template result_with<F>(grid, out[at])
                                                   : sum.template result<F>(grid, n));
   });
+  work.overflowed = any_overflows;
 }
 
 /// Sums on a grid in words. Returns false, with nothing written, if an element is as large as 2^`end` or has
@@ -167,7 +172,7 @@ void finish_on_grid(HostRun& work, bool mean, int grid, const std::vector<Word>&
 template <class T, class F> bool sum_in_words(HostRun& work, bool mean, int grid, int end) {
   const Call& call = work.call;
   if (std::abs(grid) >= 1000) return false;  // 2^-grid must be a normal double
-  const int term_bits = 62 - bits_for_terms(call.keys.size), most = std::min(end, grid + term_bits);
+  const int term_bits = 62 - bits_for_terms(most_terms(call)), most = std::min(end, grid + term_bits);
   const auto sum = [&](const auto& adder) {
     const auto table = add_by_key(adder, rows_of(call), threads_of(call));
     if (is_complete(table, work) && !table.gave_up) finish_on_grid<F>(work, mean, grid, table.words);
@@ -182,9 +187,8 @@ template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
   const Call& call = work.call;
   constexpr int no_end = Format<T>::max_exponent + 1;
   const auto* x = static_cast<const T*>(call.x.data);
-  const std::size_t n = call.keys.size, elements = n * call.layout.inner;
+  const std::size_t n = most_terms(call), elements = call.keys.size * call.layout.inner;
   const int threads = threads_of(call);
-  // No result has more than n terms.
   const auto grid_of = [n](int largest) {
     return found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum);
   };

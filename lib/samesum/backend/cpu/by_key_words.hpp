@@ -30,7 +30,7 @@ bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, Grid
   const FormatInfo& elements = *call.x.format;
   if (g.exactly && elements.index == Formats::index_of<fp64>() && g.grid > 0)
     return false;  // x·scale might underflow
-  const int most = std::min(g.end, g.grid + 62 - bits_for_terms(call.keys.size));
+  const int most = std::min(g.end, g.grid + 62 - bits_for_terms(most_terms(call)));
   const auto limit =
       with_format(elements, [&]<class T>() -> std::uint64_t { return round_to_bits<T>(false, 1, most); });
   const auto sum_rows = with_format(elements, [&]<class T>() { return loops_of<T>().sum_unit_rows; });

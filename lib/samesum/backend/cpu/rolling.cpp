@@ -114,8 +114,9 @@ template <class State> class RollingVector {
     clean(leaving_ + none_leave, n - none_leave, leaving_ + none_leave);
     std::fill_n(leaving_, none_leave, 0.0);
     state_.move({entering_, leaving_, n, counts}, out);
+    // NaN stays: the finite elements of the window overflow the grid.
     for (std::size_t k = 0; k < n; ++k)
-      if (is_other[k]) out[k] = instead[k];
+      if (is_other[k] && !is_nan_bits<F>(to_bits(out[k]))) out[k] = instead[k];
   }
   /// Returns whether the state does not tell the result for the window, which has `count` elements.
   bool other_result(std::size_t count, F& result) const {

@@ -19,7 +19,8 @@ struct TermRange {
   int top, lowest;
 };
 
-/// The window of a stream of terms: the anchors of all words but the last.
+/// The window of a stream of terms: the anchors of all words but the last, to which one term at a time is
+/// added (window/window.hpp).
 template <int words> struct Window {
   double anchor[words] = {};
 
@@ -28,7 +29,7 @@ template <int words> struct Window {
   bool place(TermRange of, int log2_terms) {
     constexpr int p = Format<fp64>::precision;
     int first = of.top + log2_terms;
-    if (first > Format<fp64>::max_exponent) return false;
+    if (first >= Format<fp64>::max_exponent) return false;  // the largest term turns 2^first into 2^(first+1)
     for (int i = 0; i + 1 < words; ++i) {
       if (first < Format<fp64>::min_exponent) first = Format<fp64>::min_exponent;
       anchor[i] = 1.5 * power_of_two(first);

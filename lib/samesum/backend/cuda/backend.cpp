@@ -163,7 +163,7 @@ class Cuda : public Backend {
     run_there(launch, work);
     if (work.first_bad_key != no_bad_key)
       work.bad_key = fetched_key(call.keys, work.first_bad_key);
-    else if (!work.overflowed && out_bytes > 0)
+    else if (out_bytes > 0)
       check(cudaMemcpy(call.out.data, out.get(), out_bytes, cudaMemcpyDeviceToHost),
             with_size("cudaMemcpy", out_bytes));
   }

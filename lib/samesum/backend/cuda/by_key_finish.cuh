@@ -23,6 +23,11 @@ __device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i)
   flag(all.flags, i, is_ambiguous);
 }
 
+/// Whether a sum, of which the finite terms have so many units, overflows the word of its result on a grid.
+template <class F> __device__ bool overflows_grid(const Int192& units) {
+  return !units.fits_128() || units.low_128().magnitude() > Int128::Wide{1} << grid_word_bits<F>;
+}
+
 /// round_units, not inlined: the code is long, and needed only for sums of more than 128 bits.
 template <class F>
 __device__ __noinline__ BitsOf<F> round_wide_sum(Int192 units, int grid, BitsOf<F> held,
@@ -30,17 +35,12 @@ __device__ __noinline__ BitsOf<F> round_wide_sum(Int192 units, int grid, BitsOf<
   return round_units<F>(units, grid, from_bits<F>(held), divisor);
 }
 
-/// The bits of a sum that is not zero and has no special elements. NaN, and a note of it, if it overflows a
-/// given grid.
+/// The bits of a sum that is not zero, has no special elements and does not overflow a grid.
 template <class F>
-__device__ BitsOf<F> sum_bits(const Int192& units, bool exact, int grid, KeyEvents& events,
-                              const KeyResults& r, BitsOf<F> held, std::uint64_t count) {
+__device__ BitsOf<F> sum_bits(const Int192& units, bool exact, int grid, const KeyResults& r, BitsOf<F> held,
+                              std::uint64_t count) {
   if (!units.fits_128()) return round_wide_sum<F>(units, grid, held, r.counts != nullptr ? count : 1);
   const Int128 narrow = units.low_128();
-  if (!exact && narrow.magnitude() > Int128::Wide{1} << grid_word_bits<F>) {
-    events.overflowed = 1;
-    return Format<F>::canonical_nan;
-  }
   const BitsOf<F> bits = r.combines            ? round_units<F, true>(narrow, grid, from_bits<F>(held))
                          : r.counts != nullptr ? round_quotient<F, true>(narrow, grid, count)
                                                : round_units<F, true>(narrow, grid);
@@ -70,6 +70,9 @@ __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
   const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
+  } else if (!windows.exact && overflows_grid<F>(units)) {
+    all.events->overflowed = 1;
+    *out = Format<F>::canonical_nan;
   } else if (flags & Exact::special_flags) {
     const BitsOf<F> bits = special_bits<F>(flags);
     if (own == 0 && units.is_zero() && bits != held)
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
     else
       *out = bits;
   } else if (!units.is_zero()) {
-    *out = sum_bits<F>(units, windows.exact, w.grid, *all.events, r, held, divisor);
+    *out = sum_bits<F>(units, windows.exact, w.grid, r, held, divisor);
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
@@ -179,7 +182,13 @@ template <class AnyDigits> struct SecondLooker {
       const auto zero = [&] {
         return exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
       };
-      if (flags & Exact::special_flags) {
+      Int128 units;
+      for (int j = 0; !exact && digit != nullptr && j < digits; ++j)
+        units.add(Int128::of(digit[j]).shifted(32 * j));
+      if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
+        r.report_overflow();
+        out = Format<F>::canonical_nan;
+      } else if (flags & Exact::special_flags) {
         out = special_bits<F>(flags);
       } else if (digit == nullptr) {
         out = zero();
@@ -192,13 +201,6 @@ template <class AnyDigits> struct SecondLooker {
         const BitsOf<F> bits = round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
         out = bits == 0 ? zero() : bits;
       } else {
-        Int128 units;
-        for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
-        if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
-          r.report_overflow();
-          out = Format<F>::canonical_nan;
-          return;
-        }
         out = r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
               : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
                                     : round_units<F>(units, w.grid);

@@ -56,13 +56,17 @@ __device__ __noinline__ void finish_run(const KeyedElements& all, const Windows&
     auto& out = static_cast<BitsOf<F>*>(r.out)[i];
     const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
     if (r.combines) flags |= flags_of_number<F>(held);
-    if (flags & Exact::special_flags)
+    if (!windows.exact && overflows_grid<F>(units)) {
+      all.events->overflowed = 1;
+      out = Format<F>::canonical_nan;
+    } else if (flags & Exact::special_flags) {
       out = special_bits<F>(flags);
-    else if (!units.is_zero())
-      out = sum_bits<F>(units, windows.exact, grid, *all.events, r, held, count);
-    else if ((held & ~Format<F>::sign_bit) == 0)
+    } else if (!units.is_zero()) {
+      out = sum_bits<F>(units, windows.exact, grid, r, held, count);
+    } else if ((held & ~Format<F>::sign_bit) == 0) {
       out =
           windows.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
+    }
   });
 }
 

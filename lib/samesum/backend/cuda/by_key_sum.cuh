@@ -68,7 +68,7 @@ class SumByKey : public CallByKey {
  private:
   Windows windows(const FormatInfo& input, const FormatInfo& format, bool exact) const {
     const bool is_short = input.precision <= 24, given = !exact && work_.call.options.grid.has_value();
-    const int word_bits = word_bits_for(format.precision), for_terms = bits_for_terms(work_.call.layout.n),
+    const int word_bits = word_bits_for(format.precision), for_terms = bits_for_terms(most_terms(work_.call)),
               grid = given ? *work_.call.options.grid : 0;
     const auto window = [&](Cells cells, int bits) { return Window{cells, bits - for_terms, grid}; };
     Windows w{};
@@ -278,7 +278,8 @@ class SumByKey : public CallByKey {
         std::min<std::uint64_t>(all_.results(), (std::size_t{32} << 20) / (8 * digits_of_result));
     auto* const digits = add<std::int64_t>(results * digits_of_result);
     const int word_bits = word_bits_for(formats[format].precision);
-    return {work_.call.x.format->index, format, digits, results, work_.call.layout.n, word_bits, has_flags};
+    return {work_.call.x.format->index, format,    digits,   results,
+            most_terms(work_.call),     word_bits, has_flags};
   }
   template <class AnyDigits> void look_again(const Windows& w, const KeyResults& r, const SecondLook& look) {
     std::size_t blocks = 0;

@@ -85,11 +85,9 @@ template <class F> struct GridScanReducer {
   using Item = double;
 
   GridSource source;
-  bool exclusive;
   KeyStatus* status;  ///< set if a sum overflows a given grid; may be null
   GridScanState* common;
   GridOfDoubles grid;
-  std::uint64_t terms = 0;  ///< terms of the longest prefix
 
   __device__ bool begin() const { return common->missed != 0; }
   __device__ std::size_t next_block() const { return atomicAdd(&common->begun, 1); }
@@ -97,7 +95,6 @@ template <class F> struct GridScanReducer {
   __device__ GridScanReducer at(std::size_t result, std::uint64_t n) const {
     GridScanReducer own = *this;
     own.grid = GridOfDoubles{source.grid(result, n)};
-    own.terms = exclusive && n > 0 ? n - 1 : n;
     return own;
   }
   __device__ Item item(const InputElement<fp64>& e) const { return e.x.v; }
@@ -108,11 +105,11 @@ template <class F> struct GridScanReducer {
   }
   __device__ void add(State& state, const Item& x, std::size_t) const { grid.add(state, x); }
   __device__ void merge(State& state, const State& other) const { state.merge(other); }
-  /// A term that is too large for the longest prefix may turn shorter ones into NaN, too.
-  __device__ void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
+  __device__ void finish(const State& state, std::uint64_t terms, std::size_t at, void* out) const {
     finish_on_grid<F>(state, false, terms, grid.exponent(), at, out);
   }
-  __device__ void check(const State& state) const {
+  /// Reports a result that overflows.
+  __device__ void check(const State& state, std::uint64_t terms) const {
     if (status != nullptr && state.overflows(terms, grid_word_bits<F>)) status->overflowed = 1;
   }
 };

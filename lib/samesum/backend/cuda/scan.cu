@@ -219,7 +219,7 @@ cudaError_t scan_on_grids(Launch& work, const GridSource& source, std::size_t by
     if (error != cudaSuccess || !missed) return error;
     return cudaMemsetAsync(&common->missed, 1, sizeof common->missed, work.stream);
   };
-  const GridScanReducer<F> any{source, work.call.options.exclusive, work.status, common, {}, 0};
+  const GridScanReducer<F> any{source, work.status, common, {}};
   const auto scan_any = [&](auto set_up) {
     return launch_tiles<few_rows>(any, destination_of(work, true), work, bytes, set_up);
   };

@@ -135,18 +135,20 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
   if (out.exclusive) {
     ScanCarry<Reducer> before = carry;
     if (first_row > 0) before.append(reducer, of_rows[first_row - 1]);
-    reducer.finish(before.state, before.any, 0, &last);
+    reducer.finish(before.state, before.any ? first : 0, 0, &last);
   }
   RowWriter<F> writer{to, l.inner, count, out.exclusive, last};
   held.visit(
       reducer, 0, count, first_row, of_rows, carry, end,
       [&](int r, int j, const State& state) {
-        if constexpr (requires { reducer.check(state); }) {  // that of a result, not of padding
+        std::uint64_t terms = 1;
+        if constexpr (requires { reducer.check(state, terms); }) {
           const int own = r * row + thread() * run + j;
-          if (own < count && (!out.exclusive || first + static_cast<std::size_t>(own) + 1 < p.n))
-            reducer.check(state);
+          terms = first + static_cast<std::size_t>(own) + 1;
+          // that of a result, not of padding
+          if (own < count && (!out.exclusive || terms < p.n)) reducer.check(state, terms);
         }
-        reducer.finish(state, 1, static_cast<std::size_t>(j), writer.row_of_results());
+        reducer.finish(state, terms, static_cast<std::size_t>(j), writer.row_of_results());
       },
       [&](int r) { writer.write(r); });
 }

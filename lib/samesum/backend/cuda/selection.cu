@@ -78,10 +78,23 @@ __global__ void pack_keys(Elements e, std::uint64_t n, KeysOfRows keys, std::int
   if (i < n && e.takes_part(i)) out[e.before[i]] = keys.of(i);
 }
 
+/// Counts the rows of `inner` elements of which any takes part.
+__global__ void count_rows(Elements e, std::uint64_t rows, std::uint64_t inner, unsigned long long* counter) {
+  const std::uint64_t r = select_index();
+  const int taken = __syncthreads_count(r < rows && e.before[(r + 1) * inner] != e.before[r * inner]);
+  if (threadIdx.x == 0 && taken > 0) atomicAdd(counter, static_cast<unsigned long long>(taken));
+}
+
 /// Writes the offsets of the results in the packed elements.
 __global__ void write_offsets(Elements e, std::uint64_t results, std::uint64_t* offsets) {
   const std::uint64_t r = select_index();
   if (r <= results) offsets[r] = e.before[e.first(r)];
+}
+
+/// Writes for each result whether its last element takes part.
+__global__ void flag_last(Elements e, std::uint64_t results, std::uint8_t* flags) {
+  const std::uint64_t r = select_index();
+  if (r < results) flags[r] = e.takes_part(e.first(r + 1) - 1);
 }
 
 /// Replaces the index of a packed element of each result by its place among all elements of the result.
@@ -174,6 +187,18 @@ class Packer {
     const Memory to = device_memory((results + 1) * sizeof(std::uint64_t));
     enqueue_for(results + 1, "write_offsets", write_offsets, elements_, results, of_type<std::uint64_t>(to));
     return to;
+  }
+
+  /// Number of rows of `inner` elements of which any takes part.
+  std::size_t taken_rows(std::size_t inner) const {
+    if (inner == 1) return taken_;
+    const Memory counter = device_memory(sizeof(unsigned long long));
+    check(cudaMemsetAsync(counter.get(), 0, sizeof(unsigned long long), stream_), "cudaMemsetAsync");
+    enqueue_for(count_ / inner, "count_rows", count_rows, elements_, count_ / inner, inner,
+                of_type<unsigned long long>(counter));
+    unsigned long long rows = 0;
+    copy_to_host(&rows, counter.get(), sizeof rows, stream_);
+    return rows;
   }
 
   /// Launches a kernel with a thread for each of n items.
@@ -285,7 +310,8 @@ class SelectedCall {
     });
     fetch_results(out);
   }
-  /// Scans the packed elements of each row alone, by a method whose result for no elements is +0.
+  /// Scans the packed elements of each row alone, by a method whose result for no elements is +0. If the last
+  /// element of a row takes part, no exclusive result contains it: then its sum must not overflow a grid.
   void scan_each(const Packer& packer, const Values& x, const Memory& of_first) {
     const std::size_t results = call_.layout.results(), row = call_.layout.n + 1,
                       bytes = call_.out.format->bytes;
@@ -293,14 +319,22 @@ class SelectedCall {
     std::vector<std::uint64_t> offsets(results + 1);
     const Memory from = packer.offsets();
     copy_to_host(offsets.data(), from.get(), offsets.size() * sizeof(std::uint64_t), stream_.get());
+    std::vector<std::uint8_t> takes_last(call_.options.exclusive ? results : 0);
+    if (!takes_last.empty()) {
+      const Memory flags = device_memory(results);
+      packer.enqueue_for(results, "flag_last", flag_last, packer.elements(), results,
+                         of_type<std::uint8_t>(flags));
+      copy_to_host(takes_last.data(), flags.get(), results, stream_.get());
+    }
     for (std::size_t r = 0; r < results; ++r) {
       const std::size_t n = offsets[r + 1] - offsets[r];
       if (n == 0) continue;
       Call packed = call_;
-      packed.options.exclusive = false;
+      packed.options.exclusive = !takes_last.empty() && takes_last[r] != 0;
       packed.x = {*x.format, static_cast<const std::byte*>(x.data) + r * row * x.format->bytes, n};
       packed.layout = Layout::vector(n);
-      packed.out = {call_.out.format, of_type<std::byte>(of_first) + (r * row + 1) * bytes, n, n};
+      const std::size_t place = r * row + !packed.options.exclusive;  // the result of no elements comes first
+      packed.out = {call_.out.format, of_type<std::byte>(of_first) + place * bytes, n, n};
       run_packed(packed);
     }
   }
@@ -322,12 +356,13 @@ class SelectedCall {
     packed.keys = {KeyFormat::int64, of_packed.get(), packer.taken()};
     if (call_.x.size > 0) packed.x = x.values;
     packed.layout = Layout::vector(packer.taken());
+    packed.most_terms = packer.taken_rows(inner);
     packed.out.data = out.get();
     run_packed(packed);
     if (work_.first_bad_key != no_bad_key) {
       work_.first_bad_key = place_of(packer, work_.first_bad_key) / inner;
       work_.bad_key = fetched_key(call_.keys, work_.first_bad_key);
-    } else if (!work_.overflowed && bytes > 0)
+    } else if (bytes > 0)
       copy_to_host(call_.out.data, out.get(), bytes, stream_.get());
   }
   /// The place of an element of a vector that is number `index` of those that take part.

@@ -66,26 +66,21 @@ template <class T> void reduce_exactly(ExactKind kind, const Call& call) {
 template <class T, class F> void reduce_on_grid(bool mean, HostRun& work) {
   const Call& call = work.call;
   const auto* x = static_cast<const T*>(call.x.data);
-  const std::size_t n = call.keys.size;  // no result has more terms
+  const std::size_t n = most_terms(call);
   int largest = no_exponent;
-  for (std::size_t i = 0; i < n * call.layout.inner; ++i) largest = std::max(largest, exponent_of(x[i]));
+  for (std::size_t i = 0; i < call.keys.size * call.layout.inner; ++i)
+    largest = std::max(largest, exponent_of(x[i]));
   const int grid =
       call.options.grid.value_or(found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum));
-  const auto sum_of = [&](const std::vector<std::size_t>& places) {
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
     GridSum sum;
     for (const std::size_t place : places) sum.add(x[place], grid);
-    return sum;
-  };
-  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t) {
-    work.overflowed |= sum_of(places).overflows(n, grid_word_bits<F>);
-  });
-  if (work.overflowed) return;
-  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    const bool overflows = sum.overflows(n, grid_word_bits<F>);
+    work.overflowed |= overflows;
     F& result = static_cast<F*>(call.out.data)[at];
-    const GridSum sum = sum_of(places);
-    result = from_bits<F>(call.options.combine     ? sum.result_with<F>(grid, result)
-                          : mean && places.empty() ? Format<F>::canonical_nan
-                                                   : sum.result<F>(grid, mean ? places.size() : 1));
+    result = from_bits<F>(overflows || (mean && places.empty()) ? Format<F>::canonical_nan
+                          : call.options.combine                ? sum.result_with<F>(grid, result)
+                                                 : sum.result<F>(grid, mean ? places.size() : 1));
   });
 }
 
