@@ -85,25 +85,24 @@ inline void expect_exact_bits(const Method& m, const FormatInfo& format, const s
 
 /// Expects all exact methods of a backend whose results have the format of the elements, or fp32 for shorter
 /// ones, to have the bits of their reference at every extreme exponent: for few terms, for as many as some
-/// windows have room for, and for one fewer. `lengths` and `logarithms` are those few numbers of terms, and
-/// log2 of the many.
-inline void expect_exact_bits_at_extreme_exponents(std::string_view backend,
-                                                   std::initializer_list<std::size_t> lengths,
-                                                   std::initializer_list<int> logarithms) {
+/// windows have room for, and for one fewer. Only one of `step` cases is tried.
+inline void expect_exact_bits_at_extreme_exponents(std::string_view backend, int step = 1) {
+  int cases = 0;
   const auto expect_all = [&](const FormatInfo& format, int exponent, std::size_t n) {
     if (exponent > format.max_exponent || exponent < format.min_quantum) return;
     for (const auto& [what, x] : terms_below(format, exponent, n))
       for (const Method& m : methods())
         if (m.backend == backend && m.accumulator == "exact" && m.accepts(format) &&
             (m.format == &format ||
-             (m.format == &format_info<fp32>() && format.bytes == 2 && !m.keeps_format)))
+             (m.format == &format_info<fp32>() && format.bytes == 2 && !m.keeps_format)) &&
+            cases++ % step == 0)
           expect_exact_bits(m, format, x, what);
   };
   for (const FormatInfo& format : formats) {
     if (is_sanitized && format.bytes < 8) continue;
     for (const int exponent : extreme_exponents(format))
-      for (const std::size_t n : lengths) expect_all(format, exponent, n);
-    for (const int log2_terms : logarithms)
+      for (const std::size_t n : {1, 2, 8}) expect_all(format, exponent, n);
+    for (const int log2_terms : {4, 9})
       for (const int end : {format.max_exponent, format.max_exponent / 2})
         for (const int beside : {0, 1, 2})
           for (const std::size_t fewer : {0, 1})

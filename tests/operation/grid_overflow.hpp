@@ -56,8 +56,9 @@ inline std::vector<std::vector<double>> elements_beside_the_grid() {
 }
 
 /// Expects each method on a grid to write and to report what its reference does, for all layouts, scans,
-/// windows and keys, with flags and without.
-inline void expect_outcomes_of_the_reference(std::string_view backend) {
+/// windows and keys, with flags and without. Only one of `step` calls is made.
+inline void expect_outcomes_of_the_reference(std::string_view backend, int step = 1) {
+  int calls = 0;
   const std::vector<std::int32_t> keys{0, 0, 1, 0, 3, 1};
   const std::uint8_t flags[][6] = {
       {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 0}, {1, 0, 1, 1, 0, 1}, {0, 1, 1, 1, 1, 1}};
@@ -72,6 +73,7 @@ inline void expect_outcomes_of_the_reference(std::string_view backend) {
           const std::vector<std::int32_t> some{keys.begin(),
                                                keys.begin() + static_cast<std::ptrdiff_t>(layout.n)};
           const auto expect_same = [&](Options options, const char* what) {
+            if (calls++ % step != 0) return;
             options.grid = 0;
             EXPECT_EQ(outcome(m, x, layout, options, some, 5),
                       outcome(reference_of(m), x, layout, options, some, 5))
