@@ -413,18 +413,20 @@ const std::vector<EntryPoint>& entry_points() {
            const samesum_method* const m = samesum_method_at(i);
            if (!reduces_vectors(methods()[i]) || methods()[i].backend == "cuda") continue;
            std::uint64_t bits[2] = {};
-           samesum_call call{};
+           samesum_options options = samesum_options_default();
+           options.threads = threads;
+           samesum_call call = samesum_call_default();
            call.method = m;
            call.x = c_interface::values_in_c(arrays[2].values());
            if (samesum_method_inputs(m) == 2) call.y = call.x;
            call.out = {bits, static_cast<std::size_t>(samesum_method_results(m)), 0,
                        samesum_method_result_format(m, SAMESUM_FP32)};
-           call.options.threads = threads;
+           call.options = &options;
            out << c_interface::ask(samesum_run, static_cast<const samesum_call*>(&call)).message << bits[0]
                << bits[1];
          }
          const samesum_values x = c_interface::values_in_c(Values{tiny});
-         samesum_bound_query query{};
+         samesum_bound_query query = samesum_bound_query_default();
          query.method = c_interface::found("tree/kahan/fp32");
          float value = 0;
          double bound = 0;
@@ -445,7 +447,7 @@ const std::vector<EntryPoint>& entry_points() {
                << bound;
          }
          std::size_t bytes = 0;
-         const samesum_call none{};
+         const samesum_call none = samesum_call_default();
          void* const nowhere = nullptr;
          out << c_interface::ask(samesum_workspace_size, &none, &bytes).message
              << c_interface::ask(samesum_prepare, nowhere, bytes, nowhere).message
@@ -485,7 +487,7 @@ const std::vector<EntryPoint>& entry_points() {
         "samesum_partial_deserialise"},
        [](Text& out, int threads) {
          const samesum_values x = c_interface::values_in_c(long_array.values());
-         samesum_options options{};
+         samesum_options options = samesum_options_default();
          options.threads = threads;
          samesum_partial *left = nullptr, *right = nullptr, *copy = nullptr;
          const samesum_method* const m = c_interface::found("prefix/kahan/fp32");
@@ -615,8 +617,9 @@ const std::set<std::string> without_guard{
     "backend", "completed", "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name",
     "refusal", "with_defaults",
     // names, facts, layouts and headers of states in C
-    "samesum_abi_version", "samesum_version", "samesum_status_name", "samesum_format_name",
+    "samesum_abi_version", "samesum_version", "samesum_sizeof", "samesum_status_name", "samesum_format_name",
     "samesum_format_bytes", "samesum_vector", "samesum_rows", "samesum_axis", "samesum_segments",
+    "samesum_call_default", "samesum_options_default", "samesum_bound_query_default", "samesum_state_options_default",
     "samesum_method_name", "samesum_method_operation", "samesum_method_summary", "samesum_method_order",
     "samesum_method_accumulator", "samesum_method_backend", "samesum_method_promise", "samesum_method_format",
     "samesum_method_result_format", "samesum_method_inputs", "samesum_method_results",

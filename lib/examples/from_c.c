@@ -22,9 +22,9 @@ int main(void) {
   check(samesum_estimate(kahan, &all, NULL, &value, &bound, NULL, message, sizeof message), message);
   printf("%s %.17g, off by at most %.1g\n", samesum_method_name(kahan), value, bound);
 
-  // The rows of a matrix. What a call does not need is 0.
+  // The rows of a matrix. What a call does not need keeps its default.
   double sums[2];
-  samesum_call call = {0};
+  samesum_call call = samesum_call_default();
   check(samesum_find("exact", SAMESUM_FP64, &call.method, message, sizeof message), message);
   call.x = all;
   call.layout = samesum_rows(2, 3, 3);
@@ -35,7 +35,8 @@ int main(void) {
   printf("rows %.17g %.17g\n", sums[0], sums[1]);
 
   // The state of an aggregate, in memory of the caller: two threads or machines add, then their states merge.
-  const samesum_state_options options = {.subtractable = 1};
+  samesum_state_options options = samesum_state_options_default();
+  options.subtractable = 1;
   samesum_state_kind kind;
   check(samesum_state_kind_find("exact/fp64", SAMESUM_NONE, &options, &kind, message, sizeof message),
         message);

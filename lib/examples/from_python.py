@@ -7,6 +7,7 @@ library = c.CDLL("libsamesum.so.0")
 NONE, FP64, STRIDED = 0, 4, 1
 
 
+# The structures of samesum.h, as far as they are used. Their sizes are compared with those of the library below.
 class Values(c.Structure):
     _fields_ = [("data", c.c_void_p), ("size", c.c_size_t), ("format", c.c_int32)]
 
@@ -25,14 +26,15 @@ class Results(c.Structure):
 
 
 class Options(c.Structure):
-    _fields_ = [("ddof", c.c_double), ("threads", c.c_int32), ("exclusive", c.c_int32), ("combine", c.c_int32),
-                ("has_grid", c.c_int32), ("grid", c.c_int32), ("reserved_32", c.c_int32),
-                ("reserved", c.c_uint64 * 4)]
+    _fields_ = [("struct_size", c.c_size_t), ("ddof", c.c_double), ("threads", c.c_int32), ("exclusive", c.c_int32),
+                ("combine", c.c_int32), ("has_grid", c.c_int32), ("grid", c.c_int32), ("skip_nan", c.c_int32),
+                ("where", c.c_void_p), ("window", c.c_uint64), ("min_periods", c.c_uint64),
+                ("has_min_periods", c.c_int32), ("centred", c.c_int32)]
 
 
 class Call(c.Structure):
-    _fields_ = [("method", c.c_void_p), ("x", Values), ("y", Values), ("keys", Keys), ("layout", Layout),
-                ("out", Results), ("options", Options), ("reserved", c.c_uint64 * 4)]
+    _fields_ = [("struct_size", c.c_size_t), ("method", c.c_void_p), ("x", Values), ("y", Values), ("keys", Keys),
+                ("layout", Layout), ("out", Results), ("options", c.POINTER(Options))]
 
 
 def call(name, *arguments):
@@ -53,8 +55,11 @@ def values(x):
 
 
 library.samesum_status_name.restype = library.samesum_method_name.restype = c.c_char_p
-library.samesum_state_bytes.restype = c.c_size_t
+library.samesum_state_bytes.restype = library.samesum_sizeof.restype = c.c_size_t
 assert library.samesum_abi_version() == 0
+for structure in Values, Keys, Layout, Results, Options, Call:
+    size = library.samesum_sizeof(f"samesum_{structure.__name__.lower()}".encode())
+    assert c.sizeof(structure) == size, f"{structure.__name__} has {size} bytes in the library, not {c.sizeof(structure)}"
 
 x = array.array("d", [1e16, 1, 1, -1e16, 0.1, 0.2])
 kahan, value, bound = find("tree/kahan"), c.c_double(), c.c_double()
@@ -62,8 +67,9 @@ call("samesum_estimate", kahan, c.byref(values(x)), None, c.byref(value), c.byre
 print(f"{library.samesum_method_name(kahan).decode()} {value.value}, off by at most {bound.value:.1g}")
 
 sums = array.array("d", [0, 0])
-rows = Call(find("exact"), values(x), layout=Layout(None, 2, 3, 1, 3, 1, STRIDED),
-            out=Results(sums.buffer_info()[0], 2, 0, FP64))
+threads = Options(c.sizeof(Options), threads=1)
+rows = Call(c.sizeof(Call), find("exact"), values(x), layout=Layout(None, 2, 3, 1, 3, 1, STRIDED),
+            out=Results(sums.buffer_info()[0], 2, 0, FP64), options=c.pointer(threads))
 call("samesum_run", c.byref(rows))
 print("rows", *sums)
 

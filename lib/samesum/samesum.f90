@@ -1,15 +1,21 @@
 !> Fortran module of the C interface: constants, structures and functions as in samesum.h, whose comments say
 !> what they do. Compile it with your program: files of compiled modules fit only the compiler that wrote them.
 !>
-!> Pointers to data are type(c_ptr), from c_loc. Names need a NUL at their end: 'exact/fp64' // c_null_char.
-!> Messages are ordinary variables of type character, passed with their length: message, len(message, c_size_t);
-!> samesum_text cuts them at the NUL. Structures begin as zeros, the default of every field. Arguments that may
-!> be NULL in C are optional. Arrays of Fortran are column-major: samesum_axis(outer, n, inner) has its last
-!> index first.
+!> It needs Fortran 2018 (gfortran 9, ifx, flang): arguments that may be NULL in C are optional, which earlier
+!> standards forbid in procedures of C.
+!>
+!> Pointers to data are type(c_ptr), from c_loc. The last argument of a function that can fail is an optional
+!> variable of type character for the message, which ends in blanks, and is blank on success. Structures begin
+!> with the default of every field, their size included. Arrays of Fortran are column-major:
+!> samesum_axis(outer, n, inner) has its last index first.
 module samesum
   use, intrinsic :: iso_c_binding
   implicit none
-  private :: c_strlen
+  private :: c_strlen, room, pad, c_find, c_run, c_estimate, c_bound, c_workspace_size, c_prepare, c_enqueue, &
+    c_state_kind_find, c_state_init, c_state_copy, c_state_add, c_state_merge, c_state_subtract, &
+    c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, &
+    c_partial_create, c_partial_copy, c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, &
+    c_partial_deserialise
 
   integer(c_int), parameter :: samesum_abi = 0  ! SAMESUM_ABI_VERSION
 
@@ -48,33 +54,33 @@ module samesum
     integer(c_size_t) :: size = 0, row_stride = 0
     integer(c_int32_t) :: format = samesum_none
   end type
-  !> Options of a call.
+  !> Options of a call, which has their address: c_loc(options).
   type, bind(c) :: samesum_options
+    integer(c_size_t) :: struct_size = 72
     real(c_double) :: ddof = 0
     integer(c_int32_t) :: threads = 0, exclusive = 0, combine = 0, has_grid = 0, grid = 0, skip_nan = 0
     type(c_ptr) :: where = c_null_ptr
     integer(c_int64_t) :: window = 0, min_periods = 0
     integer(c_int32_t) :: has_min_periods = 0, centred = 0
-    integer(c_int64_t) :: reserved(2) = 0
   end type
   !> A reduction to run.
   type, bind(c) :: samesum_call
+    integer(c_size_t) :: struct_size = 184
     type(c_ptr) :: method = c_null_ptr
     type(samesum_values) :: x, y
     type(samesum_keys) :: keys
     type(samesum_layout) :: layout
     type(samesum_results) :: out
-    type(samesum_options) :: options
-    integer(c_int64_t) :: reserved(4) = 0
+    type(c_ptr) :: options = c_null_ptr
   end type
   !> The arguments of samesum_bound.
   type, bind(c) :: samesum_bound_query
+    integer(c_size_t) :: struct_size = 80
     type(c_ptr) :: method = c_null_ptr, result = c_null_ptr
     integer(c_size_t) :: n = 0
     real(c_double) :: magnitudes = 0, probability = 0, ddof = 0
     integer(c_int32_t) :: input = samesum_none, has_magnitudes = 0, result_index = 0, has_grid = 0, grid = 0, &
       reserved_32 = 0
-    integer(c_int64_t) :: reserved(4) = 0
   end type
   !> What a call on a GPU reports, in device memory.
   type, bind(c) :: samesum_device_status
@@ -87,6 +93,7 @@ module samesum
   end type
   !> Options of an aggregate state.
   type, bind(c) :: samesum_state_options
+    integer(c_size_t) :: struct_size = 24
     integer(c_int32_t) :: subtractable = 0, has_grid = 0, grid = 0, reserved_32 = 0
   end type
 
@@ -99,6 +106,12 @@ module samesum
     function samesum_version() bind(c) result(answer)
       import :: c_ptr
       type(c_ptr) :: answer
+    end function
+
+    function samesum_sizeof(structure) bind(c) result(answer)
+      import :: c_char, c_size_t
+      character(kind=c_char), intent(in) :: structure(*)
+      integer(c_size_t) :: answer
     end function
 
     function samesum_status_name(status) bind(c) result(answer)
@@ -130,12 +143,12 @@ module samesum
       type(c_ptr) :: answer
     end function
 
-    function samesum_find(name, input, method, message, message_bytes) bind(c) result(answer)
+    function c_find(name, input, method, message, message_bytes) bind(c, name='samesum_find') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int32_t), value :: input
       type(c_ptr), intent(out) :: method
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -257,15 +270,16 @@ module samesum
       integer(c_int) :: answer
     end function
 
-    function samesum_run(call, message, message_bytes) bind(c) result(answer)
+    function c_run(call, message, message_bytes) bind(c, name='samesum_run') result(answer)
       import :: c_char, c_int32_t, c_size_t, samesum_call
       type(samesum_call), intent(in) :: call
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_estimate(method, x, y, value, bound, magnitudes, message, message_bytes) bind(c) result(answer)
+    function c_estimate(method, x, y, value, bound, magnitudes, message, message_bytes) &
+      bind(c, name='samesum_estimate') result(answer)
       import :: c_char, c_double, c_int32_t, c_ptr, c_size_t, samesum_values
       type(c_ptr), value :: method
       type(samesum_values), intent(in) :: x
@@ -273,57 +287,59 @@ module samesum
       type(c_ptr), value :: value
       real(c_double), intent(out) :: bound
       real(c_double), intent(out), optional :: magnitudes
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_bound(query, bound, message, message_bytes) bind(c) result(answer)
+    function c_bound(query, bound, message, message_bytes) bind(c, name='samesum_bound') result(answer)
       import :: c_char, c_double, c_int32_t, c_size_t, samesum_bound_query
       type(samesum_bound_query), intent(in) :: query
       real(c_double), intent(out) :: bound
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_workspace_size(call, bytes, message, message_bytes) bind(c) result(answer)
+    function c_workspace_size(call, bytes, message, message_bytes) bind(c, name='samesum_workspace_size') result(answer)
       import :: c_char, c_int32_t, c_size_t, samesum_call
       type(samesum_call), intent(in) :: call
       integer(c_size_t), intent(out) :: bytes
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_prepare(workspace, bytes, stream, message, message_bytes) bind(c) result(answer)
+    function c_prepare(workspace, bytes, stream, message, message_bytes) bind(c, name='samesum_prepare') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: workspace
       integer(c_size_t), value :: bytes
       type(c_ptr), value :: stream
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_enqueue(call, workspace, bytes, stream, status, message, message_bytes) bind(c) result(answer)
+    function c_enqueue(call, workspace, bytes, stream, status, message, message_bytes) &
+      bind(c, name='samesum_enqueue') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_call
       type(samesum_call), intent(in) :: call
       type(c_ptr), value :: workspace
       integer(c_size_t), value :: bytes
       type(c_ptr), value :: stream, status
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_kind_find(name, format, options, kind, message, message_bytes) bind(c) result(answer)
+    function c_state_kind_find(name, format, options, kind, message, message_bytes) &
+      bind(c, name='samesum_state_kind_find') result(answer)
       import :: c_char, c_int32_t, c_size_t, samesum_state_kind, samesum_state_options
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int32_t), value :: format
       type(samesum_state_options), intent(in), optional :: options
       type(samesum_state_kind), intent(out) :: kind
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -346,23 +362,25 @@ module samesum
       integer(c_size_t) :: answer
     end function
 
-    function samesum_state_init(kind, memory, bytes, state, message, message_bytes) bind(c) result(answer)
+    function c_state_init(kind, memory, bytes, state, message, message_bytes) &
+      bind(c, name='samesum_state_init') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_state_kind
       type(samesum_state_kind), intent(in) :: kind
       type(c_ptr), value :: memory
       integer(c_size_t), value :: bytes
       type(c_ptr), intent(out), optional :: state
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_copy(state, memory, bytes, copy, message, message_bytes) bind(c) result(answer)
+    function c_state_copy(state, memory, bytes, copy, message, message_bytes) &
+      bind(c, name='samesum_state_copy') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state, memory
       integer(c_size_t), value :: bytes
       type(c_ptr), intent(out), optional :: copy
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -378,11 +396,11 @@ module samesum
       integer(c_int) :: answer
     end function
 
-    function samesum_state_add(state, x, message, message_bytes) bind(c) result(answer)
+    function c_state_add(state, x, message, message_bytes) bind(c, name='samesum_state_add') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_values
       type(c_ptr), value :: state
       type(samesum_values), intent(in) :: x
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -401,19 +419,19 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_merge(state, other, message, message_bytes) bind(c) result(answer)
+    function c_state_merge(state, other, message, message_bytes) bind(c, name='samesum_state_merge') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state, other
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_subtract(state, x, message, message_bytes) bind(c) result(answer)
+    function c_state_subtract(state, x, message, message_bytes) bind(c, name='samesum_state_subtract') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_values
       type(c_ptr), value :: state
       type(samesum_values), intent(in) :: x
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -432,47 +450,50 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_unmerge(state, other, message, message_bytes) bind(c) result(answer)
+    function c_state_unmerge(state, other, message, message_bytes) bind(c, name='samesum_state_unmerge') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state, other
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_finish(state, format, out, message, message_bytes) bind(c) result(answer)
+    function c_state_finish(state, format, out, message, message_bytes) &
+      bind(c, name='samesum_state_finish') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state
       integer(c_int32_t), value :: format
       type(c_ptr), value :: out
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_finish_mean(state, n, format, out, message, message_bytes) bind(c) result(answer)
+    function c_state_finish_mean(state, n, format, out, message, message_bytes) &
+      bind(c, name='samesum_state_finish_mean') result(answer)
       import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
       type(c_ptr), value :: state
       integer(c_int64_t), value :: n
       integer(c_int32_t), value :: format
       type(c_ptr), value :: out
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_serialise(state, bytes, capacity, size, message, message_bytes) bind(c) result(answer)
+    function c_state_serialise(state, bytes, capacity, size, message, message_bytes) &
+      bind(c, name='samesum_state_serialise') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state, bytes
       integer(c_size_t), value :: capacity
       integer(c_size_t), intent(out) :: size
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, &
-        message_bytes) bind(c) result(answer)
+    function c_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, message_bytes) &
+      bind(c, name='samesum_state_deserialise') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_state_kind
       type(samesum_state_kind), intent(in) :: kind
       type(c_ptr), value :: bytes
@@ -480,28 +501,28 @@ module samesum
       type(c_ptr), value :: memory
       integer(c_size_t), value :: memory_bytes
       type(c_ptr), intent(out), optional :: state
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_create(method, begin, has_grid, grid, partial, message, &
-        message_bytes) bind(c) result(answer)
+    function c_partial_create(method, begin, has_grid, grid, partial, message, message_bytes) &
+      bind(c, name='samesum_partial_create') result(answer)
       import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
       type(c_ptr), value :: method
       integer(c_int64_t), value :: begin
       integer(c_int32_t), value :: has_grid, grid
       type(c_ptr), intent(out) :: partial
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_copy(partial, copy, message, message_bytes) bind(c) result(answer)
+    function c_partial_copy(partial, copy, message, message_bytes) bind(c, name='samesum_partial_copy') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: partial
       type(c_ptr), intent(out) :: copy
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
@@ -529,67 +550,66 @@ module samesum
       integer(c_int64_t) :: answer
     end function
 
-    function samesum_partial_add(partial, x, y, options, message, message_bytes) bind(c) result(answer)
+    function c_partial_add(partial, x, y, options, message, message_bytes) &
+      bind(c, name='samesum_partial_add') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_options, samesum_values
       type(c_ptr), value :: partial
       type(samesum_values), intent(in) :: x
       type(samesum_values), intent(in), optional :: y
       type(samesum_options), intent(in), optional :: options
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_merge(partial, next, message, message_bytes) bind(c) result(answer)
+    function c_partial_merge(partial, next, message, message_bytes) bind(c, name='samesum_partial_merge') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: partial, next
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_finish(partial, out, options, message, message_bytes) bind(c) result(answer)
+    function c_partial_finish(partial, out, options, message, message_bytes) &
+      bind(c, name='samesum_partial_finish') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_options, samesum_results
       type(c_ptr), value :: partial
       type(samesum_results), intent(in) :: out
       type(samesum_options), intent(in), optional :: options
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_serialise(partial, bytes, capacity, size, message, message_bytes) bind(c) result(answer)
+    function c_partial_serialise(partial, bytes, capacity, size, message, message_bytes) &
+      bind(c, name='samesum_partial_serialise') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: partial, bytes
       integer(c_size_t), value :: capacity
       integer(c_size_t), intent(out) :: size
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
 
-    function samesum_partial_deserialise(bytes, size, backend, partial, message, message_bytes) bind(c) result(answer)
+    function c_partial_deserialise(bytes, size, backend, partial, message, message_bytes) &
+      bind(c, name='samesum_partial_deserialise') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: bytes
       integer(c_size_t), value :: size
       character(kind=c_char), intent(in), optional :: backend(*)
       type(c_ptr), intent(out) :: partial
-      character(kind=c_char), intent(inout) :: message(*)
+      character(kind=c_char), intent(inout), optional :: message(*)
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
+
     function c_strlen(text) bind(c, name='strlen') result(answer)
       import :: c_ptr, c_size_t
       type(c_ptr), value :: text
       integer(c_size_t) :: answer
     end function
   end interface
-
-  !> Returns a text as a variable of Fortran: a message up to its NUL, or the text at an address.
-  interface samesum_text
-    module procedure text_of_message, text_at_address
-  end interface
-  private :: text_of_message, text_at_address
 
 contains
 
@@ -624,16 +644,8 @@ contains
     layout = samesum_layout(offsets, count, 0, 1, 0, 1, samesum_of_segments)
   end function
 
-  pure function text_of_message(message) result(text)
-    character(len=*), intent(in) :: message
-    character(len=:), allocatable :: text
-    integer :: n
-    n = index(message, c_null_char)
-    if (n == 0) n = len(message) + 1
-    text = message(:n - 1)
-  end function
-
-  function text_at_address(address) result(text)
+  !> Returns the text at an address of C, such as that of samesum_method_name.
+  function samesum_text(address) result(text)
     type(c_ptr), intent(in) :: address
     character(len=:), allocatable :: text
     character(kind=c_char), pointer :: characters(:)
@@ -646,5 +658,274 @@ contains
       text(i:i) = characters(i)
     end do
   end function
+
+  ! --- functions of samesum.h with a message ----------------------------------------------------------------
+
+  function samesum_find(name, input, method, message) result(answer)
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(in) :: input
+    type(c_ptr), intent(out) :: method
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_find(trim(name) // c_null_char, input, method, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_run(call, message) result(answer)
+    type(samesum_call), intent(in) :: call
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_run(call, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_estimate(method, x, y, value, bound, magnitudes, message) result(answer)
+    type(c_ptr), intent(in) :: method
+    type(samesum_values), intent(in) :: x
+    type(samesum_values), intent(in), optional :: y
+    type(c_ptr), intent(in) :: value
+    real(c_double), intent(out) :: bound
+    real(c_double), intent(out), optional :: magnitudes
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_estimate(method, x, y, value, bound, magnitudes, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_bound(query, bound, message) result(answer)
+    type(samesum_bound_query), intent(in) :: query
+    real(c_double), intent(out) :: bound
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_bound(query, bound, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_workspace_size(call, bytes, message) result(answer)
+    type(samesum_call), intent(in) :: call
+    integer(c_size_t), intent(out) :: bytes
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_workspace_size(call, bytes, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_prepare(workspace, bytes, stream, message) result(answer)
+    type(c_ptr), intent(in) :: workspace
+    integer(c_size_t), intent(in) :: bytes
+    type(c_ptr), intent(in) :: stream
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_prepare(workspace, bytes, stream, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_enqueue(call, workspace, bytes, stream, status, message) result(answer)
+    type(samesum_call), intent(in) :: call
+    type(c_ptr), intent(in) :: workspace
+    integer(c_size_t), intent(in) :: bytes
+    type(c_ptr), intent(in) :: stream, status
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_enqueue(call, workspace, bytes, stream, status, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_kind_find(name, format, options, kind, message) result(answer)
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(in) :: format
+    type(samesum_state_options), intent(in), optional :: options
+    type(samesum_state_kind), intent(out) :: kind
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_kind_find(trim(name) // c_null_char, format, options, kind, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_init(kind, memory, bytes, state, message) result(answer)
+    type(samesum_state_kind), intent(in) :: kind
+    type(c_ptr), intent(in) :: memory
+    integer(c_size_t), intent(in) :: bytes
+    type(c_ptr), intent(out), optional :: state
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_init(kind, memory, bytes, state, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_copy(state, memory, bytes, copy, message) result(answer)
+    type(c_ptr), intent(in) :: state, memory
+    integer(c_size_t), intent(in) :: bytes
+    type(c_ptr), intent(out), optional :: copy
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_copy(state, memory, bytes, copy, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_add(state, x, message) result(answer)
+    type(c_ptr), intent(in) :: state
+    type(samesum_values), intent(in) :: x
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_add(state, x, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_merge(state, other, message) result(answer)
+    type(c_ptr), intent(in) :: state, other
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_merge(state, other, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_subtract(state, x, message) result(answer)
+    type(c_ptr), intent(in) :: state
+    type(samesum_values), intent(in) :: x
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_subtract(state, x, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_unmerge(state, other, message) result(answer)
+    type(c_ptr), intent(in) :: state, other
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_unmerge(state, other, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_finish(state, format, out, message) result(answer)
+    type(c_ptr), intent(in) :: state
+    integer(c_int32_t), intent(in) :: format
+    type(c_ptr), intent(in) :: out
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_finish(state, format, out, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_finish_mean(state, n, format, out, message) result(answer)
+    type(c_ptr), intent(in) :: state
+    integer(c_int64_t), intent(in) :: n
+    integer(c_int32_t), intent(in) :: format
+    type(c_ptr), intent(in) :: out
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_finish_mean(state, n, format, out, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_serialise(state, bytes, capacity, size, message) result(answer)
+    type(c_ptr), intent(in) :: state, bytes
+    integer(c_size_t), intent(in) :: capacity
+    integer(c_size_t), intent(out) :: size
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_serialise(state, bytes, capacity, size, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message) result(answer)
+    type(samesum_state_kind), intent(in) :: kind
+    type(c_ptr), intent(in) :: bytes
+    integer(c_size_t), intent(in) :: size
+    type(c_ptr), intent(in) :: memory
+    integer(c_size_t), intent(in) :: memory_bytes
+    type(c_ptr), intent(out), optional :: state
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_create(method, begin, has_grid, grid, partial, message) result(answer)
+    type(c_ptr), intent(in) :: method
+    integer(c_int64_t), intent(in) :: begin
+    integer(c_int32_t), intent(in) :: has_grid, grid
+    type(c_ptr), intent(out) :: partial
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_create(method, begin, has_grid, grid, partial, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_copy(partial, copy, message) result(answer)
+    type(c_ptr), intent(in) :: partial
+    type(c_ptr), intent(out) :: copy
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_copy(partial, copy, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_add(partial, x, y, options, message) result(answer)
+    type(c_ptr), intent(in) :: partial
+    type(samesum_values), intent(in) :: x
+    type(samesum_values), intent(in), optional :: y
+    type(samesum_options), intent(in), optional :: options
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_add(partial, x, y, options, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_merge(partial, next, message) result(answer)
+    type(c_ptr), intent(in) :: partial, next
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_merge(partial, next, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_finish(partial, out, options, message) result(answer)
+    type(c_ptr), intent(in) :: partial
+    type(samesum_results), intent(in) :: out
+    type(samesum_options), intent(in), optional :: options
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_finish(partial, out, options, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_serialise(partial, bytes, capacity, size, message) result(answer)
+    type(c_ptr), intent(in) :: partial, bytes
+    integer(c_size_t), intent(in) :: capacity
+    integer(c_size_t), intent(out) :: size
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_partial_serialise(partial, bytes, capacity, size, message, room(message))
+    call pad(message)
+  end function
+
+  function samesum_partial_deserialise(bytes, size, backend, partial, message) result(answer)
+    type(c_ptr), intent(in) :: bytes
+    integer(c_size_t), intent(in) :: size
+    character(len=*), intent(in), optional :: backend
+    type(c_ptr), intent(out) :: partial
+    character(len=:), allocatable :: name
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    name = 'cpu'
+    if (present(backend)) name = trim(backend)
+    answer = c_partial_deserialise(bytes, size, name // c_null_char, partial, message, room(message))
+    call pad(message)
+  end function
+
+  !> Number of bytes that C may write to a message.
+  pure function room(message) result(bytes)
+    character(len=*), intent(in), optional :: message
+    integer(c_size_t) :: bytes
+    bytes = 0
+    if (present(message)) bytes = len(message, c_size_t)
+  end function
+
+  !> Replaces the NUL behind a message of C, and what follows it, by blanks.
+  pure subroutine pad(message)
+    character(len=*), intent(inout), optional :: message
+    if (present(message)) message = message(:index(message // c_null_char, c_null_char) - 1)
+  end subroutine
 
 end module

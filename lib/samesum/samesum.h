@@ -9,13 +9,16 @@
 /// Bits. A call returns the same bits as the C++ function that its comment names; promise and error bound of
 /// a method are those of `samesum_method_promise`, `samesum_bound` and `samesum_estimate`.
 ///
-/// Zero. Zero is the default of every field. `struct samesum_call call = {0};` is a call without inputs, keys
-/// and options, whose layout is one vector of all elements.
+/// Zero. Zero is the default of every field but `struct_size`. `samesum_call call = samesum_call_default();`
+/// is a call without inputs, keys and options, whose layout is one vector of all elements.
 ///
-/// Versions. Structures never change their size within one SAMESUM_ABI_VERSION. New fields take the place of
-/// `reserved` ones, and 0 keeps its meaning; so `reserved` must be 0, and a library refuses a call with
-/// a field that it does not know. New functions may appear within one version; existing ones do not change.
-/// Before version 1.0 of the library there is no such promise between releases (SAMESUM_ABI_VERSION is 0).
+/// Versions. A structure that may grow begins with `struct_size`, its size in the header that the caller was
+/// compiled with, and is passed by its address only. New fields are appended to it, and 0 keeps its meaning.
+/// So a library takes the structure of an older header as if the new fields were 0, and that of a newer one
+/// if its unknown fields are 0; it refuses any other. All other structures never change within one
+/// SAMESUM_ABI_VERSION, nor do existing functions; new functions may appear. Before version 1.0 of the
+/// library there is no such promise between releases (SAMESUM_ABI_VERSION is 0). Structures that are written
+/// down in another language can be compared with `samesum_sizeof`.
 ///
 /// Threads. Methods are immutable, live as long as the process, and may be used by all threads. Different
 /// threads may use different calls, states, partials, workspaces and messages at the same time, but not the
@@ -46,6 +49,10 @@
 SAMESUM_API int samesum_abi_version(void);
 /// Returns the version of the library, "0.1.0" for example.
 SAMESUM_API const char* samesum_version(void);
+
+/// Returns the size in bytes that a structure of this header has in the library that is loaded:
+/// samesum_sizeof("samesum_call"). 0 for any other name, and for NULL.
+SAMESUM_API size_t samesum_sizeof(const char* structure);
 
 /// Result code of a call: one of the values below.
 typedef int32_t samesum_status;
@@ -159,6 +166,7 @@ typedef struct samesum_results {
 
 /// Options of a call. Flags are 0 or 1.
 typedef struct samesum_options {
+  size_t struct_size;       ///< sizeof(samesum_options)
   double ddof;              ///< for moments: the divisor of the sum of squares is n - ddof; 1 for a sample
   int32_t threads;          ///< the most threads; 0: one per 2^17 elements, at most one per processor
   int32_t exclusive;        ///< flag, for scans: result i is that of the first i elements, without element i
@@ -171,8 +179,13 @@ typedef struct samesum_options {
   uint64_t min_periods;     ///< the least number of elements for a result other than NaN
   int32_t has_min_periods;  ///< flag: `min_periods` is given; otherwise it is `window`
   int32_t centred;          ///< flag: the element is in the middle of its window, not at its end
-  uint64_t reserved[2];     ///< 0
 } samesum_options;
+
+/// Returns the options of a call that sets none.
+static inline samesum_options samesum_options_default(void) {
+  const samesum_options options = {sizeof(samesum_options), 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0};
+  return options;
+}
 
 // --- methods -----------------------------------------------------------------------------------------------
 
@@ -256,15 +269,23 @@ SAMESUM_API int samesum_method_accepts(const samesum_method* method, samesum_for
 
 /// A reduction to run: the method, inputs, keys, layout, results and options. See samesum::Call.
 typedef struct samesum_call {
+  size_t struct_size;  ///< sizeof(samesum_call)
   const samesum_method* method;
-  samesum_values x;       ///< the first input; none for scatter_count
-  samesum_values y;       ///< the second input, for dot
-  samesum_keys keys;      ///< for methods that take keys
-  samesum_layout layout;  ///< by key: one vector, or samesum_axis(1, n, inner)
-  samesum_results out;    ///< its size is that of all results
-  samesum_options options;
-  uint64_t reserved[4];  ///< 0
+  samesum_values x;                ///< the first input; none for scatter_count
+  samesum_values y;                ///< the second input, for dot
+  samesum_keys keys;               ///< for methods that take keys
+  samesum_layout layout;           ///< by key: one vector, or samesum_axis(1, n, inner)
+  samesum_results out;             ///< its size is that of all results
+  const samesum_options* options;  ///< NULL for samesum_options_default()
 } samesum_call;
+
+/// Returns the call with the default of every field.
+static inline samesum_call samesum_call_default(void) {
+  const samesum_call call = {sizeof(samesum_call), NULL,         {NULL, 0, 0},
+                             {NULL, 0, 0},         {NULL, 0, 0}, {NULL, 0, 0, 0, 0, 0, 0},
+                             {NULL, 0, 0, 0},      NULL};
+  return call;
+}
 
 /// Runs a call whose data are in host memory, and waits for its results, as samesum::reduce does.
 ///
@@ -292,6 +313,7 @@ SAMESUM_API samesum_status samesum_estimate(const samesum_method* method, const 
 /// The arguments of `samesum_bound`: a result, and what is known about its elements. See
 /// samesum::Method::bound.
 typedef struct samesum_bound_query {
+  size_t struct_size;  ///< sizeof(samesum_bound_query)
   const samesum_method* method;
   const void* result;    ///< the numbers of the result; for moments both. Not read for indices and counts
   size_t n;              ///< number of elements of the result
@@ -304,8 +326,13 @@ typedef struct samesum_bound_query {
   int32_t has_grid;        ///< flag: `grid` is given
   int32_t grid;            ///< as in samesum_options
   int32_t reserved_32;     ///< 0
-  uint64_t reserved[4];    ///< 0
 } samesum_bound_query;
+
+/// Returns the query with the default of every field.
+static inline samesum_bound_query samesum_bound_query_default(void) {
+  const samesum_bound_query query = {sizeof(samesum_bound_query), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  return query;
+}
 
 /// Writes a rigorous bound on |result - exact result for the n elements as given| to `bound`.
 ///
@@ -350,18 +377,29 @@ typedef struct samesum_state_kind {
 
 /// Options of an aggregate state. Flags are 0 or 1.
 typedef struct samesum_state_options {
+  size_t struct_size;    ///< sizeof(samesum_state_options)
   int32_t subtractable;  ///< flag, for exact: elements and states can be subtracted again
   int32_t has_grid;      ///< flag: `grid` is given
   int32_t grid;          ///< for fixed_point, which needs it: terms are rounded to multiples of 2^grid
   int32_t reserved_32;   ///< 0
 } samesum_state_options;
 
+/// Returns the options with the default of every field.
+static inline samesum_state_options samesum_state_options_default(void) {
+  const samesum_state_options options = {sizeof(samesum_state_options), 0, 0, 0, 0};
+  return options;
+}
+
 /// The sum of elements that arrive in any order, for an aggregate function of a database.
 ///
 /// A state lies in memory of the caller and is flat: it has no pointers, never allocates, and moves by memcpy
 /// to any memory of the same alignment. Its promise is SAMESUM_PROMISE_ORDER_FREE: elements and states may be
-/// added and merged in any order and partition, on any threads, and the result has the same bits. A state is
-/// for one process; `samesum_state_serialise` makes bytes that travel.
+/// added and merged in any order and partition, on any threads, and the result has the same bits.
+///
+/// The bytes of a state in memory may travel to another process that has the same samesum_version() on
+/// processors of the same architecture: between the ranks of an MPI job, say, as MPI_BYTE, or through shared
+/// memory. Nothing detects that they were damaged on the way. For other processes and for files there are the
+/// bytes that `samesum_state_serialise` writes.
 ///
 /// - exact: the exact sum of elements of any formats. Only `samesum_state_finish` rounds, and it rounds once.
 /// - exact, subtractable: also counts elements, NaN, each infinity and elements other than -0, so that each
@@ -375,7 +413,7 @@ typedef struct samesum_state samesum_state;
 
 /// Finds the kind of state for the sum `name`: "exact/fp64", "sum/fixed_point/fp32", …
 /// @param format the one that a name without a format means; SAMESUM_NONE if the name must have one.
-/// @param options may be NULL, which means all 0.
+/// @param options may be NULL, for samesum_state_options_default().
 /// @return SAMESUM_INVALID_ARGUMENT for other methods than sums by exact and fixed_point, if `grid` is
 ///   missing or out of place, or if `subtractable` is out of place.
 SAMESUM_API samesum_status samesum_state_kind_find(const char* name, samesum_format format,

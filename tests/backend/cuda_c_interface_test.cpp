@@ -14,7 +14,7 @@ using c_interface::IsRefusal;
 struct DeviceCall {
   OnGpu x;
   std::shared_ptr<std::byte> out;
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
 
   DeviceCall(const std::string& method, const Values& host, samesum_layout layout, std::size_t results)
       : x{host}, out{device_memory(results * 8)} {
@@ -80,8 +80,10 @@ TEST(ACallOnTheGpuInC, ReportsBadKeysAndOverflowInDeviceMemory) {
   const auto device_keys = device_memory(sizeof keys[0] * keys.size());
   succeed(cudaMemcpy(device_keys.get(), keys.data(), sizeof keys[0] * keys.size(), cudaMemcpyHostToDevice));
   device.call.keys = {device_keys.get(), keys.size(), SAMESUM_KEYS_INT32};
-  device.call.options.has_grid = 1;
-  device.call.options.grid = -10;
+  samesum_options options = samesum_options_default();
+  options.has_grid = 1;
+  options.grid = -10;
+  device.call.options = &options;
   std::size_t bytes = 0;
   ASSERT_THAT(ask(samesum_workspace_size, device.get(), &bytes), IsOk());
   const auto workspace = device_memory(bytes), memory = device_memory(sizeof(samesum_device_status));

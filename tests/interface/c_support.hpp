@@ -60,7 +60,7 @@ inline const samesum_method* found(const std::string& name, samesum_format input
 /// A state in memory of its own.
 class State {
  public:
-  explicit State(const std::string& name, samesum_state_options options = {}) {
+  explicit State(const std::string& name, samesum_state_options options = samesum_state_options_default()) {
     EXPECT_THAT(ask(samesum_state_kind_find, name.c_str(), SAMESUM_NONE, &options, &kind_), IsOk()) << name;
     memory_.resize(samesum_state_bytes(&kind_) / 8);
     EXPECT_THAT(
@@ -114,7 +114,7 @@ class State {
   std::vector<std::uint64_t> memory_;
 };
 
-inline constexpr samesum_state_options subtractable{1, 0, 0, 0};
-inline samesum_state_options on_grid(int grid) { return {0, 1, grid, 0}; }
+inline constexpr samesum_state_options subtractable{sizeof(samesum_state_options), 1, 0, 0, 0};
+inline samesum_state_options on_grid(int grid) { return {sizeof(samesum_state_options), 0, 1, grid, 0}; }
 
 }  // namespace samesum::c_interface

@@ -86,7 +86,7 @@ TEST(AHandleOfNoMethod, HasNoFactsAndIsRefused) {
     EXPECT_EQ(samesum_method_inputs(m), 0);
     EXPECT_EQ(samesum_method_format(m), SAMESUM_NONE);
     EXPECT_EQ(samesum_method_accepts(m, SAMESUM_FP32, nullptr), 0);
-    samesum_call call{};
+    samesum_call call = samesum_call_default();
     call.method = m;
     EXPECT_THAT(ask(samesum_run, static_cast<const samesum_call*>(&call)), IsInvalid("samesum_find"));
   }
@@ -97,24 +97,26 @@ TEST(AHandleOfNoMethod, HasNoFactsAndIsRefused) {
 /// A call in C++ and the same one in C. `out` holds `held` before each.
 void expect_the_same(Call call, const samesum_layout& layout, const Bytes& held) {
   Bytes expected = held, out = held;
-  samesum_call in_c{};
+  samesum_call in_c = samesum_call_default();
   in_c.method = found(call.method->name);
   in_c.x = values_in_c(call.x);
   in_c.y = values_in_c(call.y);
   in_c.keys = keys_in_c(call.keys);
   in_c.layout = layout;
   in_c.out = {out.data(), call.out.size, call.out.row_stride, format_in_c(call.out.format)};
-  in_c.options.ddof = call.options.ddof;
-  in_c.options.threads = call.options.threads;
-  in_c.options.exclusive = call.options.exclusive;
-  in_c.options.combine = call.options.combine;
-  in_c.options.has_grid = call.options.grid.has_value();
-  in_c.options.grid = call.options.grid.value_or(0);
-  in_c.options.skip_nan = call.options.skip_nan;
-  in_c.options.window = call.options.window;
-  in_c.options.has_min_periods = call.options.min_periods.has_value();
-  in_c.options.min_periods = call.options.min_periods.value_or(0);
-  in_c.options.centred = call.options.centred;
+  samesum_options options = samesum_options_default();
+  options.ddof = call.options.ddof;
+  options.threads = call.options.threads;
+  options.exclusive = call.options.exclusive;
+  options.combine = call.options.combine;
+  options.has_grid = call.options.grid.has_value();
+  options.grid = call.options.grid.value_or(0);
+  options.skip_nan = call.options.skip_nan;
+  options.window = call.options.window;
+  options.has_min_periods = call.options.min_periods.has_value();
+  options.min_periods = call.options.min_periods.value_or(0);
+  options.centred = call.options.centred;
+  in_c.options = &options;
   call.out.data = expected.data();
   std::string refusal;
   try {
@@ -197,15 +199,16 @@ TEST(EveryMethodByKeyInC, HasTheBitsOfCpp) {
 TEST(ACallInC, HasTheGridAndReportsItsOverflow) {
   const std::vector<float> x{1.0f, 0x1p-3f, 5.0f};
   float out = 0;
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
   call.method = found("fixed_point/fp32");
   call.x = values_in_c(Values{x});
   call.out = {&out, 1, 0, SAMESUM_FP32};
-  call.options.has_grid = 1;
-  call.options.grid = 0;
+  samesum_options options = samesum_options_default();
+  options.has_grid = 1;
+  call.options = &options;
   EXPECT_THAT(ask(samesum_run, static_cast<const samesum_call*>(&call)), IsOk());
   EXPECT_EQ(out, 6);
-  call.options.grid = -61;
+  options.grid = -61;
   EXPECT_THAT(ask(samesum_run, static_cast<const samesum_call*>(&call)),
               IsRefusal(static_cast<samesum_status>(SAMESUM_OVERFLOW), "overflows the grid"));
   EXPECT_NE(out, out);
@@ -215,7 +218,7 @@ TEST(ACallInC, NamesTheFirstBadKey) {
   const std::vector<float> x{1, 2};
   const std::vector<std::int32_t> keys{0, 7};
   float out[3] = {};
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
   call.method = found("scatter_add/exact/fp32");
   call.x = values_in_c(Values{x});
   call.keys = keys_in_c(Keys{keys});
@@ -252,7 +255,7 @@ TEST(BoundsInC, AreThoseOfCpp) {
   };
   const Method& kahan = find("kahan/fp32");
   const float sum = 3.5f;
-  samesum_bound_query q{};
+  samesum_bound_query q = samesum_bound_query_default();
   q.method = found(kahan.name);
   q.result = &sum;
   q.n = 1000;
@@ -270,7 +273,7 @@ TEST(BoundsInC, AreThoseOfCpp) {
 
   const Method& moments = find("moments/tree/fp64");
   const double both[] = {0.5, 2};
-  samesum_bound_query of_moments{};
+  samesum_bound_query of_moments = samesum_bound_query_default();
   of_moments.method = found(moments.name);
   of_moments.result = both;
   of_moments.n = 100;
@@ -286,7 +289,7 @@ TEST(BoundsInC, AreThoseOfCpp) {
   EXPECT_THAT(ask(samesum_bound, static_cast<const samesum_bound_query*>(&of_moments), &bound),
               IsInvalid("result_index"));
 
-  samesum_bound_query on_a_grid{};
+  samesum_bound_query on_a_grid = samesum_bound_query_default();
   const Method& fixed = find("fixed_point/fp32");
   on_a_grid.method = found(fixed.name);
   on_a_grid.result = &sum;
@@ -297,7 +300,7 @@ TEST(BoundsInC, AreThoseOfCpp) {
   EXPECT_EQ(bound_of(on_a_grid), fixed.bound(formats[3], 10, Number::of(sum),
                                              std::numeric_limits<double>::infinity(), {.grid = -7}));
 
-  samesum_bound_query of_index{};
+  samesum_bound_query of_index = samesum_bound_query_default();
   of_index.method = found("argmax/fp32");
   of_index.n = 10;
   of_index.input = SAMESUM_FP32;
@@ -332,7 +335,7 @@ TEST(PartialsInC, FinishToTheBitsOfTheUndividedCall) {
     ASSERT_THAT(
         ask(samesum_partial_create, found(m->name), std::uint64_t{cut}, has_grid, grid, &right.handle),
         IsOk());
-    samesum_options options{};
+    samesum_options options = samesum_options_default();
     options.threads = 2;
     for (const auto& [partial, first, count] :
          {std::tuple{left.handle, std::size_t{0}, cut}, {right.handle, cut, n - cut}}) {
@@ -468,7 +471,7 @@ TEST(CallsOnAGpuInC, AreRefusedWithoutOne) {
   if (has_gpu) GTEST_SKIP() << "there is a GPU";
   float x[4] = {1, 2, 3, 4}, out = 0;
   std::size_t bytes = 77;
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
   call.method = found("exact/fp32@cpu");
   call.x = {x, 4, SAMESUM_FP32};
   call.out = {&out, 1, 0, SAMESUM_FP32};
@@ -488,8 +491,10 @@ TEST(CallsOnAGpuInC, AreRefusedWithoutOne) {
 /// A valid call of a sum, of which each test damages a part.
 struct ValidCall {
   float x[4] = {1, 2, 3, 4}, out = 0;
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
+  samesum_options options = samesum_options_default();
   ValidCall() {
+    call.options = &options;
     call.method = found("exact/fp32");
     call.x = {x, 4, SAMESUM_FP32};
     call.out = {&out, 1, 0, SAMESUM_FP32};
@@ -498,8 +503,9 @@ struct ValidCall {
   Answer run() const { return ask(samesum_run, &call); }
 };
 
-TEST(AZeroedCall, NeedsOnlyAMethodAnInputAndAPlaceForTheResult) {
+TEST(ADefaultCall, NeedsOnlyAMethodAnInputAndAPlaceForTheResult) {
   ValidCall valid;
+  valid.call.options = nullptr;
   EXPECT_THAT(valid.run(), IsOk());
   EXPECT_EQ(valid.out, 10);
 }
@@ -508,52 +514,52 @@ TEST(ACallWithFlags, ReducesTheElementsThatTakePart) {
   ValidCall valid;
   const std::uint8_t where[] = {1, 1, 0, 1};
   valid.x[0] = std::numeric_limits<float>::quiet_NaN();
-  valid.call.options.where = where;
-  valid.call.options.skip_nan = 1;
+  valid.options.where = where;
+  valid.options.skip_nan = 1;
   EXPECT_THAT(valid.run(), IsOk());
   EXPECT_EQ(valid.out, 6);
 }
 
 TEST(ADamagedCall, IsRefusedAndWritesNothing) {
   const std::uint64_t offsets[] = {0, 4};
-  const std::vector<std::pair<const char*, void (*)(samesum_call&)>> damages{
-      {"x.format is 6", [](samesum_call& c) { c.x.format = 6; }},
-      {"x.format is 5", [](samesum_call& c) { c.x.format = SAMESUM_INT64; }},
-      {"x.format is -1", [](samesum_call& c) { c.x.format = -1; }},
-      {"x has no format", [](samesum_call& c) { c.x.format = SAMESUM_NONE; }},
-      {"x is null", [](samesum_call& c) { c.x.data = nullptr; }},
-      {"x has", [](samesum_call& c) { c.x.size = SIZE_MAX; }},
-      {"y has no format", [](samesum_call& c) { c.y.size = 1; }},
-      {"leave out y", [](samesum_call& c) { c.y = c.x; }},
-      {"keys.format is 4", [](samesum_call& c) { c.keys.format = 4; }},
-      {"keys have no format", [](samesum_call& c) { c.keys.size = 3; }},
-      {"takes no keys", [](samesum_call& c) { c.keys.format = SAMESUM_KEYS_INT64; }},
-      {"layout.kind is 3", [](samesum_call& c) { c.layout.kind = 3; }},
-      {"SAMESUM_ALL", [](samesum_call& c) { c.layout.n = 4; }},
-      {"offsets is null", [](samesum_call& c) { c.layout = samesum_segments(nullptr, 1); }},
-      {"more elements", [](samesum_call& c) { c.layout = samesum_vector(5); }},
-      {"out.format is 0", [](samesum_call& c) { c.out.format = SAMESUM_NONE; }},
-      {"out holds", [](samesum_call& c) { c.out.format = SAMESUM_INT64; }},
-      {"out is null", [](samesum_call& c) { c.out.data = nullptr; }},
-      {"out has room", [](samesum_call& c) { c.out.size = 2; }},
-      {"out overlaps x", [](samesum_call& c) { c.out.data = const_cast<void*>(c.x.data); }},
-      {"threads is -1", [](samesum_call& c) { c.options.threads = -1; }},
-      {"options.exclusive is 2", [](samesum_call& c) { c.options.exclusive = 2; }},
-      {"only for scans", [](samesum_call& c) { c.options.exclusive = 1; }},
-      {"options.combine is -1", [](samesum_call& c) { c.options.combine = -1; }},
-      {"combine is only", [](samesum_call& c) { c.options.combine = 1; }},
-      {"options.has_grid is 9", [](samesum_call& c) { c.options.has_grid = 9; }},
-      {"grid is only", [](samesum_call& c) { c.options.has_grid = 1; }},
-      {"options.reserved", [](samesum_call& c) { c.options.reserved[1] = 1; }},
-      {"options.skip_nan is 3", [](samesum_call& c) { c.options.skip_nan = 3; }},
-      {"options.centred is 2", [](samesum_call& c) { c.options.centred = 2; }},
-      {"options.has_min_periods is 2", [](samesum_call& c) { c.options.has_min_periods = 2; }},
-      {"window is only for rolling", [](samesum_call& c) { c.options.window = 2; }},
-      {"call.reserved", [](samesum_call& c) { c.reserved[0] = 1; }},
-      {"method is NULL", [](samesum_call& c) { c.method = nullptr; }}};
+  const std::vector<std::pair<const char*, void (*)(samesum_call&, samesum_options&)>> damages{
+      {"x.format is 6", [](samesum_call& c, samesum_options&) { c.x.format = 6; }},
+      {"x.format is 5", [](samesum_call& c, samesum_options&) { c.x.format = SAMESUM_INT64; }},
+      {"x.format is -1", [](samesum_call& c, samesum_options&) { c.x.format = -1; }},
+      {"x has no format", [](samesum_call& c, samesum_options&) { c.x.format = SAMESUM_NONE; }},
+      {"x is null", [](samesum_call& c, samesum_options&) { c.x.data = nullptr; }},
+      {"x has", [](samesum_call& c, samesum_options&) { c.x.size = SIZE_MAX; }},
+      {"y has no format", [](samesum_call& c, samesum_options&) { c.y.size = 1; }},
+      {"leave out y", [](samesum_call& c, samesum_options&) { c.y = c.x; }},
+      {"keys.format is 4", [](samesum_call& c, samesum_options&) { c.keys.format = 4; }},
+      {"keys have no format", [](samesum_call& c, samesum_options&) { c.keys.size = 3; }},
+      {"takes no keys", [](samesum_call& c, samesum_options&) { c.keys.format = SAMESUM_KEYS_INT64; }},
+      {"layout.kind is 3", [](samesum_call& c, samesum_options&) { c.layout.kind = 3; }},
+      {"SAMESUM_ALL", [](samesum_call& c, samesum_options&) { c.layout.n = 4; }},
+      {"offsets is null", [](samesum_call& c, samesum_options&) { c.layout = samesum_segments(nullptr, 1); }},
+      {"more elements", [](samesum_call& c, samesum_options&) { c.layout = samesum_vector(5); }},
+      {"out.format is 0", [](samesum_call& c, samesum_options&) { c.out.format = SAMESUM_NONE; }},
+      {"out holds", [](samesum_call& c, samesum_options&) { c.out.format = SAMESUM_INT64; }},
+      {"out is null", [](samesum_call& c, samesum_options&) { c.out.data = nullptr; }},
+      {"out has room", [](samesum_call& c, samesum_options&) { c.out.size = 2; }},
+      {"out overlaps x", [](samesum_call& c, samesum_options&) { c.out.data = const_cast<void*>(c.x.data); }},
+      {"threads is -1", [](samesum_call&, samesum_options& o) { o.threads = -1; }},
+      {"options.exclusive is 2", [](samesum_call&, samesum_options& o) { o.exclusive = 2; }},
+      {"only for scans", [](samesum_call&, samesum_options& o) { o.exclusive = 1; }},
+      {"options.combine is -1", [](samesum_call&, samesum_options& o) { o.combine = -1; }},
+      {"combine is only", [](samesum_call&, samesum_options& o) { o.combine = 1; }},
+      {"options.has_grid is 9", [](samesum_call&, samesum_options& o) { o.has_grid = 9; }},
+      {"grid is only", [](samesum_call&, samesum_options& o) { o.has_grid = 1; }},
+      {"options.struct_size is 0", [](samesum_call&, samesum_options& o) { o.struct_size = 0; }},
+      {"options.skip_nan is 3", [](samesum_call&, samesum_options& o) { o.skip_nan = 3; }},
+      {"options.centred is 2", [](samesum_call&, samesum_options& o) { o.centred = 2; }},
+      {"options.has_min_periods is 2", [](samesum_call&, samesum_options& o) { o.has_min_periods = 2; }},
+      {"window is only for rolling", [](samesum_call&, samesum_options& o) { o.window = 2; }},
+      {"call.struct_size is 0", [](samesum_call& c, samesum_options&) { c.struct_size = 0; }},
+      {"method is NULL", [](samesum_call& c, samesum_options&) { c.method = nullptr; }}};
   for (const auto& [message, damage] : damages) {
     ValidCall valid;
-    damage(valid.call);
+    damage(valid.call, valid.options);
     EXPECT_THAT(valid.run(), IsInvalid(message));
     EXPECT_EQ(valid.out, 0) << message;
   }
@@ -563,12 +569,86 @@ TEST(ADamagedCall, IsRefusedAndWritesNothing) {
   EXPECT_THAT(valid.run(), IsInvalid("SAMESUM_SEGMENTS"));
 }
 
+// --- callers with another header ---------------------------------------------------------------------------
+
+/// A structure as a later header has it: two more words behind the query of this one.
+struct LaterQuery {
+  samesum_bound_query query = samesum_bound_query_default();
+  std::uint64_t more[2] = {};
+  LaterQuery() {
+    query.struct_size = sizeof(LaterQuery);
+    query.method = found("argmax/fp32");
+    query.input = SAMESUM_FP32;
+    query.n = 10;
+  }
+  Answer bound() const {
+    double bound = 0;
+    return ask(samesum_bound, &query, &bound);
+  }
+};
+
+TEST(ALaterStructure, WorksIfTheFieldsThatThisLibraryLacksAreZero) {
+  LaterQuery later;
+  EXPECT_THAT(later.bound(), IsOk());
+  for (std::uint64_t& word : later.more) {
+    word = std::uint64_t{1} << 56;
+    EXPECT_THAT(later.bound(), IsInvalid("query has fields that samesum 0."));
+    word = 0;
+  }
+}
+
+TEST(AnEarlierStructure, HasZerosInTheFieldsThatItLacks) {
+  struct Grown {
+    std::size_t struct_size;
+    std::uint64_t first, added;
+  };
+  const std::uint64_t memory[] = {16, 5, 77};  // 77 lies behind the structure of 16 bytes
+  Grown given;
+  std::memcpy(&given, memory, sizeof given);
+  const Grown read = c::sized(&given, "x", "samesum_x", 16);
+  EXPECT_EQ(read.first, 5u);
+  EXPECT_EQ(read.added, 0u);
+}
+
+TEST(AStructureWithoutItsSize, IsRefusedWithTheRemedy) {
+  const samesum_method* const sum = found("exact/fp32");
+  const std::uint64_t address = reinterpret_cast<std::uintptr_t>(sum);
+  // What precedes the fields of older programs: nothing, flags, an address, 1.0.
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, address,
+                                   std::uint64_t{0x3ff0000000000000}, std::uint64_t{64}, std::uint64_t{4104},
+                                   std::uint64_t{sizeof(samesum_call) - 8}, std::uint64_t{sizeof(samesum_call) + 1}}) {
+    ValidCall valid;
+    valid.call.struct_size = size;
+    EXPECT_THAT(valid.run(), IsInvalid("call.struct_size is "));
+    EXPECT_THAT(valid.run(), IsInvalid("set it to sizeof(samesum_call), as samesum_call_default() does"));
+    EXPECT_EQ(valid.out, 0);
+  }
+  samesum_options options = samesum_options_default();
+  options.struct_size = 64;
+  PartialInC partial;
+  ASSERT_THAT(ask(samesum_partial_create, sum, std::uint64_t{0}, 0, 0, &partial.handle), IsOk());
+  const float x = 1;
+  const samesum_values values{&x, 1, SAMESUM_FP32};
+  const samesum_options* const old = &options;
+  EXPECT_THAT(ask(samesum_partial_add, partial.handle, &values, static_cast<const samesum_values*>(nullptr), old),
+              IsInvalid("options.struct_size is 64"));
+  samesum_bound_query query = samesum_bound_query_default();
+  query.struct_size = 0;
+  double bound = 0;
+  EXPECT_THAT(ask(samesum_bound, static_cast<const samesum_bound_query*>(&query), &bound),
+              IsInvalid("query.struct_size is 0"));
+  query = samesum_bound_query_default();
+  query.reserved_32 = 1;
+  EXPECT_THAT(ask(samesum_bound, static_cast<const samesum_bound_query*>(&query), &bound),
+              IsInvalid("query.reserved_32 is not 0"));
+}
+
 TEST(NullArguments, AreRefused) {
   const samesum_method* const sum = found("exact/fp32");
   const samesum_values none{nullptr, 0, SAMESUM_FP32};
   const samesum_values* const no_values = nullptr;
   double bound = 0;
-  samesum_bound_query query{};
+  samesum_bound_query query = samesum_bound_query_default();
   query.method = sum;
   query.input = SAMESUM_FP32;
   float value = 0;

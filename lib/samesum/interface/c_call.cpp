@@ -43,9 +43,8 @@ bool is_zero(double x) { return std::bit_cast<std::uint64_t>(x) == 0; }
 SAMESUM_API samesum_status samesum_bound(const samesum_bound_query* query, double* bound, char* message,
                                          size_t message_bytes) {
   return guarded(message, message_bytes, [&] {
-    const samesum_bound_query& q = given(query, "query");
+    const samesum_bound_query q = sized(query, "query", "samesum_bound_query");
     double& out = given(bound, "bound");
-    check_reserved(q, "query");
     const Method& m = method_of(q.method);
     const FormatInfo& input = format_of(q.input, "query.input");
     if (q.result_index < 0 || q.result_index >= m.results)

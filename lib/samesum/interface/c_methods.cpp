@@ -38,6 +38,20 @@ SAMESUM_API const char* samesum_version(void) {
       SAMESUM_VERSION_PATCH);
 }
 
+SAMESUM_API size_t samesum_sizeof(const char* structure) {
+#define SAMESUM_SIZE(name) \
+  std::pair<std::string_view, std::size_t> { #name, sizeof(name) }
+  constexpr std::array sizes{SAMESUM_SIZE(samesum_values),      SAMESUM_SIZE(samesum_keys),
+                             SAMESUM_SIZE(samesum_layout),      SAMESUM_SIZE(samesum_results),
+                             SAMESUM_SIZE(samesum_options),     SAMESUM_SIZE(samesum_call),
+                             SAMESUM_SIZE(samesum_bound_query), SAMESUM_SIZE(samesum_device_status),
+                             SAMESUM_SIZE(samesum_state_kind),  SAMESUM_SIZE(samesum_state_options)};
+#undef SAMESUM_SIZE
+  for (const auto& [name, size] : sizes)
+    if (structure != nullptr && name == structure) return size;
+  return 0;
+}
+
 SAMESUM_API const char* samesum_status_name(samesum_status status) {
   constexpr std::array names{"ok",        "invalid argument",  "out of memory",
                              "overflow",  "too many elements", "unavailable",

@@ -86,8 +86,9 @@ void give(void* memory, samesum_state** state) {
 }
 
 /// The kind of states for a method.
-StateHeader kind_of(const Method& m, const samesum_state_options& options) {
-  if (options.reserved_32 != 0) refuse("options.reserved_32 is not 0; set it to 0");
+StateHeader kind_of(const Method& m, const samesum_state_options* pointer) {
+  samesum_state_options options{};
+  if (pointer != nullptr) options = sized(pointer, "options", "samesum_state_options");
   const bool is_exact = m.accumulator == Exact::name,
              subtractable = flag_of(options.subtractable, "subtractable");
   if (m.operation != "sum" || (!is_exact && !m.takes_grid))
@@ -168,8 +169,7 @@ SAMESUM_API samesum_status samesum_state_kind_find(const char* name, samesum_for
     const std::string_view text{&given(name, "name")};
     samesum_state_kind& out = given(kind, "kind");
     const std::string_view input = format == SAMESUM_NONE ? "" : format_of(format, "format").name;
-    const StateHeader header =
-        kind_of(find(text, {.format = input}), options ? *options : samesum_state_options{});
+    const StateHeader header = kind_of(find(text, {.format = input}), options);
     static_assert(sizeof header == sizeof out.opaque[0]);
     std::memcpy(&out.opaque[0], &header, sizeof header);
     out.opaque[1] = kind_mark;

@@ -112,8 +112,24 @@ Results results_of(const samesum_results& results) {
   return {result_format_of(results.format, "out.format"), results.data, results.size, results.row_stride};
 }
 
-Options options_of(const samesum_options& o, std::size_t elements) {
-  check_reserved(o, "options");
+void read_sized(const void* from, void* to, std::size_t bytes, std::size_t least, const char* name,
+                const char* type) {
+  constexpr std::size_t most = 4096;  // another number than a size, such as an address, is larger
+  std::size_t size = 0;
+  std::memcpy(&size, from, sizeof size);
+  if (size < least || size > most || size % alignof(std::uint64_t) != 0)
+    refuse(std::string{name} + ".struct_size is " + std::to_string(size) + "; set it to sizeof(" + type +
+           "), as " + type + "_default() does. This library has " + std::to_string(bytes) + " bytes there");
+  const auto* const first = static_cast<const std::byte*>(from);
+  if (size > bytes && std::any_of(first + bytes, first + size, [](std::byte b) { return b != std::byte{0}; }))
+    refuse(std::string{name} + " has fields that samesum " + samesum_version() +
+           " does not know; set them to 0, or load the library of the caller's header");
+  std::memcpy(to, first, std::min(size, bytes));
+}
+
+Options options_of(const samesum_options* pointer, std::size_t elements) {
+  if (pointer == nullptr) return {};
+  const samesum_options o = sized(pointer, "options", "samesum_options");
   Options options{.threads = o.threads,
                   .ddof = o.ddof,
                   .exclusive = flag_of(o.exclusive, "options.exclusive"),
@@ -125,10 +141,6 @@ Options options_of(const samesum_options& o, std::size_t elements) {
   if (flag_of(o.has_grid, "options.has_grid")) options.grid = o.grid;
   if (flag_of(o.has_min_periods, "options.has_min_periods")) options.min_periods = o.min_periods;
   return options;
-}
-
-Options options_of(const samesum_options* options, std::size_t elements) {
-  return options == nullptr ? Options{} : options_of(*options, elements);
 }
 
 Layout layout_of(const samesum_layout& l, std::size_t n) {
@@ -154,8 +166,7 @@ Layout layout_of(const samesum_layout& l, std::size_t n) {
 }
 
 Call call_of(const samesum_call* pointer) {
-  const samesum_call& call = given(pointer, "call");
-  check_reserved(call, "call");
+  const samesum_call call = sized(pointer, "call", "samesum_call");
   const Keys keys = keys_of(call.keys);
   return {.method = &method_of(call.method),
           .x = values_of(call.x, "x"),

@@ -59,20 +59,33 @@ bool flag_of(std::int32_t flag, const char* name);
 Values values_of(const samesum_values& values, const char* name);
 Values values_of(const samesum_values* values, const char* name);
 Results results_of(const samesum_results& results);
+/// The options at an address, or the default ones if it is null.
 /// @param elements the number of flags of `where`.
-Options options_of(const samesum_options& options, std::size_t elements);
-/// The options at an address, or those of zeros if it is null.
 Options options_of(const samesum_options* options, std::size_t elements);
 /// @param n the number of elements of SAMESUM_ALL.
 Layout layout_of(const samesum_layout& layout, std::size_t n);
 Call call_of(const samesum_call* call);
-/// Checks that fields of later versions are 0.
-template <class Struct> void check_reserved(const Struct& fields, const char* name) {
-  std::uint64_t any = 0;
-  for (const std::uint64_t field : fields.reserved) any |= field;
-  if constexpr (requires { fields.reserved_32; }) any |= static_cast<std::uint32_t>(fields.reserved_32);
-  if (any != 0)
-    refuse(std::string{name} + ".reserved is not 0; set it to 0, or load the library of the caller's header");
+
+/// Copies a structure that begins with its size in the header of the caller to `to`, which has `bytes` bytes
+/// of zeros. The first version of the structure had `least` bytes.
+void read_sized(const void* from, void* to, std::size_t bytes, std::size_t least, const char* name,
+                const char* type);
+/// Returns a structure of the caller, whose header may be older or newer than this library: fields that it
+/// lacks are 0.
+/// @param name of the argument; `type`, that of the structure.
+/// @param least what sizeof(Struct) was before the first field was appended.
+/// @throws std::invalid_argument if struct_size is that of no header, or if a field that this library does
+/// not
+///   know is not 0.
+template <class Struct>
+Struct sized(const Struct* pointer, const char* name, const char* type, std::size_t least = sizeof(Struct)) {
+  static_assert(offsetof(Struct, struct_size) == 0 && std::has_unique_object_representations_v<std::size_t>);
+  Struct read{};
+  read_sized(&given(pointer, name), &read, sizeof read, least, name, type);
+  if constexpr (requires { read.reserved_32; })
+    if (read.reserved_32 != 0)
+      refuse(std::string{name} + ".reserved_32 is not 0; set it to 0, as " + type + "_default() does");
+  return read;
 }
 
 /// The method of a handle; nullptr if it is none of this process.

@@ -1,0 +1,132 @@
+"""The layouts and functions of samesum.h that other languages write down are those of the header and of the library.
+
+Usage: foreign.py SOURCES FOLDER LIBRARY. Compares the structures, constants and arguments in lib/samesum/*.f90, and those in
+lib/examples/from_python.py, with lib/samesum/samesum.h, by programs in C and Fortran that print the place of each field.
+Exits with 77 if there is no compiler for Fortran, after it has compared the rest.
+"""
+
+import ctypes
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+KINDS = {"size_t": "size", "uint64_t": "int64", "int32_t": "int32", "int": "int", "float": "float", "double": "double",
+         "void": "nothing", "c_size_t": "size", "c_int64_t": "int64", "c_int32_t": "int32", "c_int": "int",
+         "c_float": "float", "c_double": "double"}
+
+
+def header_without_comments(path):
+    return re.sub(r"///?.*", "", path.read_text())
+
+
+def structures(header):
+    """The fields of each structure."""
+    return {name: [re.sub(r"\[.*|^.*[ *]", "", field.strip()) for statement in body.split(";") if statement.strip()
+                   for field in statement.split(",")]
+            for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", header, re.S)}
+
+
+def functions(header):
+    """The result and the arguments of each exported function: pointer, or the kind of what is passed by value."""
+    kinds = dict(KINDS, **{name: KINDS[of] for of, name in re.findall(r"typedef (int32_t) (\w+);", header)})
+
+    def kind(declared):
+        return "pointer" if "*" in declared else kinds[declared.replace("const ", "").split()[0]]
+
+    return {name: (kind(result), [kind(a.strip()) for a in arguments.split(",") if a.strip() != "void"])
+            for result, name, arguments in re.findall(r"^SAMESUM_API ([\w *]+[ *])(\w+)\(([^)]*)\);", header, re.M)}
+
+
+def fortran_functions(module):
+    """The same of the functions of C that a module declares."""
+    found = {}
+    joined = re.sub(r" *&\n *", " ", module)
+    for name, arguments, bound, body in re.findall(
+            r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end (?:function|subroutine)", joined, re.M | re.S):
+        kinds = {"": "nothing"}
+        for kind, attributes, names in re.findall(r"^ +(type|integer|real|character)\b([^:\n]*)::(.*)", body, re.M):
+            value = re.search(r"\((\w+)\)", attributes)[1] if kind != "character" else ""
+            for declared in re.findall(r"\w+(?=\(|,|$| *$)", names):
+                is_value = ", value" in attributes or declared == "answer"
+                kinds[declared] = "pointer" if not is_value or value == "c_ptr" else KINDS[value]
+        found[bound or name] = (kinds.get("answer", "nothing"), [kinds[a.strip()] for a in arguments.split(",") if a.strip()])
+    return found
+
+
+def constants(text, pattern):
+    return {name.lower(): int(value) for name, value in re.findall(pattern, text)}
+
+
+def run_c(folder, header, fields, library):
+    """The lines "structure.field place bytes", and the size of each structure, which is that of the library."""
+    lines = [f'printf("{s}.{f} %zu %zu\\n", offsetof({s}, {f}), sizeof (({s}*)0)->{f});' for s, all in fields.items() for f in all]
+    lines += [f'if (samesum_sizeof("{s}") != sizeof({s})) return printf("samesum_sizeof does not know {s}\\n"), 1;' for s in fields]
+    lines += [f'printf("{s} %zu\\n", sizeof({s}));' for s in fields]
+    (folder / "layouts.c").write_text(f'#include "{header}"\n#include <stdio.h>\nint main(void) {{\n' + "\n".join(lines) + "\n}\n")
+    subprocess.run(["cc", "-std=c11", folder / "layouts.c", library, f"-Wl,-rpath,{library.parent}", "-o",
+                    folder / "layouts_in_c"], check=True)
+    return subprocess.run(folder / "layouts_in_c", stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def run_fortran(folder, module, fields, library):
+    """The same, as the types of the module have it."""
+    lines = ["program layouts", "use samesum", "implicit none"]
+    lines += [f"type({s}), target :: {s}_" for s in fields]
+    for s, all in fields.items():
+        lines += [f"print '(a,1x,i0,1x,i0)', '{s}.{f}', place(c_loc({s}_%{f})) - place(c_loc({s}_)), c_sizeof({s}_%{f})" for f in all]
+    lines += [f"print '(a,1x,i0)', '{s}', c_sizeof({s}_)" for s in fields]
+    lines += [f"if ({s}_%struct_size /= c_sizeof({s}_)) print '(a)', '{s}: struct_size is wrong'"
+              for s, all in fields.items() if "struct_size" in all]
+    lines += ["contains", "integer(c_intptr_t) function place(address)", "type(c_ptr), intent(in) :: address",
+              "place = transfer(address, place)", "end function", "end program"]
+    (folder / "layouts.f90").write_text("\n".join(lines) + "\n")
+    subprocess.run(["gfortran", "-ffree-line-length-none", module, folder / "layouts.f90", library,
+                    f"-Wl,-rpath,{library.parent}", f"-J{folder}", "-o", folder / "layouts_in_fortran"], check=True)
+    return subprocess.run(folder / "layouts_in_fortran", stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def layouts_in_python(example):
+    """The same, as the classes of the example have it."""
+    known = {}
+    exec(example.read_text().replace('c.CDLL("libsamesum.so.0")', "None").split("def call(")[0], known)
+    classes = {f"samesum_{name.lower()}": kind for name, kind in known.items()
+               if isinstance(kind, type) and issubclass(kind, ctypes.Structure)}
+    return [f"{name}.{field} {getattr(kind, field).offset} {getattr(kind, field).size}"
+            for name, kind in classes.items() for field, *_ in kind._fields_] + [
+            f"{name} {ctypes.sizeof(kind)}" for name, kind in classes.items()]
+
+
+def main():
+    sources, folder, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    folder.mkdir(parents=True, exist_ok=True)
+    header, module = sources / "lib/samesum/samesum.h", sources / "lib/samesum/samesum.f90"
+    text, fortran = header_without_comments(header), re.sub(r"!.*", "", module.read_text())
+    fields, wrong = structures(text), []
+
+    def same(what, ours, theirs):
+        wrong.extend(f"{what}: {key} is {theirs.get(key)}, but in samesum.h {ours.get(key)}"
+                     for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key))
+
+    def by_name(lines):
+        return dict(line.split(" ", 1) for line in lines)
+
+    in_c = by_name(run_c(folder, header, fields, library))
+    in_python = by_name(layouts_in_python(sources / "lib/examples/from_python.py"))
+    assert len(fields) > 5 and len(functions(text)) > 50 and len(in_python) > 30, "there is nothing to compare"
+    structures_in_python = {name.split(".")[0] for name in in_python}
+    same("from_python.py", {k: v for k, v in in_c.items() if k.split(".")[0] in structures_in_python}, in_python)
+    same("functions of samesum.f90", functions(text), {k: v for k, v in fortran_functions(fortran).items() if k != "strlen"})
+    declared = constants(text, r"\b(SAMESUM_\w+) = (\d+)")
+    declared["samesum_of_segments"] = declared.pop("samesum_segments")  # a function has that name, and Fortran ignores case
+    declared["samesum_abi"] = int(re.search(r"#define SAMESUM_ABI_VERSION (\d+)", text)[1])
+    same("constants of samesum.f90", declared, constants(fortran, r"\b(samesum_\w+) = (\d+)"))
+    has_fortran = shutil.which("gfortran")
+    if has_fortran:
+        same("samesum.f90", in_c, by_name(run_fortran(folder, module, fields, library)))
+    print("\n".join(wrong) if has_fortran else "\n".join([*wrong, "Fortran's layouts: not tested: there is no gfortran"]))
+    sys.exit(1 if wrong else 0 if has_fortran else 77)
+
+
+main()
