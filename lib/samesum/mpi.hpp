@@ -9,6 +9,10 @@
 /// meet no message of the caller. Data are in host memory; a partial of the backend "cuda" also reads
 /// contiguous elements in the memory of a GPU.
 ///
+/// options.where and skip_nan leave out elements, for one vector and for calls on arrays, by methods that
+/// return no index: each rank has flags for its own elements, or none, and the result has the bits of the
+/// undivided elements that take part.
+///
 /// Errors are collective, too. If the arguments of one rank are invalid, if its memory does not suffice, if
 /// ranks make different calls or have different versions of samesum, if a state is damaged on its way, or if
 /// a sum overflows its grid, then all ranks throw Error with one message, which names the rank. (A rank that

@@ -11,7 +11,7 @@
 module samesum
   use, intrinsic :: iso_c_binding
   implicit none
-  private :: c_strlen, room, pad, c_find, c_run, c_estimate, c_bound, c_workspace_size, c_prepare, c_enqueue, &
+  private :: c_strlen, c_find, c_run, c_estimate, c_bound, c_workspace_size, c_prepare, c_enqueue, &
     c_state_kind_find, c_state_init, c_state_copy, c_state_add, c_state_merge, c_state_subtract, &
     c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, &
     c_partial_create, c_partial_copy, c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, &
@@ -21,7 +21,7 @@ module samesum
 
   integer(c_int32_t), parameter :: samesum_ok = 0, samesum_invalid_argument = 1, samesum_out_of_memory = 2, &
     samesum_overflow = 3, samesum_too_many_elements = 4, samesum_unavailable = 5, samesum_gpu_error = 6, &
-    samesum_internal_error = 7
+    samesum_internal_error = 7, samesum_mpi_error = 8
   integer(c_int32_t), parameter :: samesum_none = 0, samesum_fp16 = 1, samesum_bf16 = 2, samesum_fp32 = 3, &
     samesum_fp64 = 4, samesum_int64 = 5
   integer(c_int32_t), parameter :: samesum_no_keys = 0, samesum_keys_int32 = 1, samesum_keys_uint32 = 2, &
@@ -667,16 +667,16 @@ contains
     type(c_ptr), intent(out) :: method
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_find(trim(name) // c_null_char, input, method, message, room(message))
-    call pad(message)
+    answer = c_find(trim(name) // c_null_char, input, method, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_run(call, message) result(answer)
     type(samesum_call), intent(in) :: call
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_run(call, message, room(message))
-    call pad(message)
+    answer = c_run(call, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_estimate(method, x, y, value, bound, magnitudes, message) result(answer)
@@ -688,8 +688,8 @@ contains
     real(c_double), intent(out), optional :: magnitudes
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_estimate(method, x, y, value, bound, magnitudes, message, room(message))
-    call pad(message)
+    answer = c_estimate(method, x, y, value, bound, magnitudes, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_bound(query, bound, message) result(answer)
@@ -697,8 +697,8 @@ contains
     real(c_double), intent(out) :: bound
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_bound(query, bound, message, room(message))
-    call pad(message)
+    answer = c_bound(query, bound, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_workspace_size(call, bytes, message) result(answer)
@@ -706,8 +706,8 @@ contains
     integer(c_size_t), intent(out) :: bytes
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_workspace_size(call, bytes, message, room(message))
-    call pad(message)
+    answer = c_workspace_size(call, bytes, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_prepare(workspace, bytes, stream, message) result(answer)
@@ -716,8 +716,8 @@ contains
     type(c_ptr), intent(in) :: stream
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_prepare(workspace, bytes, stream, message, room(message))
-    call pad(message)
+    answer = c_prepare(workspace, bytes, stream, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_enqueue(call, workspace, bytes, stream, status, message) result(answer)
@@ -727,8 +727,8 @@ contains
     type(c_ptr), intent(in) :: stream, status
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_enqueue(call, workspace, bytes, stream, status, message, room(message))
-    call pad(message)
+    answer = c_enqueue(call, workspace, bytes, stream, status, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_kind_find(name, format, options, kind, message) result(answer)
@@ -738,8 +738,8 @@ contains
     type(samesum_state_kind), intent(out) :: kind
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_kind_find(trim(name) // c_null_char, format, options, kind, message, room(message))
-    call pad(message)
+    answer = c_state_kind_find(trim(name) // c_null_char, format, options, kind, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_init(kind, memory, bytes, state, message) result(answer)
@@ -749,8 +749,8 @@ contains
     type(c_ptr), intent(out), optional :: state
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_init(kind, memory, bytes, state, message, room(message))
-    call pad(message)
+    answer = c_state_init(kind, memory, bytes, state, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_copy(state, memory, bytes, copy, message) result(answer)
@@ -759,8 +759,8 @@ contains
     type(c_ptr), intent(out), optional :: copy
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_copy(state, memory, bytes, copy, message, room(message))
-    call pad(message)
+    answer = c_state_copy(state, memory, bytes, copy, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_add(state, x, message) result(answer)
@@ -768,16 +768,16 @@ contains
     type(samesum_values), intent(in) :: x
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_add(state, x, message, room(message))
-    call pad(message)
+    answer = c_state_add(state, x, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_merge(state, other, message) result(answer)
     type(c_ptr), intent(in) :: state, other
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_merge(state, other, message, room(message))
-    call pad(message)
+    answer = c_state_merge(state, other, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_subtract(state, x, message) result(answer)
@@ -785,16 +785,16 @@ contains
     type(samesum_values), intent(in) :: x
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_subtract(state, x, message, room(message))
-    call pad(message)
+    answer = c_state_subtract(state, x, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_unmerge(state, other, message) result(answer)
     type(c_ptr), intent(in) :: state, other
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_unmerge(state, other, message, room(message))
-    call pad(message)
+    answer = c_state_unmerge(state, other, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_finish(state, format, out, message) result(answer)
@@ -803,8 +803,8 @@ contains
     type(c_ptr), intent(in) :: out
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_finish(state, format, out, message, room(message))
-    call pad(message)
+    answer = c_state_finish(state, format, out, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_finish_mean(state, n, format, out, message) result(answer)
@@ -814,8 +814,8 @@ contains
     type(c_ptr), intent(in) :: out
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_finish_mean(state, n, format, out, message, room(message))
-    call pad(message)
+    answer = c_state_finish_mean(state, n, format, out, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_serialise(state, bytes, capacity, size, message) result(answer)
@@ -824,8 +824,8 @@ contains
     integer(c_size_t), intent(out) :: size
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_serialise(state, bytes, capacity, size, message, room(message))
-    call pad(message)
+    answer = c_state_serialise(state, bytes, capacity, size, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message) result(answer)
@@ -837,8 +837,8 @@ contains
     type(c_ptr), intent(out), optional :: state
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, room(message))
-    call pad(message)
+    answer = c_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_create(method, begin, has_grid, grid, partial, message) result(answer)
@@ -848,8 +848,8 @@ contains
     type(c_ptr), intent(out) :: partial
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_create(method, begin, has_grid, grid, partial, message, room(message))
-    call pad(message)
+    answer = c_partial_create(method, begin, has_grid, grid, partial, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_copy(partial, copy, message) result(answer)
@@ -857,8 +857,8 @@ contains
     type(c_ptr), intent(out) :: copy
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_copy(partial, copy, message, room(message))
-    call pad(message)
+    answer = c_partial_copy(partial, copy, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_add(partial, x, y, options, message) result(answer)
@@ -868,16 +868,16 @@ contains
     type(samesum_options), intent(in), optional :: options
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_add(partial, x, y, options, message, room(message))
-    call pad(message)
+    answer = c_partial_add(partial, x, y, options, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_merge(partial, next, message) result(answer)
     type(c_ptr), intent(in) :: partial, next
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_merge(partial, next, message, room(message))
-    call pad(message)
+    answer = c_partial_merge(partial, next, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_finish(partial, out, options, message) result(answer)
@@ -886,8 +886,8 @@ contains
     type(samesum_options), intent(in), optional :: options
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_finish(partial, out, options, message, room(message))
-    call pad(message)
+    answer = c_partial_finish(partial, out, options, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_serialise(partial, bytes, capacity, size, message) result(answer)
@@ -896,8 +896,8 @@ contains
     integer(c_size_t), intent(out) :: size
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    answer = c_partial_serialise(partial, bytes, capacity, size, message, room(message))
-    call pad(message)
+    answer = c_partial_serialise(partial, bytes, capacity, size, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
   function samesum_partial_deserialise(bytes, size, backend, partial, message) result(answer)
@@ -910,12 +910,12 @@ contains
     integer(c_int32_t) :: answer
     name = 'cpu'
     if (present(backend)) name = trim(backend)
-    answer = c_partial_deserialise(bytes, size, name // c_null_char, partial, message, room(message))
-    call pad(message)
+    answer = c_partial_deserialise(bytes, size, name // c_null_char, partial, message, samesum_room(message))
+    call samesum_pad(message)
   end function
 
-  !> Number of bytes that C may write to a message.
-  pure function room(message) result(bytes)
+  !> Number of bytes that C may write to a message; for modules such as samesum_mpi.
+  pure function samesum_room(message) result(bytes)
     character(len=*), intent(in), optional :: message
     integer(c_size_t) :: bytes
     bytes = 0
@@ -923,7 +923,7 @@ contains
   end function
 
   !> Replaces the NUL behind a message of C, and what follows it, by blanks.
-  pure subroutine pad(message)
+  pure subroutine samesum_pad(message)
     character(len=*), intent(inout), optional :: message
     if (present(message)) message = message(:index(message // c_null_char, c_null_char) - 1)
   end subroutine

@@ -64,7 +64,8 @@ enum {
   SAMESUM_TOO_MANY_ELEMENTS = 4,  ///< of a state or a partial: 2^63 or more, 2^62 if subtractable
   SAMESUM_UNAVAILABLE = 5,        ///< this process has no such backend; the message has the reason
   SAMESUM_GPU_ERROR = 6,          ///< a CUDA call failed; the message names it
-  SAMESUM_INTERNAL_ERROR = 7      ///< an error in the library
+  SAMESUM_INTERNAL_ERROR = 7,     ///< an error in the library
+  SAMESUM_MPI_ERROR = 8           ///< a call of samesum_mpi.h failed on a rank; the message names it
 };
 
 /// Returns the name of a status, "out of memory" for example; "unknown status" for any other number.

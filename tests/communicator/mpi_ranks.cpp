@@ -15,6 +15,7 @@
 #include "samesum/base/serial_form.hpp"
 #include "samesum/communicator/mpi/ranks.hpp"
 #include "samesum/mpi.hpp"
+#include "samesum/samesum_mpi.h"
 
 namespace samesum::testing_support {
 namespace {
@@ -160,6 +161,140 @@ std::string hashes_of_blocks() {
       });
   mpi::together(MPI_COMM_WORLD, lines, [] {});
   return lines;
+}
+
+/// Elements that take part, by flags and by NaN, have the bits of the undivided ones that do.
+void test_selections() {
+  const auto rank = static_cast<std::size_t>(rank_of_this());
+  std::size_t seed = 99;
+  for (const Method* m : methods_with_partials("cpu")) {
+    for (const Case& c : cases()) {
+      if (!is_for(*m, c) || m->returns_index || c.n < 300 || c.n > 1'500) continue;
+      const std::vector<std::size_t> cuts = cuts_of(c.n, ++seed);
+      const Inputs all = inputs_of(*m, c), block = cut(all, c, cuts[rank], cuts[rank + 1]);
+      std::vector<std::uint8_t> flags(all.n), mine;
+      for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = (i * 2654435761u >> 7) % 3 != 0;
+      for (std::size_t o = 0; o < c.outer; ++o)
+        for (std::size_t k = cuts[rank]; k < cuts[rank + 1]; ++k)
+          for (std::size_t i = 0; i < c.inner; ++i) mine.push_back(flags[(o * c.n + k) * c.inner + i]);
+      const auto run_on = [&](const Inputs& in, std::size_t n, const std::vector<std::uint8_t>& where,
+                              const std::function<void(const Call&)>& run) {
+        std::vector<std::uint64_t> offsets;
+        const Layout layout = layout_of(c, n, offsets);
+        Bits bits(c.outer * c.inner * static_cast<std::size_t>(m->results));
+        Results out = results_of(*m, bits);
+        out.size = bits.size();
+        Options options = with_grid(*m, {.threads = 1, .where = where, .skip_nan = seed % 2 == 0});
+        try {
+          run({.method = m,
+               .x = in.x.values(),
+               .y = m->inputs == 2 ? in.y.values() : Values{},
+               .layout = layout,
+               .out = out,
+               .options = options});
+        } catch (const std::exception& e) {
+          return std::string_view{e.what()}.find("overflows the grid") != std::string_view::npos
+                     ? Bits{}
+                     : throw std::runtime_error{m->name + ": " + e.what()};
+        }
+        return bits;
+      };
+      expect(run_on(all, c.n, flags, [](const Call& call) { samesum::run(call); }) ==
+                 run_on(block, cuts[rank + 1] - cuts[rank], mine,
+                        [](const Call& call) { mpi::run(call, MPI_COMM_WORLD); }),
+             m->name + ", " + c.kind + " of " + std::to_string(c.n) + ": other bits with flags");
+    }
+  }
+}
+
+/// Fields of this rank: `n` of the elements of each of three fields of 5000, and flags for them.
+struct FieldsOfRank {
+  static constexpr std::size_t all = 5000, fields = 3;
+  std::vector<double> whole_x = wide(all * fields, 200, 3), whole_y = wide(all * fields, 200, 4), x, y;
+  std::vector<std::uint8_t> whole_where, where;
+  std::size_t n = 0;
+
+  FieldsOfRank() {
+    const auto rank = static_cast<std::size_t>(rank_of_this());
+    const std::vector<std::size_t> cuts = cuts_of(all, 5);
+    n = cuts[rank + 1] - cuts[rank];
+    for (std::size_t i = 0; i < all; ++i) whole_where.push_back(i % 3 != 0);
+    where.assign(whole_where.data() + cuts[rank], whole_where.data() + cuts[rank + 1]);
+    for (std::size_t f = 0; f < fields; ++f)
+      for (std::size_t i = cuts[rank]; i < cuts[rank + 1]; ++i) {
+        x.push_back(whole_x[f * all + i]);
+        y.push_back(whole_y[f * all + i]);
+      }
+  }
+  /// The sums or dot products of the undivided fields.
+  std::vector<double> undivided(const char* method, bool selects) const {
+    std::vector<double> sums(fields);
+    std::vector<std::uint8_t> flags;
+    for (std::size_t f = 0; f < fields; ++f)
+      flags.insert(flags.end(), whole_where.begin(), whole_where.end());
+    const Method& m = find(method);
+    samesum::run({.method = &m,
+                  .x = whole_x,
+                  .y = m.inputs == 2 ? Values{whole_y} : Values{},
+                  .layout = Layout::rows(fields, all),
+                  .out = std::span{sums},
+                  .options = {.where = selects ? Mask{flags} : Mask{}}});
+    return sums;
+  }
+};
+
+/// Functions of C and those for Fortran have the bits of undivided fields.
+void test_fields_in_c() {
+  const FieldsOfRank f;
+  const MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
+  for (const bool selects : {false, true}) {
+    const std::uint8_t* const where = selects ? f.where.data() : nullptr;
+    const std::vector<double> sums = f.undivided("exact/fp64", selects),
+                              products = f.undivided("dot/exact/fp64", selects);
+    const auto is = [&](const std::vector<double>& expected, const char* name, auto&& call) {
+      std::vector<double> result(f.fields);
+      char message[200];
+      expect(call(result.data(), message, sizeof message) == SAMESUM_OK, std::string{name} + ": " + message);
+      expect(result == expected, std::string{name} + ": other bits");
+    };
+    const double *const x = f.x.data(), *const y = f.y.data();
+    is(sums, "samesum_mpi_sum", [&](double* result, auto... message) {
+      return samesum_mpi_sum(x, f.n, f.fields, MPI_COMM_WORLD, result, where, message...);
+    });
+    is(sums, "samesum_mpi_sum_f", [&](double* result, auto... message) {
+      return samesum_mpi_sum_f(x, f.n, f.fields, world, result, where, message...);
+    });
+    is(products, "samesum_mpi_dot", [&](double* result, auto... message) {
+      return samesum_mpi_dot(x, y, f.n, f.fields, MPI_COMM_WORLD, result, where, message...);
+    });
+    is(products, "samesum_mpi_dot_f", [&](double* result, auto... message) {
+      return samesum_mpi_dot_f(x, y, f.n, f.fields, world, result, where, message...);
+    });
+    if (selects) continue;
+    const auto run_call = [&](const auto& run) {
+      samesum_call call = samesum_call_default();
+      samesum_find("exact/fp64", SAMESUM_NONE, &call.method, nullptr, 0);
+      call.x = {x, f.x.size(), SAMESUM_FP64};
+      call.layout = samesum_rows(f.fields, f.n, f.n);
+      return [&, call](double* result, auto... message) mutable {
+        call.out = {result, f.fields, 0, SAMESUM_FP64};
+        return run(&call, message...);
+      };
+    };
+    is(sums, "samesum_mpi_run", run_call([](const samesum_call* call, auto... message) {
+         return samesum_mpi_run(call, MPI_COMM_WORLD, message...);
+       }));
+    is(sums, "samesum_mpi_run_f", run_call([&](const samesum_call* call, auto... message) {
+         return samesum_mpi_run_f(call, world, message...);
+       }));
+  }
+  // Flags on one rank only.
+  std::vector<double> some(f.fields);
+  const std::uint8_t* const where = rank_of_this() == 0 ? f.where.data() : nullptr;
+  char message[200];
+  expect(samesum_mpi_sum(f.x.data(), f.n, f.fields, MPI_COMM_WORLD, some.data(), where, message, 200) ==
+             SAMESUM_OK,
+         message);
 }
 
 /// Vectors of all ranks, reduced element by element, have the bits of the reduction of a matrix of all of
@@ -316,6 +451,41 @@ void expect_error(const std::string& words, const std::function<void()>& call) {
   });
 }
 
+/// Throws what a function of C++ would have thrown. Allocates nothing if the function succeeded.
+void check_c(samesum_status status, const char* message) {
+  if (status == SAMESUM_OUT_OF_MEMORY) throw std::bad_alloc{};
+  if (status == SAMESUM_MPI_ERROR) throw mpi::Error{message};
+  if (status != SAMESUM_OK || message[0] != 0) throw std::runtime_error{message};
+}
+
+void test_errors_in_c() {
+  const int last = count_ranks() - 1;
+  const bool odd_one = rank_of_this() == last;
+  const std::string rank = "samesum: rank " + std::to_string(last);
+  const std::vector<double> x(50, 1.0);
+  double result[2] = {};
+  char message[2000];
+  const auto sum = [&](const double* all, std::size_t n, std::size_t fields, double* out) {
+    check_c(samesum_mpi_sum(all, n, fields, MPI_COMM_WORLD, out, nullptr, message, sizeof message), message);
+  };
+  expect_error(rank + ": sum/exact/fp64@cpu: x is null",
+               [&] { sum(odd_one ? nullptr : x.data(), 25, 2, result); });
+  expect_error(rank + ": result is NULL", [&] { sum(x.data(), 25, 2, odd_one ? nullptr : result); });
+  expect_error(rank + ": n is 18446744073709551615",
+               [&] { sum(x.data(), odd_one ? SIZE_MAX : 25, 2, result); });
+  if (last > 0) expect_error("calls reduce with", [&] { sum(x.data(), 25, odd_one ? 1 : 2, result); });
+  expect_error(rank + ": call.struct_size is 0", [&] {
+    samesum_call call = samesum_call_default();
+    samesum_find("exact/fp64", SAMESUM_NONE, &call.method, nullptr, 0);
+    call.x = {x.data(), 50, SAMESUM_FP64};
+    call.out = {result, 1, 0, SAMESUM_FP64};
+    if (odd_one) call.struct_size = 0;
+    check_c(samesum_mpi_run(&call, MPI_COMM_WORLD, message, sizeof message), message);
+  });
+  sum(x.data(), 25, 2, result);  // the next call is one like any other
+  expect(result[1] == 25.0 * (last + 1), "another sum after errors in C");
+}
+
 void test_errors() {
   const int me = rank_of_this(), last = count_ranks() - 1;
   const bool odd_one = me == last;
@@ -349,6 +519,16 @@ void test_errors() {
   expect_error("needs a grid", [&] { mpi::reduce(on_grid, x, world); });
   expect_error("run to run", [&] { mpi::reduce(find("atomic/plain/fp64"), x, world); });
   expect_error("overflows the grid", [&] { mpi::reduce(on_grid, x, world, {.grid = -120}); });
+  expect_error(rank + ": argmax/fp64@cpu: an index cannot count elements", [&] {
+    std::int64_t index;
+    const std::vector<std::uint8_t> flags(5000, 1);
+    mpi::reduce(find("argmax/fp64"), x, Layout::vector(5000), std::span{&index, 1}, world,
+                {.where = odd_one ? Mask{flags} : Mask{}});
+  });
+  expect_error(rank + ": sum/tree/plain/fp64@cpu: where has 2 flags; pass 5000", [&] {
+    const std::vector<std::uint8_t> flags(odd_one ? 2 : 5000, 1);
+    mpi::reduce(tree, x, world, {.where = flags});
+  });
   expect_error("does not return one number", [&] { mpi::reduce(find("argmax/fp64"), x, world); });
   expect_error("calls reduce with", [&] {  // another number of rows
     mpi::reduce(tree, x, Layout::rows(out.size(), 7), std::span{out}, world);
@@ -482,6 +662,7 @@ void test_memory() {
   std::vector<double> out(n), rows(20);
   const Method &tree = find("tree/plain/fp64"), &serial = find("serial/plain/fp64"),
                &dot = find("dot/tree/plain/fp64");
+  const std::vector<std::uint8_t> flags(20, 1);
   const Options one_thread{.threads = 1};
   const MPI_Comm world = MPI_COMM_WORLD;
   std::uint64_t bits = 0;
@@ -494,6 +675,12 @@ void test_memory() {
       {"reduce of columns",
        [&] { mpi::reduce(tree, x, Layout::axis(1, n / 20, 20), std::span{rows}, world, one_thread); }},
       {"reduce of a file", [&] { mpi::reduce(tree, n, fill, one, world, one_thread); }},
+      {"fields in C",
+       [&] {
+         char message[200];
+         check_c(samesum_mpi_dot(x.data(), x.data(), 20, 2, world, rows.data(), flags.data(), message, 200),
+                 message);
+       }},
       {"all_reduce", [&] { mpi::all_reduce(tree, x, std::span{out}, world, one_thread); }},
       {"all_reduce of two inputs", [&] { mpi::all_reduce(dot, x, x, std::span{out}, world, one_thread); }},
       {"reduce_scatter",
@@ -551,11 +738,14 @@ int run(const std::string& test) {
     if (test == "memory") {
       test_memory();
     } else {
+      test_selections();
+      test_fields_in_c();
       test_elements();
       test_states();
       test_messages();
       if (count_ranks() == 2) test_long_vectors();
       if (count_ranks() > 1) test_errors();
+      test_errors_in_c();
       const std::string lines = hashes_of_blocks();
       if (rank_of_this() == 0) std::cout << lines;
     }
@@ -577,16 +767,18 @@ extern "C" int MPI_Send(const void* from, int count, MPI_Datatype type, int to, 
   return send_damaged({first, first + count}, to, tag, comm);
 }
 
-// All allocations of C++ are these.
+// All allocations of C++ are these. Inlined, g++ would take some of them for a mismatch of new and free.
 void* operator new(std::size_t bytes) {
   return samesum::testing_support::allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return samesum::testing_support::allocated(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 int main(int argc, char** argv) { return samesum::testing_support::run(argc > 1 ? argv[1] : ""); }

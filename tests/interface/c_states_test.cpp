@@ -383,7 +383,8 @@ TEST(Memory, ThatIsTooSmallOrMisalignedIsRefused) {
 
 TEST(AStateOfAnotherMethod, IsRefused) {
   samesum_state_kind kind{};
-  const auto kind_of = [&](const char* name, samesum_state_options options = samesum_state_options_default()) {
+  const auto kind_of = [&](const char* name,
+                           samesum_state_options options = samesum_state_options_default()) {
     return ask(samesum_state_kind_find, name, SAMESUM_FP32,
                static_cast<const samesum_state_options*>(&options), &kind);
   };
@@ -392,10 +393,12 @@ TEST(AStateOfAnotherMethod, IsRefused) {
   EXPECT_THAT(kind_of("fixed_point"), IsInvalid("needs a grid"));
   EXPECT_THAT(kind_of("fixed_point", on_grid(100'000)), IsInvalid("must be an exponent"));
   EXPECT_THAT(kind_of("exact", on_grid(3)), IsInvalid("grid is only"));
-  EXPECT_THAT(kind_of("fixed_point", {sizeof(samesum_state_options), 1, 1, 0, 0}), IsInvalid("subtractable is only"));
+  EXPECT_THAT(kind_of("fixed_point", {sizeof(samesum_state_options), 1, 1, 0, 0}),
+              IsInvalid("subtractable is only"));
   EXPECT_THAT(kind_of("exact", {sizeof(samesum_state_options), 2, 0, 0, 0}), IsInvalid("pass 0 or 1"));
   EXPECT_THAT(kind_of("exact", {sizeof(samesum_state_options), 0, 0, 0, 1}), IsInvalid("reserved_32"));
-  EXPECT_THAT(kind_of("exact", {}), IsInvalid("options.struct_size is 0; set it to sizeof(samesum_state_options)"));
+  EXPECT_THAT(kind_of("exact", {}),
+              IsInvalid("options.struct_size is 0; set it to sizeof(samesum_state_options)"));
   EXPECT_THAT(kind_of("no/such/name"), IsInvalid("no method"));
   EXPECT_EQ(samesum_state_bytes(&kind), 0u);
 }

@@ -34,7 +34,8 @@ TEST(TheCInterface, NamesFormatsAndStatuses) {
   }
   EXPECT_STREQ(samesum_status_name(SAMESUM_OUT_OF_MEMORY), "out of memory");
   EXPECT_STREQ(samesum_status_name(SAMESUM_INTERNAL_ERROR), "internal error");
-  for (const samesum_status other : {-1, 8}) EXPECT_STREQ(samesum_status_name(other), "unknown status");
+  EXPECT_STREQ(samesum_status_name(SAMESUM_MPI_ERROR), "MPI error");
+  for (const samesum_status other : {-1, 9}) EXPECT_STREQ(samesum_status_name(other), "unknown status");
 }
 
 TEST(TheCatalogueInC, HasTheMethodsAndFactsOfCpp) {
@@ -614,9 +615,10 @@ TEST(AStructureWithoutItsSize, IsRefusedWithTheRemedy) {
   const samesum_method* const sum = found("exact/fp32");
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(sum);
   // What precedes the fields of older programs: nothing, flags, an address, 1.0.
-  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, address,
-                                   std::uint64_t{0x3ff0000000000000}, std::uint64_t{64}, std::uint64_t{4104},
-                                   std::uint64_t{sizeof(samesum_call) - 8}, std::uint64_t{sizeof(samesum_call) + 1}}) {
+  for (const std::uint64_t size :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, address,
+        std::uint64_t{0x3ff0000000000000}, std::uint64_t{64}, std::uint64_t{4104},
+        std::uint64_t{sizeof(samesum_call) - 8}, std::uint64_t{sizeof(samesum_call) + 1}}) {
     ValidCall valid;
     valid.call.struct_size = size;
     EXPECT_THAT(valid.run(), IsInvalid("call.struct_size is "));
@@ -630,8 +632,9 @@ TEST(AStructureWithoutItsSize, IsRefusedWithTheRemedy) {
   const float x = 1;
   const samesum_values values{&x, 1, SAMESUM_FP32};
   const samesum_options* const old = &options;
-  EXPECT_THAT(ask(samesum_partial_add, partial.handle, &values, static_cast<const samesum_values*>(nullptr), old),
-              IsInvalid("options.struct_size is 64"));
+  EXPECT_THAT(
+      ask(samesum_partial_add, partial.handle, &values, static_cast<const samesum_values*>(nullptr), old),
+      IsInvalid("options.struct_size is 64"));
   samesum_bound_query query = samesum_bound_query_default();
   query.struct_size = 0;
   double bound = 0;

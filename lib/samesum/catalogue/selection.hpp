@@ -12,6 +12,10 @@ inline Options of_all_elements(Options options) {
   return options;
 }
 
+/// Returns a message about the selection of such a call alone; empty if it is valid. The rest of the call is
+/// that of `of_all_elements`.
+std::string selection_error(const Call& call);
+
 /// Runs such a call: it packs the elements that take part, portion by portion, and runs the method on them.
 /// Memory: portions of 2^15 elements; all elements of a vector for scans, for long segments and for long
 /// results of fixed_point without a grid; all elements by key. The backend "cuda" packs on the device.

@@ -55,7 +55,7 @@ SAMESUM_API size_t samesum_sizeof(const char* structure) {
 SAMESUM_API const char* samesum_status_name(samesum_status status) {
   constexpr std::array names{"ok",        "invalid argument",  "out of memory",
                              "overflow",  "too many elements", "unavailable",
-                             "GPU error", "internal error"};
+                             "GPU error", "internal error",    "MPI error"};
   const auto index = static_cast<std::size_t>(status);
   return index < names.size() ? names[index] : "unknown status";
 }

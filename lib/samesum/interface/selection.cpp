@@ -452,7 +452,8 @@ class Selected {
   std::atomic<bool> overflowed_ = false;
 };
 
-/// Checks what a selection itself needs; the rest of the call is checked as ever.
+}  // namespace
+
 std::string selection_error(const Call& call) {
   const Method& m = *call.method;
   const Mask& where = call.options.where;
@@ -466,8 +467,6 @@ std::string selection_error(const Call& call) {
   if (where.is_given() && where.size > 0 && where.data == nullptr) return "where is null; pass its address";
   return {};
 }
-
-}  // namespace
 
 void run_selected(const Call& call) {
   const FloatingPointEnvironment environment;

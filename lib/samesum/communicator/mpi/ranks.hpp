@@ -40,6 +40,9 @@ class Ranks {
   int rank_ = 0, size_ = 1;
 };
 
+/// Runs the call that `call` returns, as mpi::run. What `call` throws is an error of this rank.
+void run(const std::function<Call()>& call, MPI_Comm comm);
+
 /// Describes a call of a function with a method, for `agree`.
 std::string description(std::string_view function, const Method& method, const Options& options);
 

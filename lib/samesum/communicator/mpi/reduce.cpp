@@ -5,6 +5,7 @@
 
 #include "samesum/base/serial_form.hpp"
 #include "samesum/call/validation.hpp"
+#include "samesum/catalogue/selection.hpp"
 #include "samesum/communicator/mpi/ranks.hpp"
 #include "samesum/order/tree.hpp"
 
@@ -158,7 +159,8 @@ class SpreadReduction {
   void finish() {
     const std::size_t numbers = static_cast<std::size_t>(method_.results), bytes = method_.result_bytes();
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      parts_[i].finish({out_.format, packet_.data() + header + i * bytes, numbers}, options_);
+      parts_[i].finish({out_.format, packet_.data() + header + i * bytes, numbers},
+                       of_all_elements(options_));
   }
 
   static constexpr std::size_t header = 16;  ///< bytes before the results, which keep them aligned
@@ -175,21 +177,47 @@ class SpreadReduction {
   bool failed_ = false;                  ///< whether it has, or one whose parts it needs
 };
 
+/// Checks the arguments of this rank, and makes its reduction. Returns the description of the call.
+std::string prepare(std::optional<SpreadReduction>& reduction, const Ranks& ranks, const Method& method,
+                    const Blocks& blocks, const Results& out, const Options& options) {
+  Partial{method, 0, options.grid};
+  std::string wrong = blocks.error(out, options);
+  if (wrong.empty() && blocks.results() > std::numeric_limits<int>::max())
+    wrong = "there are 2^31 or more results; make several calls";
+  if (!wrong.empty()) refuse(method, wrong);
+  reduction.emplace(ranks, method, options, blocks, out);
+  return description("reduce", method, options) + ", " + std::to_string(blocks.results()) + " results";
+}
+
 /// Reduces the blocks if all ranks agree on the call and have valid arguments.
 void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_Comm comm,
             const Options& options) {
   const Ranks ranks{comm};
   std::optional<SpreadReduction> reduction;
-  ranks.agree(report_of([&] {
-    Partial{method, 0, options.grid};
-    std::string wrong = blocks.error(out, options);
-    if (wrong.empty() && blocks.results() > std::numeric_limits<int>::max())
-      wrong = "there are 2^31 or more results; make several calls";
-    if (!wrong.empty()) refuse(method, wrong);
-    reduction.emplace(ranks, method, options, blocks, out);
-    return description("reduce", method, options) + ", " + std::to_string(blocks.results()) + " results";
-  }));
+  ranks.agree(report_of([&] { return prepare(reduction, ranks, method, blocks, out, options); }));
   reduction->run();
+}
+
+/// Place of the first element of a result.
+std::size_t first_of(const Layout& layout, std::size_t result) {
+  return layout.first(result / layout.inner) + result % layout.inner;
+}
+
+/// Number of elements of a result that take part.
+std::uint64_t count_selected(const Call& call, std::size_t result) {
+  const std::size_t n = call.layout.length(result / call.layout.inner);
+  const auto where = [&](std::size_t at) {
+    return !call.options.where.data || call.options.where.data[at] != 0;
+  };
+  return with_format(*call.x.format, [&]<class T>() {
+    const auto is_nan = [](const Values& all, std::size_t at) {
+      return all.is_given() && is_nan_bits<T>(to_bits(static_cast<const T*>(all.data)[at]));
+    };
+    std::uint64_t count = 0;
+    for (std::size_t k = 0, at = first_of(call.layout, result); k < n; ++k, at += call.layout.stride)
+      count += where(at) && !(call.options.skip_nan && (is_nan(call.x, at) || is_nan(call.y, at)));
+    return count;
+  });
 }
 
 /// Elements (o, k, i) of a result, as contiguous ones. Copies them, at most this many at once, if they are
@@ -197,24 +225,29 @@ void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_
 constexpr std::size_t most_copied = std::size_t{1} << 16;
 
 void add_elements(Partial& partial, const Call& call, std::size_t result) {
-  const Layout& layout = call.layout;
-  const std::size_t o = result / layout.inner, n = layout.length(o);
-  const auto part = [&](const Values& all, std::size_t k, std::size_t count, std::vector<std::byte>& copy) {
-    if (!all.is_given()) return all;
-    const std::size_t bytes = all.format->bytes;
-    const auto* from = static_cast<const std::byte*>(all.data) +
-                       (layout.first(o) + result % layout.inner + k * layout.stride) * bytes;
-    if (layout.stride == 1) return Values{*all.format, from, count};
+  const std::size_t n = call.layout.length(result / call.layout.inner), stride = call.layout.stride;
+  // The elements from number k on of an array, each of which has so many bytes.
+  const auto part = [&](const void* all, std::size_t bytes, std::size_t k, std::size_t count,
+                        std::vector<std::byte>& copy) -> const void* {
+    const auto* from =
+        static_cast<const std::byte*>(all) + (first_of(call.layout, result) + k * stride) * bytes;
+    if (stride == 1) return from;
     copy.resize(count * bytes);
     for (std::size_t i = 0; i < count; ++i)
-      std::memcpy(copy.data() + i * bytes, from + i * layout.stride * bytes, bytes);
-    return Values{*all.format, copy.data(), count};
+      std::memcpy(copy.data() + i * bytes, from + i * stride * bytes, bytes);
+    return copy.data();
   };
-  std::vector<std::byte> of_x, of_y;
-  const Options how{.threads = call.options.threads};
+  std::vector<std::byte> of_x, of_y, of_where;
+  Options how{.threads = call.options.threads, .skip_nan = call.options.skip_nan};
   for (std::size_t k = 0, count; k < n; k += count) {
-    count = layout.stride == 1 ? n : std::min(n - k, most_copied);
-    partial.add(part(call.x, k, count, of_x), part(call.y, k, count, of_y), how);
+    count = stride == 1 ? n : std::min(n - k, most_copied);
+    const auto values = [&](const Values& all, std::vector<std::byte>& copy) {
+      if (!all.is_given()) return all;
+      return Values{*all.format, part(all.data, all.format->bytes, k, count, copy), count};
+    };
+    if (call.options.where.is_given())
+      how.where = {part(call.options.where.data, 1, k, count, of_where), count};
+    partial.add(values(call.x, of_x), values(call.y, of_y), how);
   }
 }
 
@@ -226,14 +259,21 @@ class BlocksOfArrays : public Blocks {
       : call_{call}, normal_{normalised(call)}, for_number_{for_number} {}
   std::size_t results() const override { return normal_.layout.results(); }
   std::uint64_t size(std::size_t result) const override {
-    return normal_.layout.length(result / normal_.layout.inner);
+    return selects(call_.options) ? count_selected(normal_, result)
+                                  : normal_.layout.length(result / normal_.layout.inner);
   }
   void add(std::size_t result, Partial& partial) const override { add_elements(partial, normal_, result); }
   std::string error(const Results&, const Options&) const override {
     if (for_number_ && (call_.method->returns_index || call_.method->results != 1))
       return "the method does not return one number; call reduce with a layout and out";
-    return validation_error(call_, true);
+    if (call_.method->returns_index && selects(call_.options))
+      return "an index cannot count elements that take no part on other ranks; leave out where and skip_nan";
+    Call all = call_;
+    all.options = of_all_elements(call_.options);
+    const std::string wrong = validation_error(all, true);
+    return wrong.empty() && selects(call_.options) ? selection_error(call_) : wrong;
   }
+  const Call& call() const { return call_; }
 
  private:
   Call call_, normal_;
@@ -267,8 +307,19 @@ class FilledBlock : public Blocks {
 
 }  // namespace
 
+void run(const std::function<Call()>& call, MPI_Comm comm) {
+  const Ranks ranks{comm};
+  std::optional<BlocksOfArrays> blocks;
+  std::optional<SpreadReduction> reduction;
+  ranks.agree(report_of([&] {
+    blocks.emplace(call(), false);
+    const Call& all = blocks->call();
+    return prepare(reduction, ranks, *all.method, *blocks, all.out, all.options);
+  }));
+  reduction->run();
+}
 void run(const Call& call, MPI_Comm comm) {
-  reduce(*call.method, BlocksOfArrays{call, false}, call.out, comm, call.options);
+  run([&] { return call; }, comm);
 }
 
 Number reduce(const Method& method, Values x, Values y, MPI_Comm comm, Options options) {
