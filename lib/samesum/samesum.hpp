@@ -18,10 +18,25 @@ concept Input = std::same_as<X, Values> ||
     (std::ranges::contiguous_range<const X>&& Element<std::remove_cv_t<std::ranges::range_value_t<const X>>>);
 
 namespace detail {
+/// X is an input, or a contiguous range of other numbers: then the functions below say what to do.
+template <class X>
+concept Numbers = Input<X> ||
+    (std::ranges::contiguous_range<const X>&&
+         std::is_arithmetic_v<std::remove_cv_t<std::ranges::range_value_t<const X>>>);
+
 /// The format of the elements of X; void for Values.
-template <class X> struct FormatOf { using type = std::remove_cv_t<std::ranges::range_value_t<const X>>; };
+template <class X> struct FormatOf {
+  using Given = std::remove_cv_t<std::ranges::range_value_t<const X>>;
+  using type = std::conditional_t<Element<Given>, Given, double>;
+  static_assert(!std::is_integral_v<Given>,
+                "samesum: the elements are integers, which no method takes; convert them, for example by "
+                "std::vector<double>(x.begin(), x.end()), which is exact up to 2^53");
+  static_assert(Element<Given> || std::is_integral_v<Given>,
+                "samesum: the elements have a format that no method takes; convert them to double, float, "
+                "samesum::bf16 or samesum::fp16");
+};
 template <> struct FormatOf<Values> { using type = void; };
-template <Input X> using format_of = typename FormatOf<X>::type;
+template <Numbers X> using format_of = typename FormatOf<X>::type;
 
 /// Runs a method on one vector, or on two.
 template <class Result> Result reduce_to(const Method& method, Values x, Values y, const Options& options) {
@@ -49,16 +64,18 @@ template <class Result> Result reduce_to(const Method& method, Values x, Values 
 /// @throws std::invalid_argument if the arguments do not fit together, or if this process has no such
 /// backend.
 /// @throws std::overflow_error if a sum overflows options.grid.
-template <Name name, Input X> auto reduce(const X& x, Options options = {}) {
-  using Method = Named<name, detail::format_of<X>>;
-  static_assert(Method::facts.inputs == 1, "samesum: the operation takes two inputs; pass y, too");
-  return detail::reduce_to<typename Method::Result>(Method::method(), x, {}, options);
+template <Name name, detail::Numbers X> auto reduce(const X& x, Options options = {}) {
+  using Chosen = Named<name, detail::format_of<X>>;
+  static_assert(Chosen::facts.inputs == 1, "samesum: the operation takes two inputs; pass y, too");
+  return detail::reduce_to<typename Chosen::Result>(Chosen::method(), x, {}, options);
 }
 /// Reduces two inputs of the same format and size: reduce<"dot/tree/kahan/fp32">(x, y).
-template <Name name, Input X, Input Y> auto reduce(const X& x, const Y& y, Options options = {}) {
-  using Method = Named<name, detail::format_of<X>>;
-  static_assert(Method::facts.inputs == 2, "samesum: the operation takes one input; leave y out");
-  return detail::reduce_to<typename Method::Result>(Method::method(), x, y, options);
+template <Name name, detail::Numbers X, detail::Numbers Y>
+auto reduce(const X& x, const Y& y, Options options = {}) {
+  using Second [[maybe_unused]] = detail::format_of<Y>;
+  using Chosen = Named<name, detail::format_of<X>>;
+  static_assert(Chosen::facts.inputs == 2, "samesum: the operation takes one input; leave y out");
+  return detail::reduce_to<typename Chosen::Result>(Chosen::method(), x, y, options);
 }
 
 // --- by the default method ---------------------------------------------------------------------------------
@@ -69,7 +86,7 @@ template <Name name, Input X, Input Y> auto reduce(const X& x, const Y& y, Optio
 
 namespace detail {
 /// Reduces x, or x and y, by the default method of an operation.
-template <Name operation, Input X, class... Y>
+template <Name operation, Numbers X, class... Y>
 auto by_default(const X& x, const Options& options, const Y&... y) {
   using T = format_of<X>;
   using Operation = FactsOf<operation>;
@@ -82,51 +99,52 @@ auto by_default(const X& x, const Options& options, const Y&... y) {
 }  // namespace detail
 
 /// Returns the mean of x; NaN if x is empty.
-template <Input X> auto mean(const X& x, Options options = {}) {
+template <detail::Numbers X> auto mean(const X& x, Options options = {}) {
   return detail::by_default<"mean">(x, options);
 }
 /// Returns the Euclidean norm of x. Squares neither overflow nor underflow on the way.
-template <Input X> auto norm(const X& x, Options options = {}) {
+template <detail::Numbers X> auto norm(const X& x, Options options = {}) {
   return detail::by_default<"norm">(x, options);
 }
 /// Returns the sum of the squares of x.
-template <Input X> auto squared_norm(const X& x, Options options = {}) {
+template <detail::Numbers X> auto squared_norm(const X& x, Options options = {}) {
   return detail::by_default<"squared_norm">(x, options);
 }
 /// Returns the sum of the absolute values of x.
-template <Input X> auto sum_of_magnitudes(const X& x, Options options = {}) {
+template <detail::Numbers X> auto sum_of_magnitudes(const X& x, Options options = {}) {
   return detail::by_default<"sum_of_magnitudes">(x, options);
 }
 /// Returns the product of x, which overflows only at the end; 1 if x is empty.
-template <Input X> auto prod(const X& x, Options options = {}) {
+template <detail::Numbers X> auto prod(const X& x, Options options = {}) {
   return detail::by_default<"prod">(x, options);
 }
 /// Returns mean and variance of x, as a MeanVariance. The divisor of the variance is n - options.ddof.
-template <Input X> auto moments(const X& x, Options options = {}) {
+template <detail::Numbers X> auto moments(const X& x, Options options = {}) {
   return detail::by_default<"moments">(x, options);
 }
 /// Returns log Σe^x, in fp64 for elements of fp64, else in fp32; -inf if x is empty.
-template <Input X> auto logsumexp(const X& x, Options options = {}) {
+template <detail::Numbers X> auto logsumexp(const X& x, Options options = {}) {
   return detail::by_default<"logsumexp">(x, options);
 }
 /// Returns the smallest element; NaN if there is one, +inf if x is empty.
-template <Input X> auto min(const X& x, Options options = {}) {
+template <detail::Numbers X> auto min(const X& x, Options options = {}) {
   return detail::by_default<"min">(x, options);
 }
 /// Returns the largest element; NaN if there is one, -inf if x is empty.
-template <Input X> auto max(const X& x, Options options = {}) {
+template <detail::Numbers X> auto max(const X& x, Options options = {}) {
   return detail::by_default<"max">(x, options);
 }
 /// Returns the first index of the smallest element, a std::int64_t; -1 if x is empty.
-template <Input X> auto argmin(const X& x, Options options = {}) {
+template <detail::Numbers X> auto argmin(const X& x, Options options = {}) {
   return detail::by_default<"argmin">(x, options);
 }
 /// Returns the first index of the largest element, a std::int64_t; -1 if x is empty.
-template <Input X> auto argmax(const X& x, Options options = {}) {
+template <detail::Numbers X> auto argmax(const X& x, Options options = {}) {
   return detail::by_default<"argmax">(x, options);
 }
 /// Returns the dot product of x and y, which have the same format and size.
-template <Input X, Input Y> auto dot(const X& x, const Y& y, Options options = {}) {
+template <detail::Numbers X, detail::Numbers Y> auto dot(const X& x, const Y& y, Options options = {}) {
+  using Second [[maybe_unused]] = detail::format_of<Y>;
   return detail::by_default<"dot">(x, options, Values{y});
 }
 
@@ -137,9 +155,11 @@ template <Input X, Input Y> auto dot(const X& x, const Y& y, Options options = {
 /// the caller's floating-point environment.
 /// @throws std::invalid_argument if x is null but not empty or is misaligned, or if options.threads is
 ///   negative.
-template <Input X> auto sum(const X& x, Options options = {}) { return reduce<"exact">(x, options); }
+template <detail::Numbers X> auto sum(const X& x, Options options = {}) {
+  return reduce<"exact">(x, options);
+}
 /// Returns the sum of x by a method chosen at compile time, as `reduce`: sum<"pairwise/kahan">(x).
-template <Name name, Input X> auto sum(const X& x, Options options = {}) {
+template <Name name, detail::Numbers X> auto sum(const X& x, Options options = {}) {
   using Sum = NamedSum<name, detail::format_of<X>>;
   return detail::reduce_to<typename Sum::Result>(Sum::method(), x, {}, options);
 }
@@ -151,6 +171,12 @@ template <Name name, Input X> auto sum(const X& x, Options options = {}) {
 /// Method::promise, Method::bound.
 /// @throws std::invalid_argument as `find` and Method::operator() do.
 Number reduce(std::string_view name, Values x, Options options = {});
+/// A range of integers does not compile, with a message that names the remedy.
+template <detail::Numbers X>
+requires(!Input<X>) Number reduce(std::string_view, const X&, Options = {}) {
+  using Elements [[maybe_unused]] = detail::format_of<X>;
+  return {};
+}
 /// Reduces two inputs of the same format and size to one number by the method `name`, for example to their
 /// dot product. Promise, error bound and errors: as for one input.
 Number reduce(std::string_view name, Values x, Values y, Options options = {});

@@ -12,6 +12,7 @@
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/catalogue/describe.hpp"
 #include "samesum/catalogue/join.hpp"
+#include "samesum/catalogue/nearest.hpp"
 #include "samesum/catalogue/states.hpp"
 
 namespace samesum {
@@ -111,23 +112,6 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"cpu", " host "},
     {"cuda", " gpu "}};
 
-/// Number of letters to insert, remove, replace, or swap with their neighbour, to turn a into b (optimal
-/// string alignment).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i)
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[a.size()][b.size()];
-}
-
 /// The different values of a field among some methods.
 std::vector<std::string_view> values_of(std::span<const Method> among, std::string Method::*field) {
   std::vector<std::string_view> all;
@@ -157,11 +141,11 @@ std::string about_word(std::string_view word, const NameFields& known, std::stri
     append(accumulators);
     for (const FormatInfo& f : formats) words.push_back(f.name);
   }
-  const auto far = [&](std::string_view w) { return distance(word.substr(0, 40), w); };
+  const auto far = [&](std::string_view w) { return detail::distance(word, w); };
   const std::string_view nearest = *std::ranges::min_element(words, {}, far);
   if (far(nearest) == 0)
     return text + "; the order of the fields is operation/order/accumulator/format@backend";
-  if (far(nearest) <= word.size() / 2) return text + "; did you mean " + quoted(nearest) + "?";
+  if (detail::is_near(far(nearest), word)) return text + "; did you mean " + quoted(nearest) + "?";
   if (is_backend) return text + "; the backends are " + listed(words);
   return text + "; " + std::string{operation} + " has the orders " + listed(orders) + ", the accumulators " +
          listed(accumulators) + "; the operations are " + listed(operation_names());

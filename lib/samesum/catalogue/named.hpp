@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samesum/catalogue/catalogue.hpp"
+#include "samesum/catalogue/nearest.hpp"
 #include "samesum/catalogue/refusal.hpp"
 
 namespace samesum {
@@ -57,6 +58,17 @@ constexpr std::size_t format_of_name(std::string_view name, const NameDefaults& 
   return parse_name(name).wrong.empty() && detail::reduces(f) ? format_index(f.format) : Formats::size;
 }
 
+namespace detail {
+
+/// A name that does not compile. The message of the compiler has both arguments.
+template <Name name, class Meant> struct NoMethod {
+  static_assert(name.view().size() == std::string_view::npos,
+                "samesum: no method of this name reduces a vector to a result; a name is "
+                "operation/order/accumulator/format, exact/format or fixed_point/format, see `samesum list`");
+};
+
+}  // namespace detail
+
 /// The method that reduces a vector, by its name. `operation` and `backend` are those of a name without them;
 /// T is the format of a name without one, or void. Does not compile if there is no such method.
 template <Name name, class T = void, Name operation = "sum", Name backend = "cpu"> struct Named {
@@ -67,14 +79,16 @@ template <Name name, class T = void, Name operation = "sum", Name backend = "cpu
     return d;
   }();
   static constexpr std::size_t index = format_of_name(name.view(), defaults);
-  static_assert(index < Formats::size,
-                "samesum: no method of this name reduces a vector to a result; a name is "
-                "operation/order/accumulator/format, exact/format or fixed_point/format, see `samesum list`");
-  static constexpr std::size_t place = operation_index(detail::meant(name.view(), defaults).operation);
+  static constexpr bool exists = index < Formats::size;
+  static_assert(sizeof(std::conditional_t<exists, char,
+                                          detail::NoMethod<name, typename detail::Suggestion<name>::type>>) >
+                0);
+  static constexpr std::size_t place =
+      exists ? operation_index(detail::meant(name.view(), defaults).operation) : 0;
 
  public:
   static constexpr OperationFacts facts = operation_facts[place];
-  using Format = Formats::at<index>;
+  using Format = Formats::at<exists ? index : 0>;
   using Result = detail::ResultOf<facts.returns_index, facts.results, Format>;
   static const Method& method() {
     static const Method& found = find(name.view(), defaults);

@@ -23,12 +23,12 @@ namespace detail {
 /// Evaluates c[0] + c[1]·x + … by Horner's rule.
 template <class V, std::size_t size>
 SAMESUM_HD inline V polynomial(V x, const typename V::Carrier (&c)[size]) {
-  V sum = V::broadcast(c[size - 1]);
+  V value = V::broadcast(c[size - 1]);
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #pragma GCC unroll 24
 #endif
-  for (std::size_t i = size - 1; i > 0; --i) sum = fma(sum, x, V::broadcast(c[i - 1]));
-  return sum;
+  for (std::size_t i = size - 1; i > 0; --i) value = fma(value, x, V::broadcast(c[i - 1]));
+  return value;
 }
 
 /// Maximum of x and `least`; NaN stays NaN.

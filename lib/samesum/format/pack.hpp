@@ -250,8 +250,8 @@ template <class V> SAMESUM_HD inline SumAndError<V> two_sum(V a, V b) {
 }
 
 template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F, W>::load(const T* x) {
-  using Wide = CarrierOf<T>;
-  Register<Wide, W> wide;
+  using Carried = CarrierOf<T>;
+  Register<Carried, W> wide;
   if constexpr (sizeof(T) == 2) {
     // Load 16 bits and widen them to the 32 bits of the carrier.
     Register<std::uint16_t, W> halves;
@@ -284,7 +284,7 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
   else if constexpr (samesum::Format<F>::precision == samesum::Format<Carrier>::precision)
     return {convert_lanes<Carrier, W>(wide)};  // exact if it widens; one rounding from double to float
   else
-    return {convert_lanes<Carrier, W>(round_lanes<F, Wide, W>(wide))};
+    return {convert_lanes<Carrier, W>(round_lanes<F, Carried, W>(wide))};
 }
 
 /// Value of a scalar as a number of its format. It is already rounded; NaN becomes the canonical NaN.

@@ -17,11 +17,11 @@ template <class F> struct KeyOf {
 
   /// Returns the key of each lane. +0 is larger than -0.
   template <int W = 1> SAMESUM_HD static Register<Key, W> of(Register<C, W> x, bool smallest) {
-    using Keys = Register<Key, W>;
-    const Keys bits = same_bits<Keys>(x), none{};
-    const Keys key = (bits & sign) != none ? Keys(~bits) : Keys(bits | sign);
-    const Keys turned = smallest ? Keys(~key) : key;
-    return x == x ? turned : Keys(none + nan);
+    using Lanes = Register<Key, W>;
+    const Lanes bits = same_bits<Lanes>(x), none{};
+    const Lanes key = (bits & sign) != none ? Lanes(~bits) : Lanes(bits | sign);
+    const Lanes turned = smallest ? Lanes(~key) : key;
+    return x == x ? turned : Lanes(none + nan);
   }
   /// Returns keys that are equal for equal numbers, so that +0 and -0 share one.
   template <int W = 1> SAMESUM_HD static Register<Key, W> of_number(Register<C, W> x, bool smallest) {

@@ -57,7 +57,6 @@ SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint6
 /// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
 template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
-  using Wide = Int128::Wide;
   const Decomposed d = decompose<F>(to_bits(held));
   if (d.significand == 0) return round_units<F, signed_zero>(units, grid);
   if (units.is_zero()) return to_bits(held);
