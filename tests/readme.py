@@ -46,7 +46,7 @@ def needs_nccl(program):
 
 
 def needs_mpi(program):
-    return "samesum/mpi.hpp" in program.read_text()
+    return re.search(r"samesum/(mpi\.hpp|samesum_mpi\.h)", program.read_text()) is not None
 
 
 def target_of(program):

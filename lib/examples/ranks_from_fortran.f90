@@ -39,7 +39,7 @@ program ranks_from_fortran
   call check(samesum_mpi_run(call_of_all, MPI_COMM_WORLD, message))
 
   if (rank == 0) then
-    print '(a,1x,f0.8)', 'temperature', sums(1), 'area', sums(2), 'temperature times area', product, &
+    print '(a,1x,es23.16)', 'temperature', sums(1), 'area', sums(2), 'temperature times area', product, &
       'tree/kahan, with land', total
   end if
   call MPI_Finalize(ierr)

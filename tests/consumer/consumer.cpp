@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <samesum/samesum.hpp>
+#include <stdexcept>
 #include <vector>
 
 namespace {
@@ -59,4 +60,16 @@ int main() {
   print("bound", samesum::Number::of(estimate.bound));
   const samesum::Choice choice = samesum::choose({.length = 1000, .input = "fp32", .ulps = 0.5});
   std::printf("chosen within half a unit in the last place: %d\n", choice.best.ulps <= 0.5);
+
+  // Exceptions keep their types across the boundary of a shared library.
+  try {
+    samesum::find("no/such/name");
+  } catch (const std::invalid_argument&) {
+    std::printf("invalid_argument\n");
+  }
+  try {
+    samesum::reduce("fixed_point/fp32", x, {.grid = -140});
+  } catch (const std::overflow_error&) {
+    std::printf("overflow_error\n");
+  }
 }
