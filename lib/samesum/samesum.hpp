@@ -18,11 +18,13 @@ concept Input = std::same_as<X, Values> ||
     (std::ranges::contiguous_range<const X>&& Element<std::remove_cv_t<std::ranges::range_value_t<const X>>>);
 
 namespace detail {
-/// X is an input, or a contiguous range of other numbers: then the functions below say what to do.
+/// X is a contiguous range of numbers that no method takes.
 template <class X>
-concept Numbers = Input<X> ||
-    (std::ranges::contiguous_range<const X>&&
-         std::is_arithmetic_v<std::remove_cv_t<std::ranges::range_value_t<const X>>>);
+concept OtherNumbers = !Input<X> && std::ranges::contiguous_range<const X> &&
+                       std::is_arithmetic_v<std::remove_cv_t<std::ranges::range_value_t<const X>>>;
+/// X is what a call may have, even if only to say what to pass instead.
+template <class X>
+concept Numbers = Input<X> || OtherNumbers<X>;
 
 /// The format of the elements of X; void for Values.
 template <class X> struct FormatOf {
@@ -172,8 +174,7 @@ template <Name name, detail::Numbers X> auto sum(const X& x, Options options = {
 /// @throws std::invalid_argument as `find` and Method::operator() do.
 Number reduce(std::string_view name, Values x, Options options = {});
 /// A range of integers does not compile, with a message that names the remedy.
-template <detail::Numbers X>
-requires(!Input<X>) Number reduce(std::string_view, const X&, Options = {}) {
+template <detail::OtherNumbers X> Number reduce(std::string_view, const X&, Options = {}) {
   using Elements [[maybe_unused]] = detail::format_of<X>;
   return {};
 }

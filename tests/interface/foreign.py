@@ -1,8 +1,9 @@
-"""The layouts and functions of samesum.h that other languages write down are those of the header and of the library.
+"""The layouts and functions that other languages write down are those of the headers for C, and of the library.
 
-Usage: foreign.py SOURCES FOLDER LIBRARY. Compares the structures, constants and arguments in lib/samesum/*.f90, and those in
-lib/examples/from_python.py, with lib/samesum/samesum.h, by programs in C and Fortran that print the place of each field.
-Exits with 77 if there is no compiler for Fortran, after it has compared the rest.
+Usage: foreign.py SOURCES FOLDER LIBRARY. Compares structures, constants and arguments in lib/samesum/samesum.f90, and
+the structures in lib/examples/from_python.py, with lib/samesum/samesum.h, by programs in C and Fortran that print the
+place of each field; and the arguments in samesum_mpi.f90 with samesum_mpi.h. Exits with 77 if there is no compiler for
+Fortran, after it has compared the rest.
 """
 
 import ctypes
@@ -13,8 +14,11 @@ import subprocess
 import sys
 
 KINDS = {"size_t": "size", "uint64_t": "int64", "int32_t": "int32", "int": "int", "float": "float", "double": "double",
-         "void": "nothing", "c_size_t": "size", "c_int64_t": "int64", "c_int32_t": "int32", "c_int": "int",
-         "c_float": "float", "c_double": "double"}
+         "void": "nothing", "MPI_Fint": "int", "MPI_Comm": "communicator", "c_size_t": "size", "c_int64_t": "int64",
+         "c_int32_t": "int32", "c_int": "int", "c_float": "float", "c_double": "double"}
+FORTRAN_FUNCTION = re.compile(
+    r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end (?:function|subroutine)",
+    re.M | re.S)
 
 
 def header_without_comments(path):
@@ -43,15 +47,14 @@ def fortran_functions(module):
     """The same of the functions of C that a module declares."""
     found = {}
     joined = re.sub(r" *&\n *", " ", module)
-    for name, arguments, bound, body in re.findall(
-            r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end (?:function|subroutine)", joined, re.M | re.S):
+    for name, arguments, bound, body in FORTRAN_FUNCTION.findall(joined):
         kinds = {"": "nothing"}
         for kind, attributes, names in re.findall(r"^ +(type|integer|real|character)\b([^:\n]*)::(.*)", body, re.M):
             value = re.search(r"\((\w+)\)", attributes)[1] if kind != "character" else ""
             for declared in re.findall(r"\w+(?=\(|,|$| *$)", names):
                 is_value = ", value" in attributes or declared == "answer"
                 kinds[declared] = "pointer" if not is_value or value == "c_ptr" else KINDS[value]
-        found[bound or name] = (kinds.get("answer", "nothing"), [kinds[a.strip()] for a in arguments.split(",") if a.strip()])
+        found[bound or name] = (kinds.get("answer", "nothing"), [kinds[a] for a in re.findall(r"\w+", arguments)])
     return found
 
 
@@ -59,15 +62,21 @@ def constants(text, pattern):
     return {name.lower(): int(value) for name, value in re.findall(pattern, text)}
 
 
+def lines_of(program):
+    return subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
 def run_c(folder, header, fields, library):
     """The lines "structure.field place bytes", and the size of each structure, which is that of the library."""
-    lines = [f'printf("{s}.{f} %zu %zu\\n", offsetof({s}, {f}), sizeof (({s}*)0)->{f});' for s, all in fields.items() for f in all]
-    lines += [f'if (samesum_sizeof("{s}") != sizeof({s})) return printf("samesum_sizeof does not know {s}\\n"), 1;' for s in fields]
-    lines += [f'printf("{s} %zu\\n", sizeof({s}));' for s in fields]
-    (folder / "layouts.c").write_text(f'#include "{header}"\n#include <stdio.h>\nint main(void) {{\n' + "\n".join(lines) + "\n}\n")
+    lines = [f'printf("{s}.{f} %zu %zu\\n", offsetof({s}, {f}), sizeof (({s}*)0)->{f});'
+             for s, all in fields.items() for f in all]
+    lines += [f'printf("{s} %zu%s\\n", sizeof({s}), samesum_sizeof("{s}") == sizeof({s}) ? "" : ", not in samesum_sizeof");'
+              for s in fields]
+    (folder / "layouts.c").write_text("\n".join(
+        [f'#include "{header}"', "#include <stdio.h>", "int main(void) {", *lines, "}", ""]))
     subprocess.run(["cc", "-std=c11", folder / "layouts.c", library, f"-Wl,-rpath,{library.parent}", "-o",
                     folder / "layouts_in_c"], check=True)
-    return subprocess.run(folder / "layouts_in_c", stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return lines_of(folder / "layouts_in_c")
 
 
 def run_fortran(folder, module, fields, library):
@@ -75,7 +84,8 @@ def run_fortran(folder, module, fields, library):
     lines = ["program layouts", "use samesum", "implicit none"]
     lines += [f"type({s}), target :: {s}_" for s in fields]
     for s, all in fields.items():
-        lines += [f"print '(a,1x,i0,1x,i0)', '{s}.{f}', place(c_loc({s}_%{f})) - place(c_loc({s}_)), c_sizeof({s}_%{f})" for f in all]
+        lines += [f"print '(a,2(1x,i0))', '{s}.{f}', place(c_loc({s}_%{f})) - place(c_loc({s}_)), c_sizeof({s}_%{f})"
+                  for f in all]
     lines += [f"print '(a,1x,i0)', '{s}', c_sizeof({s}_)" for s in fields]
     lines += [f"if ({s}_%struct_size /= c_sizeof({s}_)) print '(a)', '{s}: struct_size is wrong'"
               for s, all in fields.items() if "struct_size" in all]
@@ -84,7 +94,7 @@ def run_fortran(folder, module, fields, library):
     (folder / "layouts.f90").write_text("\n".join(lines) + "\n")
     subprocess.run(["gfortran", "-ffree-line-length-none", module, folder / "layouts.f90", library,
                     f"-Wl,-rpath,{library.parent}", f"-J{folder}", "-o", folder / "layouts_in_fortran"], check=True)
-    return subprocess.run(folder / "layouts_in_fortran", stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return lines_of(folder / "layouts_in_fortran")
 
 
 def layouts_in_python(example):
@@ -106,8 +116,8 @@ def main():
     fields, wrong = structures(text), []
 
     def same(what, ours, theirs):
-        wrong.extend(f"{what}: {key} is {theirs.get(key)}, but in samesum.h {ours.get(key)}"
-                     for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key))
+        wrong.extend(f"{what}: {key} is {theirs.get(key, 'missing')}, but in the header {ours.get(key, 'missing')}"
+                     for key in sorted(ours.keys() | theirs.keys()) if ours.get(key, "") != theirs.get(key, ""))
 
     def by_name(lines):
         return dict(line.split(" ", 1) for line in lines)
@@ -117,15 +127,26 @@ def main():
     assert len(fields) > 5 and len(functions(text)) > 50 and len(in_python) > 30, "there is nothing to compare"
     structures_in_python = {name.split(".")[0] for name in in_python}
     same("from_python.py", {k: v for k, v in in_c.items() if k.split(".")[0] in structures_in_python}, in_python)
-    same("functions of samesum.f90", functions(text), {k: v for k, v in fortran_functions(fortran).items() if k != "strlen"})
+    in_fortran = fortran_functions(fortran)
+    del in_fortran["strlen"]
+    same("functions of samesum.f90", functions(text), in_fortran)
+    same("tests/abi_symbols.txt", dict.fromkeys(functions(text), "there"),
+         dict.fromkeys((sources / "tests/abi_symbols.txt").read_text().split(), "there"))
+    with_mpi = functions(text + header_without_comments(header.with_name("samesum_mpi.h")))
+    for_fortran = {name: kinds for name, kinds in with_mpi.items() if name.endswith("_f")}
+    same("functions of samesum_mpi.f90", for_fortran, fortran_functions(header.with_name("samesum_mpi.f90").read_text()))
+    assert len(for_fortran) > 2, "there is nothing to compare"
     declared = constants(text, r"\b(SAMESUM_\w+) = (\d+)")
-    declared["samesum_of_segments"] = declared.pop("samesum_segments")  # a function has that name, and Fortran ignores case
+    # A function has the other name, and Fortran ignores case.
+    declared["samesum_of_segments"] = declared.pop("samesum_segments")
     declared["samesum_abi"] = int(re.search(r"#define SAMESUM_ABI_VERSION (\d+)", text)[1])
     same("constants of samesum.f90", declared, constants(fortran, r"\b(samesum_\w+) = (\d+)"))
     has_fortran = shutil.which("gfortran")
     if has_fortran:
         same("samesum.f90", in_c, by_name(run_fortran(folder, module, fields, library)))
-    print("\n".join(wrong) if has_fortran else "\n".join([*wrong, "Fortran's layouts: not tested: there is no gfortran"]))
+    else:
+        print("Fortran's layouts: not tested: there is no gfortran")
+    print("\n".join(wrong))
     sys.exit(1 if wrong else 0 if has_fortran else 77)
 
 
