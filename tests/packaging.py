@@ -61,7 +61,10 @@ def differences(root):
         yield from same(f"cmake of {output['package']['name']}", minimum, dict(map(requirement, needed)).get("cmake"))
 
     options = set(re.findall(r"^(?:option\(|set\()(SAMESUM_\w+)[ \n]", cmake, re.M))
-    for name, text in (("recipe.yaml", recipe_text), ("portfile.cmake", portfile)):
+    # CUDA code takes most of an hour, so that pip compiles it only on request.
+    yield from same("SAMESUM_CUDA of pyproject.toml", "OFF", build["cmake"]["define"].get("SAMESUM_CUDA"))
+    defined = " ".join(build["cmake"]["define"])
+    for name, text in (("recipe.yaml", recipe_text), ("portfile.cmake", portfile), ("pyproject.toml", defined)):
         used = set(re.findall(r"SAMESUM_[A-Z_]+", text))
         yield from same(f"options of {name} that CMakeLists.txt lacks", set(), used - options)
     yield from same("features of vcpkg.json", set(re.findall(r"FEATURES (\w+) SAMESUM", portfile)), set(port["features"]))

@@ -6,8 +6,8 @@ namespace {
 [[noreturn]] void refuse() {
   throw std::invalid_argument(
       "samesum: x is in the memory of a GPU, but samesum was built without CUDA; copy x to the host, or "
-      "build "
-      "samesum where nvcc is installed");
+      "install it "
+      "where nvcc is, by pip install . --config-settings=cmake.define.SAMESUM_CUDA=ON");
 }
 }  // namespace
 

@@ -5,8 +5,9 @@ namespace samesum::c {
 namespace {
 
 samesum_status unavailable(char* message, size_t message_bytes) {
-  return guarded(message, message_bytes,
-                 [] { throw Unavailable("samesum: this library was built without CUDA"); });
+  return guarded(message, message_bytes, [] {
+    throw Unavailable("samesum: this library was built without CUDA; build it with SAMESUM_CUDA=ON");
+  });
 }
 
 }  // namespace

@@ -7,7 +7,9 @@ namespace {
 
 class Absent : public Backend {
   std::string_view name() const override { return "cuda"; }
-  std::string absence() const override { return "this library was built without CUDA"; }
+  std::string absence() const override {
+    return "this library was built without CUDA; build it with SAMESUM_CUDA=ON";
+  }
   std::vector<Entry> entries() const override { return {}; }
 };
 
