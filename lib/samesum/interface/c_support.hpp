@@ -1,6 +1,7 @@
 /// What the files of the C interface share: exceptions become codes, and plain structures those of C++.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -74,12 +75,12 @@ void read_sized(const void* from, void* to, std::size_t bytes, std::size_t least
 /// lacks are 0.
 /// @param name of the argument; `type`, that of the structure.
 /// @param least what sizeof(Struct) was before the first field was appended.
-/// @throws std::invalid_argument if struct_size is that of no header, or if a field that this library does
-/// not
-///   know is not 0.
+/// @throws std::invalid_argument if struct_size is that of no header, or if a field that this library lacks
+/// is
+///   not 0.
 template <class Struct>
 Struct sized(const Struct* pointer, const char* name, const char* type, std::size_t least = sizeof(Struct)) {
-  static_assert(offsetof(Struct, struct_size) == 0 && std::has_unique_object_representations_v<std::size_t>);
+  static_assert(offsetof(Struct, struct_size) == 0);
   Struct read{};
   read_sized(&given(pointer, name), &read, sizeof read, least, name, type);
   if constexpr (requires { read.reserved_32; })
