@@ -76,8 +76,7 @@ void read_sized(const void* from, void* to, std::size_t bytes, std::size_t least
 /// @param name of the argument; `type`, that of the structure.
 /// @param least what sizeof(Struct) was before the first field was appended.
 /// @throws std::invalid_argument if struct_size is that of no header, or if a field that this library lacks
-/// is
-///   not 0.
+///   is not 0.
 template <class Struct>
 Struct sized(const Struct* pointer, const char* name, const char* type, std::size_t least = sizeof(Struct)) {
   static_assert(offsetof(Struct, struct_size) == 0);
