@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
       "Bounds are rigorous (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the "
       "accumulators in lib/samesum have the proofs).\n\n"
       "If a file cannot be read, a message names it, the others are measured, and the exit code is 2. "
-      "`samesum report DIR` makes a report from DIR/own_data.jsonl, if Python has the packages of "
-      "experiments/requirements.txt.",
+      "`samesum report DIR` makes a report from DIR/own_data.jsonl, if Python has the packages jsonschema "
+      "and "
+      "plotly.",
       {"comparison"},
       "  own_data *.npy --out results\n"
       "  own_data a.npy b.npy --operation dot\n"
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
   std::string format, operation = "sum";
   TableOptions table;
   int threads = 0;
-  study.add_files(files, known_extensions() + ",\nalso with .gz");
+  study.add_files(files, known_extensions() + ",\nalso with .gz; " + extensions_without_gzip());
   study.add_option("--format", "F", format, "Round the elements to F first\n(" + format_names(", ") + ")");
   study.add_option(
       "--operation", "NAME", operation,

@@ -40,7 +40,7 @@ void add_format(CLI::App* command, std::string& format) {
 CLI::Option* add_skip_missing(CLI::App* command, TableOptions& table) {
   return command->add_flag(
       "--skip-missing", table.skip_missing,
-      "Leave out records of a table whose number is\nmissing: empty, NA, N/A, #N/A, NaN, null");
+      "Leave out missing elements: in a table empty, NA,\nN/A, #N/A, NaN or null, in other files NaN");
 }
 CLI::Option* add_where(CLI::App* command, TableOptions& table) {
   const auto wrong = [](const std::string& text) {
@@ -80,8 +80,8 @@ void add_data(CLI::App* command, std::vector<std::string>& files, std::string& f
               const std::string& together = one_vector) {
   command
       ->add_option("file", files,
-                   known_extensions() +
-                       ",\nalso with .gz, or - for text, .npy or .npz;\nx.npz:y is member y; " + together)
+                   known_extensions() + ",\nalso with .gz; " + extensions_without_gzip() +
+                       ";\n- for text, .npy or .npz; x.npz:y is member y;\n" + together)
       ->type_name("FILE");
   add_format(command, format);
   add_table(command, table);
@@ -144,11 +144,12 @@ void add_window(CLI::App* command, ReduceOptions& options) {
       ->add_option("--window", options.window,
                    "Number of elements of a window, which ends with\nthe element of its result")
       ->required()
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(is_positive_number, "")
       ->type_name("N");
   command
       ->add_option("--min-periods", options.min_periods,
                    "The result is nan if a window has fewer elements\n(default: the window)")
+      ->check(is_whole_number, "")
       ->type_name("N");
   command->add_flag("--center", options.centred, "The element is in the middle of its window");
 }
@@ -267,9 +268,8 @@ void add_reductions_by_key(CLI::App& app, Report& report) {
     CLI::App* command = app.add_subcommand(operation, capitalised(m.summary));
     command
         ->add_option("file", options->files,
-                     "Tables: .txt .csv .tsv, also with .gz; - for text;\nthe records of several files "
-                     "follow each other\n" +
-                         default_input)
+                     "Tables: .txt .csv .tsv, also with .gz;\n" + extensions_without_gzip() +
+                         "; - for text; the\nrecords of several files follow each other\n" + default_input)
         ->type_name("FILE");
     command->add_option("--by", options->table.by, by_help)
         ->required()
@@ -432,8 +432,8 @@ void add_report(CLI::App& app) {
       "Results of your own data (own_data, or compare --json) come first; questions\n"
       "without results have no section.\n"
       "Prints the findings. Exits with 1 if a bound or a promise is broken. Needs\n"
-      "Python with the packages of experiments/requirements.txt, and the source tree\n"
-      "or the installed share/samesum; SAMESUM_SOURCE sets its path if it is not found.\n\n"
+      "Python with the packages jsonschema and plotly, and the source tree or the\n"
+      "installed share/samesum; SAMESUM_SOURCE sets its path if it is not found.\n\n"
       "Examples:\n  samesum report build/study\n  samesum report build/study --alone --out /tmp\n"
       "  samesum report --committed experiments/results --out /tmp");
   command->callback([=] { report_command(*options); });

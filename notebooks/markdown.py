@@ -7,6 +7,7 @@ import re
 import fragments
 import page
 import phrases
+import project
 import story
 
 LIMIT = 40_000  # characters; a GitHub comment holds at most 65,536, and a reader fewer
@@ -96,11 +97,14 @@ def document(title, about, found, sections, provenance, left_out, glossary=(), r
         yield plain(about) + "\n"
         yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}" for c in story.cards(found))
         yield from (f"- **{inline(question)}** {inline(text)}" for question, text in story.answers(found))
-        yield f"- **How do I run it on my own data?** `{story.OWN}`\n"
+        yield f"- **How do I run it on my own data?** `{project.OWN}`\n"
     for s in others:
         yield from section(s, left_out)
     if remark:
         yield plain(remark) + "\n"
+    yield "## Use samesum\n"
+    yield from (f"- {what}: {text if text.startswith('http') else f'`{text}`'}" for what, text in project.use())
+    yield ""
     terms = page.used_terms(sections)
     if terms:
         yield "## Terms\n\n<details><summary>Definitions</summary>\n"

@@ -4,6 +4,7 @@ import dataclasses
 
 import compare
 import phrases
+import project
 from section import Table, distinct
 
 # The columns of the first table; "tree" is an operation without a choice of accumulators.
@@ -19,7 +20,7 @@ def section(sources):
         s, id="own-data", title="Own data", question="How large are the errors?",
         about="Every method on your own files. Errors are relative to the exact result for the elements as given; the "
               "first table has the methods in the format of the data.",
-        command="build/release/bin/own_data FILE… --out DIR",
+        command=project.OWN,
         figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
         findings=distinct(first + s.findings),
         tables=tables + s.tables, open_tables=len(tables))

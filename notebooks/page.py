@@ -13,6 +13,7 @@ import re
 
 import frontier
 import phrases
+import project
 import story
 from figure import script_json, svg
 from fragments import definitions, escape, explained, more, summary, table
@@ -109,11 +110,19 @@ def first_figure(places):
 def opening(found, about):
     """The first screen: what was measured, cards, answers and the frontier."""
     cards, answers = story.cards(found), story.answers(found)
-    own = f"<div><dt>How do I run it on my own data?</dt><dd><code>{escape(story.OWN)}</code></dd></div>"
+    own = f"<div><dt>How do I run it on my own data?</dt><dd><code>{escape(project.OWN)}</code></dd></div>"
     return (f"<p class=about>{explained(about)}</p>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{own}</dl>"
             + first_figure(frontier.measured(found)))
+
+
+def use():
+    """How a reader gets samesum and uses it; an address is a link."""
+    def shown(text):
+        return f'<a href="{escape(text)}">{escape(text)}</a>' if text.startswith("http") else f"<code>{escape(text)}</code>"
+    pairs = "".join(f"<div><dt>{escape(what)}</dt><dd>{shown(text)}</dd></div>" for what, text in project.use())
+    return f"<section id=use><h2>Use samesum</h2><dl class=answers>{pairs}</dl></section>"
 
 
 def downloads(sources):
@@ -153,8 +162,9 @@ def page(title, about, found, sections, provenance, sources, glossary=(), remark
         f"<p class='failed banner'>{phrases.plural(len(failed), 'check')} failed: see the red boxes below.</p>"
         if failed else "",
         *map(section, own), opening(found, about) if found else "",
-        f"<nav>{links} <a href=#machines>Machines</a> <a href=#data>Raw data</a></nav>",
+        f"<nav>{links} <a href=#use>Use samesum</a> <a href=#machines>Machines</a> <a href=#data>Raw data</a></nav>",
         *map(section, others), f"<p>{escape(remark)}</p>" if remark else "",
+        use(),
         "<section id=terms><h2>Terms</h2><details><summary>Definitions</summary>"
         f"{definitions(terms)}{''.join(map(table, glossary))}</details></section>" if terms else "",
         "<section id=machines><h2>Machines</h2>", *map(table, provenance), "</section>",

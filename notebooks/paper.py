@@ -14,6 +14,7 @@ import consequences
 import frontier
 import operations
 import phrases
+import project
 import report
 import results
 import section
@@ -98,11 +99,8 @@ def cited(text):
 
 def front_matter():
     """The authors, and the version and date of the software, from CITATION.cff."""
-    text = (results.ROOT / "CITATION.cff").read_text()
-
-    def field(name):
-        return [value.strip('"') for value in re.findall(rf"^[ -]*{name}: (.+)$", text, re.M)]
-    return f"{', '.join(field('name'))}. Version {field('version')[0]}, {field('date-released')[0]}."
+    version, date = (project.citation(name)[0] for name in ("version", "date-released"))
+    return f"{', '.join(project.citation('name'))}. Version {version}, {date}."
 
 
 @dataclasses.dataclass

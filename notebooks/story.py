@@ -15,7 +15,6 @@ from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
 SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
-OWN = "build/release/bin/own_data FILE… --out DIR && build/release/bin/samesum report DIR"
 
 
 @dataclasses.dataclass

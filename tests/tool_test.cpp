@@ -57,6 +57,7 @@ class ShellWithData : public testing_support::ToolShell {
     write(work() / "empty.txt", "");
     fs::create_directories(work() / "tree/notebooks");
     write(work() / "tree/notebooks/report.py", "");
+    write_program("none/python3", "printf '/my/python3\\nplotly\\n'");
     write(work() / "bad.txt", "1\n2 three\n");
     const std::vector<std::byte> later = Partial{"exact/fp64", 5}.serialise();
     write(work() / "later.partial", {reinterpret_cast<const char*>(later.data()), later.size()});
@@ -83,6 +84,14 @@ class ShellWithData : public testing_support::ToolShell {
           testing_support::Array{format_info<fp32>(), rounded(testing_support::uniform(5000, 1))}.values());
   }
 
+  /// Writes a program of the shell.
+  void write_program(const std::string& name, const std::string& text) const {
+    const fs::path path = work() / name;
+    fs::create_directories(path.parent_path());
+    write(path, "#!/bin/sh\n" + text + "\n");
+    fs::permissions(path, fs::perms::owner_all);
+  }
+
  private:
   static std::vector<double> rounded(std::vector<double> x) {
     for (double& e : x) e = static_cast<double>(static_cast<float>(e));
@@ -90,7 +99,7 @@ class ShellWithData : public testing_support::ToolShell {
   }
 };
 
-const testing_support::ToolShell& shell() {
+const ShellWithData& shell() {
   static const ShellWithData only;
   return only;
 }
@@ -182,6 +191,127 @@ TEST(TheTool, LeavesOutRecordsAndSaysHowMany) {
   EXPECT_EQ(shell().run("printf 'x,w\\n-1,1\\n3,-4\\n' | $T mean --column x --weights w --json").out,
             "{\"operation\":\"mean with weights\",\"n\":2,\"value\":4.333333333333333,\"bits\":"
             "\"0x4011555555555555\",\"promise\":\"order_free\"}\n");
+}
+
+TEST(TheTool, PairsRecordsOfOneLine) {
+  const auto prints = [](const std::string& x, const std::string& y, const std::string& command) {
+    write(shell().work() / "x.csv", "i,v\n" + x);
+    write(shell().work() / "y.csv", "i,v\n" + y);
+    const Outcome o = shell().run("$T " + command + " x.csv y.csv --column v");
+    return o.code == 0 ? o.out : o.err;
+  };
+  const std::string holes = "1,1\n2,\n3,3\n", others = "1,\n2,5\n3,6\n";
+  EXPECT_EQ(prints(holes, others, "dot --skip-missing"), "18\n");
+  EXPECT_EQ(prints(others, holes, "dot --skip-missing --axis 0"), "18\n");
+  EXPECT_EQ(prints("1,\n2,2\n3,3\n", others, "dot --skip-missing"), "28\n");
+  EXPECT_EQ(prints("1,7\n2,5\n3,6\n", "1,\n2,\n3,3\n", "dot --skip-missing"), "18\n");
+  EXPECT_EQ(prints("1,1\n", "1,\n", "dot --skip-missing"), "0\n") << "no pair is left";
+  EXPECT_EQ(prints("1,1\n2,2\n3,3\n", "3,10\n1,20\n2,30\n", "dot --where 'i >= 2'"), "90\n");
+  EXPECT_THAT(prints(holes, others, "compare --operation dot --methods exact --skip-missing"),
+              HasSubstr("exact dot product 18,"));
+  EXPECT_THAT(prints(holes, others, "choose --operation dot --relative-error 1e-6 --json --skip-missing"),
+              HasSubstr("\"length\":1,"));
+  EXPECT_EQ(shell().run("$T dot x.csv y.csv --column v --skip-missing").err,
+            "samesum: x.csv: 1 record was left out: the number is missing\n"
+            "samesum: y.csv: 1 record was left out: the number is missing\n"
+            "samesum: x.csv, y.csv: 1 pair is left: a record that one file leaves out is left out of both\n");
+  for (const std::string longer : {"1,1\n2,2\n3,\n", "1,1\n2,2\n3,3\n"})
+    EXPECT_THAT(prints("1,1\n2,2\n", longer, "dot --skip-missing"),
+                HasSubstr("has 3 records, and the first file 2"));
+  write(shell().work() / "x.npy",
+        harness::npy(harness::dict("<f8", "(3,)"), harness::stored<double>({NAN, 5, 6})));
+  EXPECT_EQ(shell().run("printf 'v\n1\n2\nNA\n' >v.csv; $T dot x.npy v.csv --column v").code, 2);
+  EXPECT_EQ(shell().run("printf '1\n2\nNA\n' >v.csv; $T dot x.npy v.csv --skip-missing").out, "10\n");
+  EXPECT_EQ(shell().run("$T dot v.csv x.npy --skip-missing").out, "10\n");
+}
+
+TEST(TheTool, PairsTheLinesOfTablesOfOneColumnWithEmptyOnes) {
+  write(shell().work() / "x.csv", "v\n1\n\n3\n\n");
+  write(shell().work() / "y.csv", "v\n\n2\n4\n");
+  write(shell().work() / "z.csv", "v\n5\n\n7\n");
+  EXPECT_EQ(shell().run("$T dot x.csv z.csv --column v").out, "26\n");
+  EXPECT_EQ(shell().run("$T dot x.csv y.csv --column v --skip-missing").out, "12\n");
+  EXPECT_THAT(shell().run("$T dot x.csv y.csv --column v").err,
+              HasSubstr("its empty lines are others than those of the first file; pass --skip-missing"));
+}
+
+TEST(TheTool, LeavesNaNsOfArraysOutOnRequest) {
+  const std::string numbers = harness::stored<double>({1, NAN, 2.5, NAN, -3, 7});
+  write(shell().work() / "n.npy", harness::npy(harness::dict("<f8", "(6,)"), numbers));
+  write(shell().work() / "n.npz", harness::zip({{"a.npy", read(shell().work() / "n.npy")}}));
+  write(shell().work() / "n.f64", numbers);
+  write(shell().work() / "matrix.npy", harness::npy(harness::dict("<f8", "(2, 3)"), numbers));
+  const std::string left_out = ": 2 elements were left out: NaN\n";
+  for (const std::string file : {"n.npy", "n.npz", "n.f64", "matrix.npy"}) {
+    const Outcome o = shell().run("$T sum " + file + " --skip-missing");
+    EXPECT_EQ(o.out, "7.5\n") << file;
+    EXPECT_EQ(o.err, "samesum: " + file + left_out);
+    EXPECT_EQ(shell().run("$T sum " + file).out, "nan\n");
+    EXPECT_EQ(shell().run("$T mean " + file + " --skip-missing --bound").out, "1.875 2.08e-16\n") << file;
+  }
+  EXPECT_EQ(shell().run("cat n.npy | $T max --skip-missing").err, "samesum: standard input" + left_out);
+  EXPECT_EQ(shell().run("$T argmax n.npy --skip-missing").out, "3\n");
+  EXPECT_EQ(shell().run("$T sum n.npy n.f64 --skip-missing").out, "15\n");
+  EXPECT_EQ(shell().run("$T sum wide.npy --skip-missing").out, "2\n") << "integers stay exact";
+  EXPECT_EQ(shell().run("$T sum wide.npy --skip-missing --axis rows").out, "1\n1\n");
+  EXPECT_EQ(shell()
+                .run("$T sum n.f64 --skip-missing --save-partial n.partial && cat n.f64 n.f64 >m.f64 && "
+                     "$T sum m.f64 --skip-missing --resume n.partial")
+                .out,
+            "7.5\n15\n");
+  for (const std::string axis : {"sum --axis rows", "softmax --output y.npy"})
+    EXPECT_EQ(shell().run("$T " + axis + " matrix.npy --skip-missing").err,
+              "samesum: --skip-missing: without its NaNs, an array of 2 axes has none; leave out "
+              "--skip-missing, or reduce all elements\n");
+}
+
+TEST(TheTool, ReadsWhatAPythonWritesOfParquetAndArrowFiles) {
+  write(shell().work() / "t.parquet", "PAR1");
+  write(shell().work() / "t.arrow", "ARROW1");
+  const std::string table = "\"k\",\"v\"\n\"a\",\"1.5\"\n\"a\",\"\"\n\"\",\"0.10000000149011612\"\n";
+  shell().write_program("good/python3", "echo \"$3 $4 $5 $6 $7\" >arguments; printf 'fp32\\n" + table + "'");
+  const auto run = [](const std::string& arguments) {
+    return shell().run("PATH=good:$PATH $T " + arguments);
+  };
+  const Outcome null = run("sum t.parquet --column v");
+  EXPECT_EQ(null.code, 2);
+  EXPECT_EQ(null.err,
+            "samesum: t.parquet: record 2: the number is null; pass --skip-missing to leave out such "
+            "records, or give it a number\n");
+  EXPECT_EQ(read(shell().work() / "arguments"), "t.parquet parquet v  \n");
+  EXPECT_EQ(run("sum t.arrow --column v --skip-missing").out, "1.6\n");
+  EXPECT_EQ(read(shell().work() / "arguments"), "t.arrow arrow v  \n");
+  EXPECT_EQ(run("scatter_add t.parquet --by k --column 2 --skip-missing --where 'v > 0'").out,
+            "a\t1.5\n\t0.1\n");
+  EXPECT_EQ(read(shell().work() / "arguments"), "t.parquet parquet 2 k v\n");
+  EXPECT_EQ(run("dot t.parquet t.arrow --column v --skip-missing").out, "2.26\n");
+  EXPECT_THAT(run("sum t.parquet").err, HasSubstr("t.parquet: has 2 columns: 'k', 'v'; choose one"));
+  shell().write_program("bad/python3",
+                        "printf '\\n\"v\"\\n\"1\"\\n'; echo note >&2; echo it broke >&2; exit 1");
+  EXPECT_EQ(shell().run("PATH=bad:$PATH $T sum t.parquet").err, "samesum: t.parquet: it broke\n");
+  EXPECT_EQ(shell().run("PATH=/nowhere $T sum t.parquet").err,
+            "samesum: t.parquet: python3 cannot be started: No such file or directory\n");
+  EXPECT_EQ(
+      shell().run("cat t.parquet | $T sum").err,
+      "samesum: standard input: begins as a .parquet file does, which is not read from a pipe; save and "
+      "name it\n");
+  EXPECT_THAT(shell().run("gzip -c t.arrow >t.arrow.gz; $T sum t.arrow.gz").err, HasSubstr("decompress it"));
+}
+
+TEST(TheTool, NamesTheExtensionOfAFileThatIsNamedAsAnother) {
+  shell().run("gzip -c numbers.txt >zipped.csv; gzip -c wide.npy >zipped.npy");
+  for (const std::string file : {"zipped.csv", "zipped.npy"})
+    EXPECT_EQ(shell().run("$T sum " + file).err,
+              "samesum: " + file +
+                  ": is compressed by gzip; let its name end in .gz, or decompress it with gzip -d\n");
+  for (const std::string extension : {".npy", ".npz"}) {
+    shell().run("cp " + std::string{extension == ".npy" ? "wide.npy" : "one.npz"} + " array.txt");
+    EXPECT_EQ(shell().run("$T sum array.txt").err, "samesum: array.txt: begins as a " + extension +
+                                                       " file does; if it is one, let its name end in " +
+                                                       extension + "\n");
+  }
+  shell().run("printf '\\037\\213\\000\\000' >raw.f32");
+  EXPECT_EQ(shell().run("$T sum raw.f32").code, 0) << "raw numbers may be anything";
 }
 
 TEST(TheToolsSum, OfWideIntegersCountsEachOnce) {
@@ -298,6 +428,14 @@ TEST(TheTool, SaysThatItRoundsIntegers) {
               "exact adds integers unrounded\n")
         << command;
   }
+  write(shell().work() / "ids.csv", "id,w\n9007199254740992,1\n9007199254740993,2\n9007199254740994.0,4\n");
+  for (const std::string weights : {"--column id --weights w", "--column w --weights id"})
+    for (const std::string command : {"sum ", "mean ", "sum --json "})
+      EXPECT_EQ(shell().run("$T " + command + "ids.csv " + weights).err,
+                "samesum: 1 integer was rounded to fp64 before the computation; without --weights, sum adds "
+                "them unrounded\n");
+  EXPECT_EQ(shell().run("$T sum ids.csv --column w --where 'id == 9007199254740993'").out, "2\n");
+  EXPECT_EQ(shell().run("$T sum ids.csv --column w --where 'id > 9007199254740992'").out, "6\n");
   EXPECT_THAT(shell().run("$T mean wide.npy --format fp64").err, IsEmpty());
   EXPECT_THAT(shell().run("echo 12345678901234567890123456789012345 | $T max -").err,
               HasSubstr("1 integer was rounded to fp64"));
@@ -863,7 +1001,7 @@ TEST(TheToolsComparison, ShowsSeveralBitPatternsForArrivalOrderOnly) {
 
 // --- report --------------------------------------------------------------------------------------
 
-/// Whether the tool finds a Python with the packages of experiments/requirements.txt.
+/// Whether the tool finds a Python with the packages of the report.
 bool has_python() {
   static const Outcome found = shell().run("cd '" SAMESUM_SOURCE_DIR
                                            "' && for p in build/venv/bin/python python3; do "
@@ -879,7 +1017,14 @@ TEST(TheToolsReport, CanBeMadeOfResultsFilesAlone) {
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, HasSubstr("How large are the errors? uniform.f32 ("));
   EXPECT_THAT(read(shell().work() / "study/report.html"), HasSubstr("uniform.f32"));
-  EXPECT_THAT(read(shell().work() / "study/report.md"), HasSubstr("uniform.f32"));
+  const std::string text = read(shell().work() / "study/report.md");
+  EXPECT_THAT(text, HasSubstr("uniform.f32"));
+  // Its reader runs the command that it names on other data.
+  const std::size_t begin = text.find("on your own data: `samesum ") + 19, end = text.find('`', begin);
+  std::string command = text.substr(begin, end - begin);
+  command.replace(command.find("FILE"), 4, "../numbers.txt --methods exact");
+  EXPECT_EQ(shell().run("cd study && rm * && samesum() { $T \"$@\"; } && " + command).code, 0) << command;
+  EXPECT_THAT(read(shell().work() / "study/report.md"), HasSubstr("numbers.txt"));
   fs::remove_all(shell().work() / "study");
 }
 
@@ -968,7 +1113,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T scatter_add sales.csv --by price --column city",
             "sales.csv: line 2, column 1: 'Oslo' is not a number"},
         Bad{"$T scatter_add empty.txt --by city --column price", "empty.txt: has no record, and no column"},
-        Bad{"$T scatter_add wide.npy --by 1", "wide.npy: --by is for text"},
+        Bad{"$T scatter_add wide.npy --by 1",
+            "wide.npy: --by is for tables (.txt .csv .tsv .parquet .arrow .feather, -)"},
         Bad{"$T scatter_add sales.csv --by city --column price --method tree/plain", "use serial"},
         Bad{"$T scatter_add sales.csv --by city --column price --grid 0", "--grid is only for"},
         Bad{"$T scatter_max sales.csv --by city --column price --grid 0", "--grid"},
@@ -980,8 +1126,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T mean prices.csv --column price --weights price --method exact",
             "--method: not with --weights"},
         Bad{"printf 'x,w\\n1,1\\n1,-1\\n' | $T mean --column x --weights w", "the weights sum to zero"},
-        Bad{"$T sum one.npz --skip-missing", "one.npz: --skip-missing and --where are for text"},
-        Bad{"$T sum one.npz --column 1", "one.npz: --column and --header are for text"},
+        Bad{"$T sum one.npz --where '1 > 0'", "one.npz: --where is for tables"},
+        Bad{"$T sum one.npz --column 1", "one.npz: --column and --header are for tables"},
         Bad{"head -c 99 one.npz >cut.npz; $T sum cut.npz", "cut.npz: not a .npz file"},
         Bad{"head -c 90 wide.npy | $T sum -", "standard input: cut short"},
         Bad{"$T compare two.npz:a --output two.npz", "--output: this file holds the elements"},
@@ -990,6 +1136,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --threads -1", "--threads: -1 is negative"},
         Bad{"$T sum numbers.txt --threads many", "many"},
         Bad{"$T sum numbers.txt --threads 99999999999", "--threads"},
+        Bad{"$T rolling_sum numbers.txt --window 0", "samesum: --window: '0' is not 1 or more (see"},
+        Bad{"$T rolling_sum numbers.txt --window 1.5",
+            "--window: '1.5' is not a whole number of at most 18 digits"},
+        Bad{"$T rolling_sum numbers.txt --window 2 --min-periods -1", "--min-periods: '-1' is not a whole"},
         Bad{"$T sum numbers.txt --threads", "--threads"}, Bad{"$T sum numbers.txt --hex --json", "--json"},
         Bad{"$T sum numbers.txt --method tree/kahn/fp32", "did you mean 'kahan'?"},
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
@@ -1076,7 +1226,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare numbers.txt --output numbers.txt", "--output: this file holds the elements"},
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
         Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the source folder of samesum"},
-        Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},
+        Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "install Python 3 with the packages jsonschema"},
+        Bad{"PATH=none:$PATH SAMESUM_SOURCE=tree $T report .",
+            "packages that /my/python3 lacks; install them with /my/python3 -m pip install plotly"},
         Bad{"$T report", "DIR or --committed is missing"},
         Bad{"$T report . --alone --committed .", "--alone"},
         Bad{"$T report nowhere", "nowhere: not a folder"},

@@ -37,6 +37,12 @@ std::string is_whole_number(const std::string& text) {
   return digits ? "" : "'" + text + "' is not a whole number of at most 18 digits";
 }
 
+std::string is_positive_number(const std::string& text) {
+  const std::string problem = is_whole_number(text);
+  return problem.empty() && text.find_first_not_of('0') == text.npos ? "'" + text + "' is not 1 or more"
+                                                                     : problem;
+}
+
 Promise promise_named(const std::string& name) {
   for (const Promise promise : promises())
     if (name_of(promise) == name) return promise;
@@ -320,11 +326,14 @@ void check_output(const std::string& option, const std::string& path,
       throw UsageError{option + ": this file holds the elements; name another one"};
 }
 
+std::string rounded_integers(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " integer was" : " integers were") +
+         " rounded to fp64 before the computation";
+}
+
 std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded) {
-  if (rounded > 0)
-    notes.push_back(
-        std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
-        " rounded to fp64 before the computation; samesum sum with the method exact adds integers unrounded");
+  constexpr char remedy[] = "; samesum sum with the method exact adds integers unrounded";
+  if (rounded > 0) notes.push_back(rounded_integers(rounded) + remedy);
   return notes;
 }
 

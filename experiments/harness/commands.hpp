@@ -102,6 +102,9 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
 /// The elements of these arrays, which must outlive the result.
 Inputs inputs_of(const std::vector<InputArray>& arrays);
 
+/// The note that so many integers were rounded.
+std::string rounded_integers(std::size_t count);
+
 /// The notes of readers, and a note if integers were rounded to fp64. `is_rounded` is false for a method that
 /// adds them unrounded.
 std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded);
@@ -220,6 +223,8 @@ std::string backend_names();
 /// Validator of an option for CLI11: returns an error message, or "" for a whole number of at most 18 digits.
 /// CLI11 alone would read -1 as 2^64 - 1, and a number with more digits as the largest one.
 std::string is_whole_number(const std::string& text);
+/// The same for a number of at least 1.
+std::string is_positive_number(const std::string& text);
 
 /// Validator of an option for CLI11: returns an error message, or "" for a text that is not empty.
 std::string is_given(const std::string& text);

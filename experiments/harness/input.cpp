@@ -21,7 +21,9 @@ namespace {
 struct Reader {
   std::string_view extension;
   std::unique_ptr<ElementReader> (*open)(Source);
-  bool is_text = false;
+  bool is_table = false;
+  std::string_view start = {};  ///< of each file; empty if it may be anything
+  bool can_be_piped = true;     ///< and compressed
 };
 
 class RawReader : public BinaryReader {
@@ -79,13 +81,74 @@ class RejoinedBytes : public Bytes {
   std::unique_ptr<Bytes> rest_;
 };
 
-void refuse_table(const TableOptions& table, const std::string& name, std::string_view extension) {
-  if (table.is_set())
-    throw InputError{
-        name, std::string{!table.by.empty()                            ? "--by is"
-                          : table.skip_missing || !table.where.empty() ? "--skip-missing and --where are"
-                                                                       : "--column and --header are"} +
-                  " for text (.csv .tsv .txt, -), and this is a " + std::string{extension} + " file"};
+/// The elements of another reader that are not NaN.
+class PresentElements : public ElementReader {
+ public:
+  PresentElements(std::unique_ptr<ElementReader> all, std::string name, bool has_places)
+      : ElementReader{all->format()}, all_{std::move(all)}, name_{std::move(name)}, has_places_{has_places} {}
+
+  std::vector<std::uint64_t> shape() const override { return all_->shape(); }
+  std::uint64_t skip(std::uint64_t n) override {
+    std::uint64_t done = 0;
+    while (done < n && find_portion()) {
+      const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(n - done, present_.size() - next_));
+      next_ += now;
+      done += now;
+    }
+    return done;
+  }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = all_->notes();
+    if (left_out_ > 0)
+      all.push_back(printable(name_) + ": " + std::to_string(left_out_) +
+                    (left_out_ == 1 ? " element was" : " elements were") + " left out: NaN");
+    return all;
+  }
+
+ private:
+  void fill_portion() override {
+    portion_ = Column{&format(), {}};
+    if (find_portion()) {
+      portion_ = all_->portion();
+      const std::span kept = std::span{present_}.subspan(next_);
+      keep_elements(portion_, kept);
+      if (has_places_)
+        for (const std::size_t i : kept) portion_.places.push_back(before_ + i);
+      next_ = present_.size();
+    }
+    portion_.records = before_ + all_->portion().size();
+  }
+
+  /// Moves to the next portion with an element that is present, unless one is left in this portion.
+  bool find_portion() {
+    while (next_ == present_.size()) {
+      before_ += all_->portion().size();
+      next_ = 0;
+      present_.clear();
+      if (!all_->next()) return false;
+      const Column& portion = all_->portion();
+      with_format(format(), [&]<class F>() {
+        for (std::size_t i = 0; i < portion.size(); ++i)
+          if (!is_nan_bits<F>(to_bits(portion.values().as<F>()[i]))) present_.push_back(i);
+      });
+      left_out_ += portion.size() - present_.size();
+    }
+    return true;
+  }
+
+  std::unique_ptr<ElementReader> all_;
+  std::string name_;
+  bool has_places_;
+  std::vector<std::size_t> present_;         ///< indices in the portion of `all_`
+  std::size_t next_ = 0;                     ///< the first of them that is left
+  std::uint64_t before_ = 0, left_out_ = 0;  ///< elements before the portion; NaNs so far
+};
+
+/// The reader of an array, without NaNs if missing elements are skipped.
+std::unique_ptr<ElementReader> as_chosen(std::unique_ptr<ElementReader> array, const TableOptions& table,
+                                         const std::string& name) {
+  if (!table.skip_missing) return array;
+  return std::make_unique<PresentElements>(std::move(array), name, table.pairs);
 }
 
 /// The first bytes of a source, which stay in it.
@@ -97,6 +160,38 @@ std::string start_of(Source& source) {
   return start;
 }
 
+constexpr Reader readers[] = {
+    {".npy", open_npy, false, npy_magic},
+    {".npz", open_npz, false, npz_magic},
+    {".f16", open_stored<fp16>},
+    {".bf16", open_stored<bf16>},
+    {".f32", open_stored<fp32>},
+    {".f64", open_stored<fp64>},
+    {".txt", open_any_text, true},
+    {".csv", open_csv, true},
+    {".tsv", open_tsv, true},
+    {".parquet", open_parquet, true, "PAR1", false},
+    {".arrow", open_feather, true, "ARROW1", false},
+    {".feather", open_feather, true, "ARROW1", false},
+};
+
+/// The extensions of the files with a property.
+std::string extensions(bool Reader::*property, bool has_it = true) {
+  std::string text;
+  for (const Reader& reader : readers)
+    if (reader.*property == has_it) text.append(text.empty() ? "" : " ").append(reader.extension);
+  return text;
+}
+
+void refuse_table(const TableOptions& table, const std::string& name, std::string_view extension) {
+  if (table.needs_table())
+    throw InputError{name, std::string{!table.by.empty()      ? "--by is"
+                                       : !table.where.empty() ? "--where is"
+                                                              : "--column and --header are"} +
+                               " for tables (" + extensions(&Reader::is_table) + ", -), and this is a " +
+                               std::string{extension} + " file"};
+}
+
 /// Pipes have no extension: their first bytes tell compressed, .npy and .npz files from text.
 std::unique_ptr<ElementReader> open_pipe(Source source) {
   std::string start = start_of(source);
@@ -105,26 +200,19 @@ std::unique_ptr<ElementReader> open_pipe(Source source) {
     start = start_of(source);
   }
   const bool is_npy = start == npy_magic, is_npz = start.starts_with(npz_magic);
+  for (const Reader& reader : readers)
+    if (!reader.can_be_piped && start.starts_with(reader.start))
+      throw InputError{source.name, "begins as a " + std::string{reader.extension} +
+                                        " file does, which is not read from a pipe; save and name it"};
   if (!is_npy && !is_npz) return open_any_text(std::move(source));
   refuse_table(source.table, source.name, is_npy ? ".npy" : ".npz");
-  if (is_npy) return open_npy(std::move(source));
-  source.bytes = std::make_unique<MemoryBytes>(read_rest(*source.bytes));  // archives are read from the end
-  return open_npz(std::move(source));
+  const TableOptions table = source.table;
+  const std::string name = source.name;
+  if (is_npz) source.bytes = std::make_unique<MemoryBytes>(read_rest(*source.bytes));  // read from the end
+  return as_chosen(is_npy ? open_npy(std::move(source)) : open_npz(std::move(source)), table, name);
 }
 
 constexpr Reader pipe_reader{"", open_pipe, true};
-
-constexpr Reader readers[] = {
-    {".npy", open_npy},
-    {".npz", open_npz},
-    {".f16", open_stored<fp16>},
-    {".bf16", open_stored<bf16>},
-    {".f32", open_stored<fp32>},
-    {".f64", open_stored<fp64>},
-    {".txt", open_any_text, true},
-    {".csv", open_csv, true},
-    {".tsv", open_tsv, true},
-};
 
 /// Whether the path is a pipe.
 bool is_pipe(const std::string& path, fs::file_status status) {
@@ -144,11 +232,34 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
   const std::string extension = extension_of(is_gzip(path) ? fs::path{path}.stem() : fs::path{path});
   if (extension.empty() && is_pipe(path, status)) return pipe_reader;
   for (const Reader& reader : readers)
-    if (reader.extension == extension) return reader;
+    if (reader.extension == extension) {
+      if (is_gzip(path) && !reader.can_be_piped)
+        throw InputError{
+            path, "a " + extension + " file compressed by gzip is not read; decompress it with gzip -d"};
+      return reader;
+    }
   std::string problem =
       extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
-  throw InputError{path, problem + "; known are " + known_extensions() +
-                             ", each also with .gz, and - for text, .npy or .npz on standard input"};
+  throw InputError{path, problem + "; known are " + known_extensions() + ", each also with .gz, " +
+                             extensions_without_gzip() + ", and - for text, .npy or .npz on standard input"};
+}
+
+/// Throws InputError if a file begins as another kind of file does.
+void check_start(Source& source, const Reader& reader) {
+  const bool may_be_anything = reader.extension.empty() || (!reader.is_table && reader.start.empty());
+  if (may_be_anything || !source.bytes->left()) return;
+  std::vector<std::byte> head(npy_magic.size());
+  head.resize(source.bytes->read(head));
+  source.bytes->move_to(0);
+  const std::string_view start{reinterpret_cast<const char*>(head.data()), head.size()};
+  if (start.starts_with(gzip_magic))
+    throw InputError{source.name,
+                     "is compressed by gzip; let its name end in .gz, or decompress it with gzip -d"};
+  for (const Reader& other : readers)
+    if (!other.start.empty() && start.starts_with(other.start) && other.start != reader.start)
+      throw InputError{source.name, "begins as a " + std::string{other.extension} +
+                                        " file does; if it is one, let its name end in " +
+                                        std::string{other.extension}};
 }
 
 class FileBytes : public Bytes {
@@ -269,7 +380,8 @@ std::string file_of(const std::string& path) {
   return end == path.npos || fs::exists(path, ignored) ? path : path.substr(0, end + 4);
 }
 
-std::string known_extensions() { return listed(readers, " ", &Reader::extension); }
+std::string known_extensions() { return extensions(&Reader::can_be_piped); }
+std::string extensions_without_gzip() { return extensions(&Reader::can_be_piped, false); }
 
 std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored) {
   return std::make_unique<RawReader>(std::move(source), stored);
@@ -292,12 +404,16 @@ std::unique_ptr<ElementReader> open_elements(const std::string& argument, const 
   if (error) throw InputError{path, "cannot be opened: " + error.message()};
   if (fs::is_directory(status)) throw InputError{path, "is a directory; name a file in it"};
   const Reader& reader = reader_of(path, status);
-  if (!reader.is_text) refuse_table(table, path, reader.extension);
+  if (!reader.is_table) refuse_table(table, path, reader.extension);
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
   Source opened = source(file, path);
-  if (is_gzip(path)) opened.bytes = open_gzip(std::move(opened.bytes), path);
-  return reader.open(std::move(opened));
+  if (is_gzip(path))
+    opened.bytes = open_gzip(std::move(opened.bytes), path);
+  else
+    check_start(opened, reader);
+  std::unique_ptr<ElementReader> elements = reader.open(std::move(opened));
+  return reader.is_table ? std::move(elements) : as_chosen(std::move(elements), table, path);
 }
 
 std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format,
@@ -316,8 +432,10 @@ Column read_all(ElementReader& elements, const std::function<void(const Column&)
     if (!portion.lost.empty()) all.lost.resize(before);
     all.lost.insert(all.lost.end(), portion.lost.begin(), portion.lost.end());
     all.further_lost.insert(all.further_lost.end(), portion.further_lost.begin(), portion.further_lost.end());
+    all.places.insert(all.places.end(), portion.places.begin(), portion.places.end());
   }
   if (!all.lost.empty()) all.lost.resize(all.size());
+  all.records = elements.portion().records;
   all.notes = elements.notes();
   return all;
 }

@@ -35,6 +35,10 @@ struct Column {
   std::vector<double> further_lost = {};
   /// The texts in the column TableOptions::by, one for each element.
   std::vector<std::string> keys = {};
+  /// For TableOptions::pairs: the record of each element, counted from 0 with those that were left out. Empty
+  /// if element i is record i.
+  std::vector<std::uint64_t> places = {};
+  std::uint64_t records = 0;  ///< number of records up to here, if `places` is filled
   /// The notes of the reader, if it has read all elements.
   std::vector<std::string> notes = {};
 
@@ -46,6 +50,9 @@ struct Column {
   std::size_t rounded() const;
 };
 
+/// Keeps the elements with these indices, which increase, and what belongs to each of them.
+void keep_elements(Column& column, std::span<const std::size_t> indices);
+
 /// How to read a table: text with a record per line, of one field per column.
 struct TableOptions {
   std::string column = {};    ///< a name, or a number from 1 on; empty: the only one
@@ -53,17 +60,27 @@ struct TableOptions {
   std::string by = {};        ///< the column whose texts are kept as keys, as `column`; empty: none
   bool counts = false;        ///< no column holds elements: each record is the element 0
   bool by_is_number = false;  ///< the texts of `by` are numbers, which may be missing, too
-  bool skip_missing = false;  ///< records whose element is missing are left out
+  bool skip_missing = false;  ///< records whose element is missing, or NaN in any file, are left out
   std::string where = {};     ///< a condition, "column op number"; records that do not meet it are left out
+  bool pairs = false;         ///< the elements are one side of pairs, and need their places
 
-  bool is_set() const { return header || skip_missing || !column.empty() || !by.empty() || !where.empty(); }
+  bool needs_table() const { return header || !column.empty() || !by.empty() || !where.empty(); }
+  bool is_set() const { return needs_table() || skip_missing; }
 };
 
-/// A condition on the fields of a column.
+/// A number as it is written: rounded to fp64, and what rounding took from it if it is an integer.
+struct WrittenNumber {
+  double rounded;
+  std::vector<double> lost;  ///< terms, the largest first; empty for other numbers, and if nothing was lost
+};
+/// Reads one number, as `parse_number` does.
+std::optional<WrittenNumber> parse_written(std::string_view text);
+
+/// A condition on the fields of a column. Integers are compared exactly, other numbers as those of fp64.
 struct Condition {
   std::string column, op;  ///< one of < <= > >= == !=
-  double number;
-  bool holds(double x) const;
+  WrittenNumber number;
+  bool holds(const WrittenNumber& x) const;
 };
 /// Parses "price >= 10"; empty for other text.
 std::optional<Condition> parse_condition(std::string_view text);
@@ -75,8 +92,10 @@ class InputError : public std::runtime_error {
   InputError(std::string_view name, const std::string& problem);
 };
 
-/// The extensions of files that can be read: ".npy .f16 …".
+/// The extensions of files that can be read, of those that gzip may have compressed: ".npy .f16 …".
 std::string known_extensions();
+/// The extensions of the others.
+std::string extensions_without_gzip();
 
 /// The file of an argument such as "x.npz:member".
 std::string file_of(const std::string& path);
@@ -94,8 +113,8 @@ class ElementReader {
     return portion_.size() > 0;
   }
   const Column& portion() const { return portion_; }
-  /// Returns the lengths of the axes of an array whose last axis varies fastest; empty if the file has none,
-  /// as a text.
+  /// Returns the lengths of the axes of an array whose last axis varies fastest, with the elements that are
+  /// left out; empty if the file has none, as a text.
   virtual std::vector<std::uint64_t> shape() const { return {}; }
   /// Returns the number of elements left; empty if only reading tells it, as for a text.
   virtual std::optional<std::uint64_t> left() { return {}; }

@@ -50,11 +50,19 @@ class InflatedBytes : public Bytes {
     state_.avail_in = static_cast<uInt>(compressed_->read(std::as_writable_bytes(std::span{block_})));
   }
 
-  /// A file of gzip holds one stream or several, one after another.
+  /// A file of gzip holds one stream or several, one after another. Zeros may follow each, as tape drives
+  /// pad.
   void end_stream() {
-    if (is_gzip_) fill_block();
+    if (is_gzip_) skip_zeros();
     ended_ = !is_gzip_ || state_.avail_in == 0;
     if (!ended_) inflateReset(&state_);
+  }
+
+  void skip_zeros() {
+    for (fill_block(); state_.avail_in > 0 && *state_.next_in == 0; fill_block()) {
+      ++state_.next_in;
+      --state_.avail_in;
+    }
   }
 
   std::unique_ptr<Bytes> compressed_;

@@ -241,7 +241,18 @@ std::optional<Number> parse_number(std::string_view text, const FormatInfo& form
   });
 }
 
-std::vector<double> terms_lost(std::string_view integer, double rounded) {
+std::optional<WrittenNumber> parse_written(std::string_view text) {
+  const std::optional<Number> number = parse_number(text, format_info<fp64>());
+  if (!number) return {};
+  return WrittenNumber{number->to_double(), terms_lost(text, number->to_double())};
+}
+
+std::vector<double> terms_lost(std::string_view word, double rounded) {
+  constexpr std::size_t exact_digits_of_double = 15;  // 10^15 < 2^53
+  const std::size_t point = word.find('.');
+  const bool has_fraction = point != word.npos && word.find_first_not_of('0', point + 1) != word.npos;
+  if (word.size() <= exact_digits_of_double || has_fraction) return {};
+  std::string_view integer = word.substr(0, point);
   const bool negative = integer.starts_with('-');
   if (negative || integer.starts_with('+')) integer.remove_prefix(1);
   const bool is_hex = same_word(integer.substr(0, 2), "0x");

@@ -24,6 +24,21 @@ void set_lost(Column& column, std::size_t i, double lost) {
   column.lost[i] = lost;
 }
 
+void keep_elements(Column& column, std::span<const std::size_t> indices) {
+  const std::size_t size = column.format->bytes, before = column.size();
+  const auto keep = [&](auto& of_each) {
+    if (of_each.size() != before) return;
+    for (std::size_t to = 0; to < indices.size(); ++to) of_each[to] = std::move(of_each[indices[to]]);
+    of_each.resize(indices.size());
+  };
+  keep(column.lost);
+  keep(column.keys);
+  keep(column.places);
+  for (std::size_t to = 0; to < indices.size(); ++to)
+    std::memmove(&column.bytes[to * size], &column.bytes[indices[to] * size], size);
+  column.bytes.resize(indices.size() * size);
+}
+
 std::vector<std::byte> read_rest(Bytes& file) {
   std::vector<std::byte> all, block(std::size_t{1} << 16);
   while (const std::size_t n = file.read(block)) all.insert(all.end(), block.data(), block.data() + n);

@@ -65,6 +65,7 @@ struct Source {
   std::size_t portion;       ///< bytes of the file per portion
   TableOptions table = {};
   std::string member = {};  ///< of an archive; empty: the only one
+  bool has_lines = true;    ///< for a table; false if its text was made from another file
 };
 
 inline constexpr std::string_view npy_magic = "\x93NUMPY", npz_magic = "PK\3\4", gzip_magic = "\x1f\x8b";
@@ -73,6 +74,9 @@ std::unique_ptr<ElementReader> open_npy(Source source);
 std::unique_ptr<ElementReader> open_npz(Source source);
 std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored);
 std::unique_ptr<ElementReader> open_text(Source source);
+/// These read the file with the name of the source.
+std::unique_ptr<ElementReader> open_parquet(Source source);
+std::unique_ptr<ElementReader> open_feather(Source source);
 /// @param separators the characters that may separate fields, by rank. The first one that the first two
 /// records have does, or else the first one that the first record has. A blank stands for any number of
 /// blanks.
@@ -85,8 +89,9 @@ std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const st
 std::unique_ptr<Bytes> open_gzip(std::unique_ptr<Bytes> compressed, const std::string& name);
 
 /// Terms whose sum is an integer, decimal or hexadecimal, minus the double to which it was rounded, the
-/// largest first. Empty for another word, and if the double is infinite.
-std::vector<double> terms_lost(std::string_view integer, double rounded);
+/// largest first. A point and zeros may follow the integer. Empty for another word, and if the double is
+/// infinite.
+std::vector<double> terms_lost(std::string_view word, double rounded);
 
 /// Records what element i of the column lost.
 void set_lost(Column& column, std::size_t i, double lost);

@@ -2,6 +2,8 @@
 /// values.
 #include <algorithm>
 #include <charconv>
+#include <compare>
+#include <utility>
 
 #include "harness/input_text.hpp"
 #include "harness/text.hpp"
@@ -10,6 +12,7 @@ namespace samesum::harness {
 
 namespace {
 
+constexpr char skip_missing[] = "; pass --skip-missing to leave out such records";
 constexpr char no_comment[] = "; # begins a comment only at the start of a line before the first record";
 
 std::string_view trimmed(std::string_view field) {
@@ -48,7 +51,8 @@ std::optional<std::size_t> column_number(std::string_view text) {
 
 class TableReader : public LineReader {
  public:
-  TableReader(Source source, std::string_view separators) : LineReader{std::move(source)} {
+  TableReader(Source source, std::string_view separators)
+      : LineReader{std::move(source)}, may_be_plain_text_{separators.back() == ' '} {
     if (!table().where.empty()) condition_ = parse_condition(table().where).value();
     if (!next_record(separators)) {
       for (const std::string& wanted : {table().column, table().by, condition_.column})
@@ -69,13 +73,20 @@ class TableReader : public LineReader {
   }
 
  private:
+  std::string place(std::size_t at) const override {
+    return has_lines() ? LineReader::place(at) : "record " + std::to_string(records_ + 1) + ": ";
+  }
+
   std::uint64_t take_numbers(std::uint64_t n, bool keep) override {
     std::uint64_t taken = 0;
     while (taken < n && next_record({&separator_, 1})) {
+      records_ += std::exchange(empty_lines_, 0);
       taken += take_field(keep);
       end_record();
+      ++records_;
       is_first_ = false;
     }
+    portion_.records = records_;
     return taken;
   }
 
@@ -101,17 +112,25 @@ class TableReader : public LineReader {
   bool next_record(std::string_view separators) {
     while (size_ == 0 && has(1)) {
       if (is_line_end(text_[at_])) {
+        if (before_ + at_ == line_start_) count_empty_line();
         end_line();
         comment_.clear();
       } else if (is_first_ && is_at_comment()) {
         take_comment();
       } else {
         measure_record(separators);
-        if (trimmed(record()).empty() && separators != "\t") end_record();
+        if (trimmed(record()).empty() && separators != "\t") {
+          count_empty_line();
+          end_record();
+        }
       }
     }
     return size_ > 0;
   }
+
+  /// An empty line between the records of a table of one column is how programs write a missing number: it
+  /// is no record, but has a place.
+  void count_empty_line() { empty_lines_ += columns_ == 1 && !is_first_; }
 
   /// Passes over a comment and the end of its line, and keeps its text.
   void take_comment() {
@@ -241,7 +260,7 @@ class TableReader : public LineReader {
     if (wanted.empty())
       throw InputError{name(), "has " + count +
                                    (has_names ? listing + "; choose one with " + option + " NAME"
-                                              : "; " + by_number + ", or name the file .txt to read all")};
+                                              : "; " + by_number + ", or " + to_read_all())};
     if (names && same_name == 1) return found;
     if (names && same_name > 1)
       throw InputError{name(), "several columns are named " + shown(wanted) + "; " + by_number};
@@ -253,13 +272,25 @@ class TableReader : public LineReader {
     return *number - 1;
   }
 
+  /// How to read the file as a text of numbers instead.
+  std::string to_read_all() const {
+    if (!may_be_plain_text_) return "name the file .txt";
+    std::vector<std::string> options;
+    for (const auto& [is_given, option] : {std::pair{table().header, "--header"},
+                                           {table().skip_missing, "--skip-missing"},
+                                           {!table().column.empty(), "--column"},
+                                           {!table().where.empty(), "--where"}})
+      if (is_given) options.push_back(option);
+    return "leave out " + listed(options, " and ") + " to read all numbers";
+  }
+
   /// Whether the condition holds for a field. For one that is missing it does not.
   bool is_met(std::string_view field) {
     const std::string word = unquoted(field);
     if (is_missing(trimmed(word))) return false;
-    const std::optional<Number> number = parse_number(trimmed(word), format_info<fp64>());
+    const std::optional<WrittenNumber> number = parse_written(trimmed(word));
     if (!number) refuse(shown(word) + " in the column of --where is not a number");
-    return condition_.holds(number->to_double());
+    return condition_.holds(*number);
   }
 
   /// Reads the record; returns whether its element takes part.
@@ -286,18 +317,21 @@ class TableReader : public LineReader {
     }
     if (!keep) return true;
     if (!table().by.empty()) portion_.keys.push_back(unquoted(key));
+    if (table().pairs) portion_.places.push_back(records_);
     const std::string_view shortest = trimmed(chosen).empty() ? chosen : trimmed(chosen);
     const auto at = static_cast<std::size_t>(shortest.data() - text_.data());
     if (store_number(word, at)) return true;
     const bool has_hash = record().starts_with('#') || word.find('#') != word.npos;
     at_ = at;
     if (word.empty())
-      refuse("the field is empty; pass --skip-missing to leave out such records, or give it a number");
+      refuse((has_lines() ? "the field is empty" : "the number is null") + std::string{skip_missing} +
+             ", or give it a number");
     refuse(shown(word) + " is not a number" +
-           (is_special(word) ? use_instead
-            : has_hash       ? no_comment
-            : is_list(word)  ? "; to read several numbers per line, name the file .txt"
-            : is_first_      ? "; if this line is a header, pass --header"
+           (is_special(word)   ? use_instead
+            : has_hash         ? no_comment
+            : is_missing(word) ? skip_missing
+            : is_list(word)    ? "; to read several numbers per line, " + to_read_all()
+            : is_first_        ? "; if this line is a header, pass --header"
             : word.find(',') != word.npos
                 ? "; if ',' is a decimal comma, write a point instead; if it separates thousands, remove it"
                 : ""));
@@ -321,23 +355,41 @@ class TableReader : public LineReader {
       }
   }
 
+  bool may_be_plain_text_;  ///< all its numbers would be read without the options of tables
   char separator_ = ',';
   std::size_t size_ = 0;  ///< of the record that begins here; 0 before it has been measured
   std::size_t columns_ = 1, column_ = 0, by_ = 0, where_ = 0;
   Condition condition_{};                  ///< without a column if there is none
   std::uint64_t missing_ = 0, unmet_ = 0;  ///< records that are left out
+  std::uint64_t records_ = 0;              ///< that have ended, with empty lines before them
+  std::uint64_t empty_lines_ = 0;          ///< behind the last record
   bool is_first_ = true;                   ///< no record or header has ended
   std::string comment_;                    ///< text of the comment directly before the first record
 };
 
 }  // namespace
 
-bool Condition::holds(double x) const {
-  if (op == "<") return x < number;
-  if (op == "<=") return x <= number;
-  if (op == ">") return x > number;
-  if (op == ">=") return x >= number;
-  return op == "==" ? x == number : x != number;
+namespace {
+
+/// Rounding keeps the order, so what it took decides only between numbers with the same double, and each of
+/// its terms only between those with the same terms before it.
+std::partial_ordering compare(const WrittenNumber& x, const WrittenNumber& y) {
+  std::partial_ordering order = x.rounded <=> y.rounded;
+  const auto term = [](const WrittenNumber& z, std::size_t i) { return i < z.lost.size() ? z.lost[i] : 0; };
+  for (std::size_t i = 0; order == 0 && i < std::max(x.lost.size(), y.lost.size()); ++i)
+    order = term(x, i) <=> term(y, i);
+  return order;
+}
+
+}  // namespace
+
+bool Condition::holds(const WrittenNumber& x) const {
+  const std::partial_ordering order = compare(x, number);
+  if (op == "<") return order < 0;
+  if (op == "<=") return order <= 0;
+  if (op == ">") return order > 0;
+  if (op == ">=") return order >= 0;
+  return op == "==" ? order == 0 : order != 0;
 }
 
 std::optional<Condition> parse_condition(std::string_view text) {
@@ -350,9 +402,9 @@ std::optional<Condition> parse_condition(std::string_view text) {
   for (const std::string_view known : {"<", "<=", ">", ">=", "==", "!="})
     if (op == known) {
       const std::string_view column = trimmed(text.substr(0, at));
-      const std::optional<Number> number = parse_number(trimmed(text.substr(end)), format_info<fp64>());
+      const std::optional<WrittenNumber> number = parse_written(trimmed(text.substr(end)));
       if (column.empty() || !number) return {};
-      return Condition{std::string{column}, op, number->to_double()};
+      return Condition{std::string{column}, op, *number};
     }
   return {};
 }

@@ -15,16 +15,27 @@ bool is_digits(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Whether a word may be what precedes the first comma of a number with commas between thousands.
-bool begins_groups(std::string_view word) {
-  if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
-  return word.size() <= 3 && !word.starts_with('0') && is_digits(word);
+std::string_view without_sign(std::string_view word) {
+  return word.substr(word.starts_with('-') || word.starts_with('+') ? 1 : 0);
 }
 
-/// Whether a word may be what follows such a comma.
-bool continues_groups(std::string_view word) {
-  return word.size() >= 3 && is_digits(word.substr(0, 3)) &&
-         (word.size() == 3 || (word[3] == '.' && is_digits(word.substr(4))));
+/// Whether words, joined by commas, may be one number with commas between thousands, as 1,234.50.
+bool has_thousands(std::string_view words) {
+  const std::size_t point = std::min(words.find('.'), words.size() - 1);
+  if (!is_digits(words.substr(point + 1))) return false;
+  words = without_sign(words.substr(0, words[point] == '.' ? point : words.npos));
+  const std::size_t first = words.find(',');
+  if (first > 3 || words.starts_with('0') || !is_digits(words.substr(0, first))) return false;
+  for (words.remove_prefix(first); !words.empty(); words.remove_prefix(4))
+    if (words.size() < 4 || words[0] != ',' || !is_digits(words.substr(1, 3))) return false;
+  return true;
+}
+
+/// Whether words, joined by commas, may be one number with a decimal comma, as 1,5 or 1,5e3.
+bool has_decimal_comma(std::string_view words) {
+  words = without_sign(words);
+  const std::size_t comma = words.find(','), end = words.find_first_of("eE");
+  return is_digits(words.substr(0, comma)) && is_digits(words.substr(comma + 1, end - comma - 1));
 }
 
 /// Reads all numbers of a text. A number may begin in one block of the file and end in a later one.
@@ -34,7 +45,7 @@ class TextReader : public LineReader {
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> all = LineReader::notes();
-    if (!has_columns_) append_note(all, thousands_);
+    if (!has_columns_) append_note(all, decimals_.count > 0 ? decimals_ : thousands_);
     return all;
   }
 
@@ -67,13 +78,22 @@ class TextReader : public LineReader {
   void finish_line() {
     if (after_ == After::separator)
       refuse("empty field at the end of the line; remove the separator before it");
-    if (numbers_ > 1 && groups_.empty()) has_columns_ = true;
-    if (numbers_ > 1 && !groups_.empty() && thousands_.count++ == 0)
-      thousands_.first = place(groups_at_ - before_) + shown(groups_) + " was read as " +
-                         std::to_string(numbers_) + " numbers; if ',' separates thousands, remove it";
+    if (numbers_ > 1) remark_commas();
     after_ = After::line_start;
     separator_ = 0;
     numbers_ = 0;
+  }
+
+  void remark_commas() {
+    const bool thousands = has_thousands(words_), decimal = has_decimal_comma(words_);
+    if (words_.empty() || (!thousands && !decimal)) {
+      has_columns_ = true;
+    } else if (Remark& remark = thousands ? thousands_ : decimals_; remark.count++ == 0) {
+      remark.first =
+          place(words_at_ - before_) + shown(words_) + " was read as " + std::to_string(numbers_) +
+          " numbers; if ',' " +
+          (thousands ? "separates thousands, remove it" : "is a decimal comma, write a point instead");
+    }
   }
 
   void take_separator() {
@@ -102,36 +122,34 @@ class TextReader : public LineReader {
                                             : ""));
     }
     if (header_line_ == 0) header_line_ = line_;
-    follow_groups(word);
+    join(word);
     after_ = After::number;
     at_ += word.size();
   }
 
-  /// Follows whether the line may be one number with commas between thousands, such as 1,234.50.
-  void follow_groups(std::string_view word) {
+  /// Joins the words of a line in which commas may belong to one number: those of 1,234.50 and 1,5.
+  void join(std::string_view word) {
+    constexpr std::size_t longest = 30;
     if (numbers_++ == 0) {
-      groups_ = begins_groups(word) ? word : "";
-      groups_at_ = before_ + at_;
-    } else if (!groups_.empty()) {
-      constexpr std::size_t longest = 30;
-      const bool goes_on = separator_ == ',' && !is_spaced_ && groups_.find('.') == groups_.npos &&
-                           groups_.size() < longest && continues_groups(word);
-      if (goes_on)
-        groups_.append(",").append(word);
-      else
-        groups_.clear();
+      words_ = word.size() < longest ? word : "";
+      words_at_ = before_ + at_;
+    } else if (separator_ == ',' && !is_spaced_ && words_.find('.') == words_.npos && !words_.empty() &&
+               words_.size() < longest) {
+      words_.append(",").append(word);
+    } else {
+      words_.clear();
     }
     is_spaced_ = false;
   }
 
   std::uint64_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
   After after_ = After::line_start;
-  char separator_ = 0;           ///< the separator of this line; 0 before the first one
-  std::uint64_t numbers_ = 0;    ///< in this line
-  bool is_spaced_ = false;       ///< there are blanks behind the last number
-  std::string groups_;           ///< the line so far if it may be one number; else empty
-  std::uint64_t groups_at_ = 0;  ///< where it begins in the text
-  Remark thousands_;
+  char separator_ = 0;          ///< the separator of this line; 0 before the first one
+  std::uint64_t numbers_ = 0;   ///< in this line
+  bool is_spaced_ = false;      ///< there are blanks behind the last number
+  std::string words_;           ///< the line so far if it may be one number; else empty
+  std::uint64_t words_at_ = 0;  ///< where it begins in the text
+  Remark thousands_, decimals_;
   bool has_columns_ = false;  ///< a line has several numbers in any case
 };
 
@@ -161,6 +179,7 @@ void LineReader::fill_portion() {
   portion_.lost.clear();
   portion_.further_lost.clear();
   portion_.keys.clear();
+  portion_.places.clear();
   take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
 }
 
@@ -223,14 +242,10 @@ bool LineReader::store_number(std::string_view word, std::size_t at) {
   };
   if ((number->bits & ~format().sign_bit) == format().infinity && word.find_first_of("iI") == word.npos)
     note(overflows_, " is beyond the largest " + std::string{format().name} + " and was read as inf");
-  constexpr std::size_t exact_digits = 15;  // 10^15 < 2^53
-  if (source_.format || word.size() <= exact_digits) return true;
-  const std::size_t point = word.find('.');
-  const bool has_point = point != word.npos;
-  if (has_point && word.find_first_not_of('0', point + 1) != word.npos) return true;
-  const std::vector<double> terms = terms_lost(word.substr(0, point), number->to_double());
+  if (source_.format) return true;
+  const std::vector<double> terms = terms_lost(word, number->to_double());
   if (terms.empty()) return true;
-  if (has_point) {
+  if (word.find('.') != word.npos) {
     note(rounded_,
          " was rounded to fp64; without the point, samesum sum with the method exact adds it unrounded");
   } else {

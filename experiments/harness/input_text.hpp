@@ -41,7 +41,7 @@ class LineReader : public ElementReader {
   /// the end of the file.
   bool read_block();
   /// Describes a character of the part for messages: "line 1, column 2: ".
-  std::string place(std::size_t at) const;
+  virtual std::string place(std::size_t at) const;
   [[noreturn]] void refuse(const std::string& problem) const;
   void end_line();
   /// Returns the characters up to the one that ends a number, and reads blocks until the part has them.
@@ -54,6 +54,7 @@ class LineReader : public ElementReader {
   void append_note(std::vector<std::string>& notes, const Remark& remark) const;
   const std::string& name() const { return source_.name; }
   const TableOptions& table() const { return source_.table; }
+  bool has_lines() const { return source_.has_lines; }
 
   std::string text_;          ///< a part of the file
   std::size_t at_ = 0;        ///< index of the next character in the part

@@ -27,8 +27,47 @@ InputArray read_array(const std::vector<std::string>& files, const FormatInfo* f
                       const TableOptions& table) {
   const std::unique_ptr<ElementReader> elements = open_elements(files, format, table);
   InputArray a{read_all(*elements), elements->shape()};
-  if (a.shape.empty()) a.shape = {a.column.size()};
+  if (a.shape.size() < 2) a.shape = {a.column.size()};
   return a;
+}
+
+/// Leaves out the elements of one input whose record was left out of the other, so that the pairs are pairs
+/// of records.
+void keep_pairs(InputArray& x, InputArray& y, const std::vector<std::string>& files,
+                const TableOptions& table) {
+  if (x.column.places.empty() && y.column.places.empty()) return;
+  for (Column* c : {&x.column, &y.column})
+    if (c->places.empty() && c->size() > 0) {
+      c->places.resize(c->size());
+      std::iota(c->places.begin(), c->places.end(), std::uint64_t{0});
+      c->records = c->size();
+    }
+  if (x.column.records != y.column.records)
+    throw InputError{files[1], "has " + std::to_string(y.column.records) + " records, and the first file " +
+                                   std::to_string(x.column.records) + "; name two with a record per pair"};
+  const std::span a = x.column.places, b = y.column.places;
+  if (std::ranges::equal(a, b)) return;
+  if (!table.skip_missing && table.where.empty())
+    throw InputError{files[1],
+                     "its empty lines are others than those of the first file; pass --skip-missing "
+                     "to leave out pairs that lack a number"};
+  std::vector<std::size_t> of_x, of_y;
+  for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
+    if (a[i] == b[k]) {
+      of_x.push_back(i);
+      of_y.push_back(k);
+    }
+    const bool x_is_behind = a[i] <= b[k], y_is_behind = b[k] <= a[i];
+    i += x_is_behind;
+    k += y_is_behind;
+  }
+  keep_elements(x.column, of_x);
+  keep_elements(y.column, of_y);
+  for (InputArray* const array : {&x, &y})
+    if (array->shape.size() == 1) array->shape = {of_x.size()};
+  y.column.notes.push_back(printable(files[0]) + ", " + printable(files[1]) + ": " +
+                           std::to_string(of_x.size()) + (of_x.size() == 1 ? " pair is" : " pairs are") +
+                           " left: a record that one file leaves out is left out of both");
 }
 
 /// Returns the number of the reduced axis of an array with that shape.
@@ -74,6 +113,9 @@ class Reduction {
       layout_ = Layout::vector(x_.size);
       shape_ = has_table(method) ? Lengths{x_.size} : Lengths{};
     } else {
+      if (product(shape_) != x_.size)
+        throw UsageError{"--skip-missing: without its NaNs, an array of " + std::to_string(shape_.size()) +
+                         " axes has none; leave out --skip-missing, or reduce all elements"};
       const std::size_t axis = options.axis.empty() ? shape_.size() - 1 : axis_of(options.axis, shape_);
       const std::span all{shape_};
       layout_ = Layout::axis(product(all.first(axis)), shape_[axis], product(all.subspan(axis + 1)));
@@ -293,7 +335,10 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
   if (files.size() != 2)
     throw UsageError{operation + " takes exactly two files, and " + std::to_string(files.size()) +
                      (files.size() == 1 ? " was given" : " were given")};
-  const InputArray x = read_array({files[0]}, format, table), y = read_array({files[1]}, format, table);
+  TableOptions with_places = table;
+  with_places.pairs = true;
+  InputArray x = read_array({files[0]}, format, with_places), y = read_array({files[1]}, format, with_places);
+  keep_pairs(x, y, files, table);
   if (y.column.format != x.column.format)
     throw InputError{files[1], "has elements of " + std::string{y.column.format->name} +
                                    ", and the first file of " + std::string{x.column.format->name} +

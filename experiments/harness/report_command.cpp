@@ -1,36 +1,40 @@
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <sstream>
 
 #include "harness/build.hpp"
 #include "harness/commands.hpp"
+#include "harness/input_program.hpp"
 
 namespace samesum::harness {
 namespace {
 
-/// Converts the words of a command to arguments of execvp.
-std::vector<char*> arguments(std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (std::string& word : words) all.push_back(word.data());
-  all.push_back(nullptr);
-  return all;
-}
+/// A Python, and the packages of the report that it lacks.
+struct Python {
+  std::string program;
+  std::string missing;  ///< separated by blanks
+};
 
-/// Runs a command without output. Returns whether it exits with 0.
-bool succeeds(std::vector<std::string> command) {
-  const std::vector<char*> argv = arguments(command);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stdout) && std::freopen("/dev/null", "w", stderr))
-      execvp(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+/// Empty if the Python does not run.
+std::optional<Python> python_of(const std::string& name) try {
+  constexpr char program[] =
+      "import importlib.util, sys\n"
+      "print(sys.executable, *(p for p in sys.argv[1:] if not importlib.util.find_spec(p)), sep='\\n')";
+  ProgramBytes output{{name, "-c", program, "jsonschema", "plotly"}, name};
+  const std::vector<std::byte> bytes = read_rest(output);
+  std::istringstream lines{std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  Python found;
+  std::getline(lines, found.program);
+  for (std::string package; std::getline(lines, package);)
+    found.missing += (found.missing.empty() ? "" : " ") + package;
+  return found;
+} catch (const InputError&) {
+  return {};
 }
 
 /// The folder with notebooks/ and experiments/: SAMESUM_SOURCE, the share/ of an installed tool, or the
@@ -45,6 +49,24 @@ std::string source_folder() {
   return is_installed ? installed.string() : build().source;
 }
 
+/// Replaces this process with the report.
+[[noreturn]] void run_report(const std::string& python, const std::string& program, const std::string& source,
+                             const ReportOptions& options) {
+  std::vector<std::string> command = {python, "-B", program, "--program", "samesum report"};
+  // The results of samesum's own study are shown only for the questions that DIR answers.
+  const bool beside = !options.alone && options.committed.empty();
+  for (const auto& [name, value] : {std::pair{"--committed", options.committed},
+                                    std::pair{"--beside", beside ? source + "/experiments/results" : ""},
+                                    std::pair{"--out", options.output}})
+    if (!value.empty()) command.insert(command.end(), {name, value});
+  if (!options.folder.empty()) command.insert(command.end(), {"--", options.folder});
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw std::runtime_error{python + ": " + std::strerror(errno)};
+}
+
 }  // namespace
 
 void report_command(const ReportOptions& options) {
@@ -57,22 +79,14 @@ void report_command(const ReportOptions& options) {
   if (access(program.c_str(), R_OK) != 0)
     throw UsageError{program + ": " + std::strerror(errno) +
                      "; set SAMESUM_SOURCE to the source folder of samesum"};
-  for (const std::string& python : {source + "/build/venv/bin/python", std::string{"python3"}}) {
-    if (!succeeds({python, "-c", "import jsonschema, plotly"})) continue;
-    std::vector<std::string> command = {python, "-B", program, "--program", "samesum report"};
-    // The results of samesum's own study are shown only for the questions that DIR answers.
-    const bool beside = !options.alone && options.committed.empty();
-    for (const auto& [name, value] : {std::pair{"--committed", options.committed},
-                                      std::pair{"--beside", beside ? source + "/experiments/results" : ""},
-                                      std::pair{"--out", options.output}})
-      if (!value.empty()) command.insert(command.end(), {name, value});
-    if (!options.folder.empty()) command.insert(command.end(), {"--", options.folder});
-    execvp(command[0].c_str(), arguments(command).data());
-    throw std::runtime_error{python + ": " + std::strerror(errno)};
-  }
-  throw UsageError{
-      "no Python with jsonschema and plotly was found; install them with python3 -m pip install -r " +
-      source + "/experiments/requirements.txt"};
+  std::string problem = "python3 does not run; install Python 3 with the packages jsonschema and plotly";
+  for (const std::string& name : {source + "/build/venv/bin/python", std::string{"python3"}})
+    if (const std::optional<Python> python = python_of(name)) {
+      if (python->missing.empty()) run_report(python->program, program, source, options);
+      problem = "the report needs packages that " + python->program + " lacks; install them with " +
+                python->program + " -m pip install " + python->missing;
+    }
+  throw UsageError{problem};
 }
 
 }  // namespace samesum::harness

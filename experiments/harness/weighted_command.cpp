@@ -16,20 +16,29 @@ namespace {
 struct WeightedColumn {
   Column column;
   std::vector<double> weights;
+  std::size_t rounded_weights = 0;  ///< integers that fp64 cannot hold
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> all = column.notes;
+    const std::size_t rounded = column.rounded() + rounded_weights;
+    if (rounded > 0)
+      all.push_back(rounded_integers(rounded) + "; without --weights, sum adds them unrounded");
+    return all;
+  }
 };
 
 WeightedColumn read_weighted(const ReduceOptions& options) {
   WeightedColumn x;
-  const std::unique_ptr<ElementReader> elements =
-      open_elements(options.files, &format_info<fp64>(), options.table);
+  const std::unique_ptr<ElementReader> elements = open_elements(options.files, nullptr, options.table);
   x.column = read_all(*elements, [&](const Column& portion) {
     for (const std::string& text : portion.keys) {
-      const std::optional<Number> weight = parse_number(text, format_info<fp64>());
+      const std::optional<WrittenNumber> weight = parse_written(text);
       if (!weight)
         throw InputError{options.files.front(), "'" + printable(text) +
                                                     "' in the column of --weights is not a number" +
                                                     (text.empty() ? "; pass --skip-missing" : "")};
-      x.weights.push_back(weight->to_double());
+      x.weights.push_back(weight->rounded);
+      x.rounded_weights += !weight->lost.empty();
     }
   });
   return x;
@@ -62,8 +71,8 @@ Report weighted_command(const ReduceOptions& options) try {
                        {"bits", bit_string(number)},
                        {"promise", name_of(Promise::order_free)}}),
             {},
-            x.column.notes};
-  return {(options.hex ? hexadecimal(number) : shortest_decimal(number)) + '\n', {}, x.column.notes};
+            x.notes()};
+  return {(options.hex ? hexadecimal(number) : shortest_decimal(number)) + '\n', {}, x.notes()};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }

@@ -202,9 +202,23 @@ TEST(TheTextReader, NotesCommasThatMaySeparateThousands) {
         ElementsAre("x.txt: line 3, column 3: '-12,345,678' was read as 3" + remedy + " (the first of 2)"));
   EXPECT_THAT(notes("1,234"), ElementsAre(HasSubstr("'1,234' was read as 2")));
   // Other lines show that the comma separates numbers, or the numbers cannot be groups of digits.
-  for (const std::string_view s : {"1,234\n5,6", "1 234", "1, 234", "1 ,234", "1;234", "0,123", "1234,567",
-                                   "1,23", "1,2345", "1,234.5,678", "1.5,234", "1,234e3", "1,-234", "1,0x12",
-                                   "1,234 5", "5 1,234", "1", "", "100,200,300,400,500,600,700,800,900"})
+  for (const std::string_view s :
+       {"1,234\n5, 6", "1 234", "1, 234", "1 ,234", "1;234", "1,234.5,678", "1.5,234", "1,234.5e3", "1,-234",
+        "1,0x12", "1,234 5", "5 1,234", "1", "", "100,200,300,400,500,600,700,800,900"})
+    EXPECT_THAT(notes(s), IsEmpty()) << s;
+}
+
+TEST(TheTextReader, NotesCommasThatMayBeDecimalCommas) {
+  const auto notes = [](std::string_view s, std::size_t portion = portion_bytes) {
+    return parse_text(s, "x.txt", nullptr, portion).notes;
+  };
+  const std::string remedy = " was read as 2 numbers; if ',' is a decimal comma, write a point instead";
+  for (std::size_t portion = 1; portion <= 20; ++portion)
+    EXPECT_THAT(notes("# a\r\n7\n -1,5 # b\r\n1,234\n2,75", portion),
+                ElementsAre("x.txt: line 3, column 2: '-1,5'" + remedy + " (the first of 2)"));
+  for (const std::string s : {"0,123", "1234,567", "1,23", "1,2345", "1,234e3", "+0,5E-1"})
+    EXPECT_THAT(notes(s), ElementsAre("x.txt: line 1, column 1: '" + s + "'" + remedy));
+  for (const std::string_view s : {"1,5\n2, 6", "1,5\n2,6,7", "1,5\n2;6", "1,5 2", "1,-5", "1e3,5", "1,5.5"})
     EXPECT_THAT(notes(s), IsEmpty()) << s;
 }
 

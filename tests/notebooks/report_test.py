@@ -7,6 +7,7 @@ import base64
 import contextlib
 import copy
 import gzip
+import html
 import io
 import json
 import pathlib
@@ -20,6 +21,7 @@ from made_up import at_speed, header, measured
 import markdown
 import page
 import phrases
+import project
 import report
 import results
 import section
@@ -255,7 +257,7 @@ class Findings(WithFiles):
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
         headings = re.findall("^#+ (.*)", self.text(), re.M)
-        self.assertEqual(headings, [report.OWN_TITLE, "How large are the errors?", "Terms", "Machines"])
+        self.assertEqual(headings, [report.OWN_TITLE, "How large are the errors?", "Use samesum", "Terms", "Machines"])
         self.assertEqual([re.sub("<.*?>", "", h) for h in re.findall("<h[12]>(.*?)</h", self.page())],
                          headings + ["Raw data"])
         for text in (self.page(), self.text()):
@@ -266,6 +268,25 @@ class Findings(WithFiles):
         self.assert_sentences(self.findings.splitlines()[0], f"- {first}")
         self.assert_sentences(self.printed.splitlines()[0], "How large are the errors? up.f32 (4,096 elements")
         self.assertLess(self.page().index("<td>up.f32</td>"), self.page().index("<figure"), "the table of files is first")
+
+    def test_a_reader_finds_how_to_install_samesum_and_to_run_it_on_own_data(self):
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
+        self.run_on_files()
+        own = "samesum compare FILE --json >results.jsonl && samesum report ."
+        self.assertIn(f"own data: `{own}`", self.text())
+        self.assertIn(f"<dd><code>{html.escape(own)}</code></dd>", self.page())
+        self.assertEqual("Source:" in self.text(), bool(project.citation("repository-code")))
+        for text in (self.page(), self.text()):
+            self.assertIn("pip install ", text)
+            self.assertNotIn("build/release", text)
+
+    def test_the_address_of_the_project_is_shown_where_it_has_one(self):
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
+        with unittest.mock.patch("project.citation", lambda name: ["https://example.org/samesum"]):
+            self.run_on_files()
+        self.assertIn("- Source: https://example.org/samesum\n", self.text())
+        self.assertIn("`pip install git+https://example.org/samesum`", self.text())
+        self.assertIn('<a href="https://example.org/samesum">https://example.org/samesum</a>', self.page())
 
     def test_results_of_the_files_of_own_data_and_of_compare_are_in_one_section(self):
         made_up.write(self.folder / "results.jsonl", self.comparisons)
@@ -289,7 +310,7 @@ class Findings(WithFiles):
         there = str(self.committed)
         self.run_on_files("--beside", there)
         headings = re.findall("^## (.*)", self.text(), re.M)
-        self.assertEqual(headings, ["How fast is a sum?", "Which methods are there?", "Terms", "Machines"])
+        self.assertEqual(headings, ["How fast is a sum?", "Which methods are there?", "Use samesum", "Terms", "Machines"])
         self.assertIn("H200, CPU, 1 thread: targets", self.text())
         self.assertIn(f"samesum report --committed {there} --out FOLDER shows the results of other machines.", self.page())
         self.run_on_files("--committed", there)
@@ -324,7 +345,7 @@ class Findings(WithFiles):
         self.assert_sentences(self.run_on_files("--beside", str(self.committed)).splitlines()[0], "All 16 errors")
         self.assertNotIn("H200", self.text() + self.page())
         self.assertEqual(re.findall("^#+ (.*)", self.text(), re.M),
-                         [report.OTHER_TITLE, "Do other operations keep the same promises?", "Terms", "Machines"])
+                         [report.OTHER_TITLE, "Do other operations keep the same promises?", "Use samesum", "Terms", "Machines"])
         self.assertEqual(self.figures()["operations-figure"]["menus"][0], {"label": "Operation", "values": ["dot"]})
         measured_or_not = self.text().split("Not measured here: ")[1].split("\n")[0]
         self.assertNotIn("Error against length", measured_or_not)
@@ -346,7 +367,7 @@ class Findings(WithFiles):
         self.run_on_files()
         self.assertEqual(re.findall("^#+ (.*)", self.text(), re.M),
                          [report.OWN_TITLE, "How large are the errors?", "Do other operations keep the same promises?",
-                          "Terms", "Machines"])
+                          "Use samesum", "Terms", "Machines"])
 
     def test_the_results_of_other_machines_alone_make_a_report_in_a_new_folder(self):
         made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
