@@ -82,6 +82,11 @@ std::unique_ptr<ElementReader> open_feather(Source source);
 /// blanks.
 std::unique_ptr<ElementReader> open_table(Source source, std::string_view separators);
 
+/// The elements of a reader that are not NaN, with their places if `has_places`. Its notes tell how
+/// many are left out.
+std::unique_ptr<ElementReader> without_nans(std::unique_ptr<ElementReader> all, const std::string& name,
+                                            bool has_places);
+
 /// The bytes of a raw deflate stream (RFC 1951), decompressed. Throws InputError, with this name, for a
 /// damaged stream, and for any stream if the tool was built without zlib.
 std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const std::string& name);

@@ -203,8 +203,8 @@ Report sum_over_ranks(const SumOptions& options, const Ranks& ranks) {
       if (is_first) report = sum_alone(options);
     });
     report.notes.push_back(
-        "rank 0 has read all elements: those of a text, a pipe or a compressed raw file are not spread over "
-        "ranks");
+        "rank 0 has read all elements: those of a text, a table, a pipe or a compressed raw file, or without "
+        "NaNs, are not spread over ranks");
     return report;
   }
 
