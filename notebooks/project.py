@@ -16,8 +16,7 @@ def citation(name):
 
 def use():
     """Pairs: what a reader wants, and the address or the command. CITATION.cff has the address, if there is a public one."""
-    address = "".join(citation("repository-code"))
-    source = [("Source", address)] if address else []
-    where = "" if address else ", in the source folder"
-    return [*source, (f"Install the Python package and the tool{where}", f"pip install {address and 'git+'}{address or '.'}"),
-            ("Errors and speeds on your own data", OWN)]
+    install, own = "Install the Python package and the tool", ("Errors and speeds on your own data", OWN)
+    for address in citation("repository-code"):
+        return [("Source", address), (install, f"pip install git+{address}"), own]
+    return [(f"{install}, in the source folder", "pip install ."), own]

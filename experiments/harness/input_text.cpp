@@ -85,8 +85,8 @@ class TextReader : public LineReader {
   }
 
   void remark_commas() {
-    const bool thousands = has_thousands(words_), decimal = has_decimal_comma(words_);
-    if (words_.empty() || (!thousands && !decimal)) {
+    const bool thousands = !words_.empty() && has_thousands(words_);
+    if (words_.empty() || (!thousands && !has_decimal_comma(words_))) {
       has_columns_ = true;
     } else if (Remark& remark = thousands ? thousands_ : decimals_; remark.count++ == 0) {
       remark.first =
