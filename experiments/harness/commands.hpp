@@ -94,8 +94,8 @@ struct InputArray {
 /// The names of files, with the column that is read of a table: "t.csv:price".
 std::vector<std::string> names_of(const std::vector<std::string>& files, const TableOptions& table);
 
-/// Reads the inputs of an operation: for two inputs, two files of one format and shape; otherwise all files
-/// as one vector.
+/// Reads the inputs of an operation: for two inputs, two files of one format and shape, whose elements are
+/// pairs of records: one that is left out of a file is left out of both; otherwise all files as one vector.
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
                                     const FormatInfo* format, const TableOptions& table = {});
 

@@ -1,4 +1,5 @@
-/// Readers of the user's data: NumPy files and archives, raw little-endian arrays, text and tables of text.
+/// Readers of the user's data: NumPy files and archives, raw little-endian arrays, text and tables of text;
+/// and Parquet and Arrow files, which a Python package turns into tables of text.
 ///
 /// Each format has one reader, which delivers the elements in portions, so that a file of any length needs
 /// little memory. `read_column` and the functions `parse_…` collect the portions.
@@ -137,7 +138,7 @@ inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
 /// compressed the file; "-" is standard input, with text, a .npy or a .npz file, compressed or not.
 /// "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of the elements; text
 /// and integers become fp64. Otherwise rounds each element once to `format`. With `table`, any text is a
-/// table; .csv and .tsv files always are.
+/// table; .csv, .tsv, Parquet and Arrow files always are.
 ///
 /// An array in Fortran order, and a .npy or .npz file that is a pipe or compressed, are read into memory as a
 /// whole.
