@@ -480,7 +480,7 @@ def test_where_and_skipna_leave_out_more_than_nulls(kind: str) -> None:
     assert samesum.nanmax(COLUMNS[kind](values, "float64")) == (8 if kind.startswith("pandas, masked") else 4)
     assert samesum.argmin(COLUMNS[kind](values, "float64"), skipna=True) == 4
     assert samesum.nanargmax(COLUMNS[kind](values, "float64"), where=mask) == (2 if values[2] == 8 else 0)
-    assert samesum.cumsum(COLUMNS[kind]([1.0, None, 2.0], "float64")).tolist() == [1.0, 1.0, 3.0]
+    assert [*samesum.cumsum(COLUMNS[kind]([1.0, None, 2.0], "float64"))] == [1.0, 1.0, 3.0]
     assert samesum.dot(COLUMNS[kind]([1.0, None, 2.0], "float64"), [1.0, 1.0, 3.0], where=[False, True, True]) == 6
 
 
@@ -493,6 +493,65 @@ def test_masks_of_a_frame_have_a_flag_for_each_row_or_element(kind: str) -> None
         assert found == {n: wanted("sum", there[n], d).item() for n, (d, _) in ITEMS}
         whole = samesum.sum(FRAMES[kind](), axis=(0, 1), where=where)
         assert whole == float(sum(Fraction(v) for vs in there.values() for v in vs if v is not None))
+
+
+def frame_of(kind: str, columns: dict[str, list[Any]]) -> Any:
+    """A frame of a library, with its own null for None."""
+    table = library("pyarrow").table(columns)
+    if kind == "pandas":
+        return library("pandas").DataFrame({n: library("pandas").array(v) for n, v in columns.items()})
+    made = {"polars": lambda t: library("polars").from_arrow(t), "batch": lambda t: t.to_batches()[0], "stream": OnlyStream}
+    return made.get(kind, lambda t: t)(table)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("kind_of_mask", FRAMES)
+def test_columns_of_a_mask_and_of_a_second_frame_go_by_their_names(kind: str, kind_of_mask: str) -> None:
+    def x() -> Any:
+        return frame_of(kind, {"a": [1.0, None, 4.0], "b": [10.0, 20.0, 40.0]})
+
+    def where(**columns: list[bool]) -> Any:
+        return frame_of(kind_of_mask, columns)
+
+    b, a = [True, True, False], [False, True, True]
+    assert as_dict(kind, samesum.sum(x(), where=where(b=b, a=a))) == {"a": 4, "b": 30}
+    assert as_dict(kind, samesum.sum(x(), where=where(a=a, b=b))) == {"a": 4, "b": 30}
+    assert samesum.sum(x(), axis=(0, 1), where=where(b=b, a=a)) == 34
+    assert samesum.scatter_add(np.zeros((1, 2)), [0] * 3, x(), where=where(b=b, a=a)).tolist() == [[4, 30]]
+    y = frame_of(kind_of_mask, {"b": [1.0, 2.0, 3.0], "a": [5.0, 6.0, 7.0]})
+    assert samesum.vecdot(x(), y, axis=0).tolist() == [33, 170]
+    y = frame_of(kind_of_mask, {"d": [1.0, 2.0, 3.0], "c": [5.0, 6.0, 7.0]})  # which has other variables
+    assert samesum.vecdot(x(), y, axis=0).tolist() == [13, 450]
+    y = frame_of(kind_of_mask, {"b": [1.0, 2.0, 3.0], "a": [5.0, 6.0, 7.0]})
+    found = samesum.linear_regression(x(), y, axis=0, where=where(b=b, a=[True] * 3))
+    assert found.slope.tolist() == [2 / 3, 0.1]
+    found = samesum.cov(x(), rowvar=False, where=where(b=[True] * 3, a=[True, True, True]))
+    assert found[0, 0] == 4.5 and found[1, 1] == 700 / 3
+    with pytest.raises(ValueError, match=r"where has the columns \['a', 'c'\] and x \['a', 'b'\]; pass a mask with"):
+        samesum.sum(x(), where=where(a=a, c=b))
+    with pytest.raises(ValueError, match=r"where has the columns \['b'\] and x \['a', 'b'\]; .*one column of flags"):
+        samesum.sum(x(), where=where(b=b))
+    with pytest.raises(ValueError, match="where has 1 null"):
+        samesum.sum(x(), where=where(b=[True, None, False], a=a))
+
+
+def test_columns_of_one_name_are_reduced_apart_or_named() -> None:
+    pandas, arrow = library("pandas"), library("pyarrow")
+    frame = pandas.DataFrame([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], columns=["a", "b", "a"])
+    table = arrow.table([arrow.array(frame.iloc[:, i]) for i in range(3)], names=["a", "b", "a"])
+    assert samesum.sum(frame).tolist() == [11, 22, 33] and [*samesum.sum(frame).index] == ["a", "b", "a"]
+    for x in (table, table.to_batches()[0]):
+        assert [c[0].as_py() for c in samesum.sum(x).columns] == [11, 22, 33]
+    for x in (frame, table):
+        assert samesum.sum(x, axis=(0, 1), where=frame > 2) == 63
+    for call in (lambda: samesum.sum(OnlyStream(table)), lambda: samesum.max(OnlyStream(table), axis=0)):
+        with pytest.raises(ValueError, match="x has 2 columns of the name 'a', and its results are a dict; give them diff"):
+            call()
+    assert samesum.sum(OnlyStream(table), axis=1).tolist() == [6, 60]
+    with pytest.raises(ValueError, match="x has 2 columns of the name 'a', and where has them in another order"):
+        samesum.sum(frame, where=(frame > 2).iloc[:, [1, 0, 2]])
+    wide = pandas.DataFrame(np.arange(80.0).reshape(2, 40))
+    assert (samesum.sum(wide, where=(wide > 5)[wide.columns[::-1]]) == samesum.sum(wide, where=wide > 5)).all()
 
 
 @pytest.mark.parametrize("first", COLUMNS)
@@ -510,8 +569,8 @@ def test_columns_without_nulls_go_wherever_arrays_go(kind: str) -> None:
     def column(values: list[float]) -> Any:
         return COLUMNS[kind](values, "float64")
 
-    assert samesum.cumsum(column([1e16, 1.0, 1.0])).tolist() == [1e16, 1e16, 1e16 + 2]
-    assert samesum.softmax(column([0.0, 0.0])).tolist() == [0.5, 0.5]
+    assert [*samesum.cumsum(column([1e16, 1.0, 1.0]))] == [1e16, 1e16, 1e16 + 2]
+    assert [*samesum.softmax(column([0.0, 0.0]))] == [0.5, 0.5]
     assert samesum.scatter_add(np.zeros(2), [1, 1], column([1.0, 2.0])).tolist() == [0, 3]
     keys, sums = samesum.groupby_sum(np.array([7, 2, 7]), column([1.0, 2.0, 3.0]))
     assert keys.tolist() == [2, 7] and sums.tolist() == [2, 4]

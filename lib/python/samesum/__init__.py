@@ -18,7 +18,7 @@ from ._nan import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip
 from ._pairs import LinearRegression, corrcoef, cov, linear_regression
-from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_sum, rolling_var
+from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
 from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
 from ._weights import average
@@ -30,7 +30,7 @@ __all__ = [
     "integer_overflow", "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
     "nansum", "nanvar", "norm", "prod", "reduce_by_key", "rolling_max", "rolling_mean", "rolling_min",
-    "rolling_sum", "rolling_var", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
+    "rolling_std", "rolling_sum", "rolling_var", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

@@ -162,8 +162,8 @@ class Options(NamedTuple):
 
 def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
-    if kind_of(x):
-        return reduce_frames(reduce, _reduce_chunks, operation, x, y, options)
+    if y is None and kind_of(x):
+        return reduce_frames(reduce, _reduce_chunks, operation, x, options)
     o = Options(**options)
     if y is None:
         x, where = without_mask(x, o.where)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _functions
 from ._dask_weights import WeightedPartial
-from ._frames import as_one_array, elements_and_mask
+from ._frames import as_one_array, values_and_mask
 from ._integers import beyond_64_bits
 from ._layout import axes_last, reduced_shape
 from ._states import Partial
@@ -231,7 +231,7 @@ def finish_chunks(call: Call, shape: tuple[int, ...], chunks: Sequence[list[Any]
 
 def elements(dtype: Any, partition: Any) -> tuple[Any, Any]:
     """Returns the elements of a partition of a column, and which of them are there; None for all."""
-    values, valid = elements_and_mask(partition)
+    values, valid = values_and_mask(partition)
     return values if dtype is None else values.astype(dtype), valid
 
 

@@ -7,6 +7,7 @@ Nulls are missing values: reductions leave them out. NaN is a number. No library
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any, Callable, NamedTuple, Sequence
 
 from . import _arrow
@@ -71,11 +72,26 @@ def has_arrow(kind: type) -> bool:
 # --- reading --------------------------------------------------------------------------------------------------
 
 
+class Elements(NamedTuple):
+    """The elements of an input, which of them are there, and the names of its columns: None for all, and for no names."""
+
+    values: Any
+    valid: Any = None
+    names: list[Any] | None = None
+
+
 class Table(NamedTuple):
-    """The columns of a frame in chunks, and their names."""
+    """The columns of a frame in chunks, and their names, which may be repeated."""
 
     names: list[Any]
     chunks: list[list[Pair]]
+
+    def beside(self, names: list[Any], argument: str) -> Table:
+        """Returns the columns in the order of these names of the columns of x, if they have the same names."""
+        if self.names == names or {*self.names} != {*names} or len(self.names) != len(names):
+            return self
+        require_different(names, "x", f"and {argument} has them in another order; give them different names")
+        return Table(names, [self.chunks[self.names.index(name)] for name in names])
 
     def matrix(self) -> Pair:
         """Returns the elements in a common type, with a row for each of the frame's."""
@@ -91,6 +107,13 @@ class Table(NamedTuple):
         if any(column.valid is not None for column in columns):
             valid = np.stack([_all_or(column) for column in columns], 1)
         return Pair(np.array([v.astype(common, copy=False) for v in values]).T, valid)
+
+
+def require_different(names: list[Any], owner: str, remedy: str) -> None:
+    """Raises ValueError if columns have one name."""
+    if len({*names}) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        raise ValueError(f"samesum: {owner} has {count} columns of the name {name!r}, {remedy}")
 
 
 def _all_or(column: Pair) -> Any:
@@ -180,10 +203,10 @@ def refuse_frame(function: str, x: Any) -> None:
     """Raises TypeError if x is known to be a frame, or is not in memory."""
     kind = kind_of(x)
     if kind is not None and (kind.is_frame or kind.name == "dask"):
-        raise _frame_error(function, x)
+        raise frame_error(function, x)
 
 
-def _frame_error(function: str, x: Any) -> TypeError:
+def frame_error(function: str, x: Any) -> TypeError:
     name, package, *_ = kind_of(x) or _OTHER
     what, remedy = "a frame", "one of its columns"
     if name == "dask":
@@ -195,27 +218,28 @@ def _frame_error(function: str, x: Any) -> TypeError:
     return TypeError(f"samesum: {function}: x is {what}; pass {remedy}")
 
 
-def column_and_mask(function: str, x: Any) -> Pair:
-    """Returns the elements of a column, and which of them are there. Raises TypeError if x is a frame."""
-    refuse_frame(function, x)
-    found = read(x)
-    if isinstance(found, Table):
-        raise _frame_error(function, x)
-    return found
-
-
 def without_nulls(x: Any, argument: str) -> Any:
     """Returns a column as a vector, or a frame as a matrix. Raises ValueError if it has nulls."""
-    values, valid = elements_and_mask(x, argument)
+    values, valid, _ = elements(x, argument)
     if valid is not None:
         raise _nulls_error(x, argument, valid)
     return values
 
 
-def elements_and_mask(x: Any, argument: str = "x") -> Pair:
-    """Returns the elements of a column as a vector, or of a frame as a matrix, and which of them are there."""
+def elements(x: Any, argument: str = "x", names: list[Any] | None = None) -> Elements:
+    """Returns the elements of a column as a vector, or of a frame as a matrix.
+
+    `names` are those of a frame x beside which another argument is read. Columns of the same names have their order.
+    """
+    wide = _wide_matrix(x)
+    if wide is not None and (names is None or names == [*x.columns]):
+        return Elements(wide, None, [*x.columns])
     found = read(x, argument)
-    return found.matrix() if isinstance(found, Table) else found
+    if not isinstance(found, Table):
+        return Elements(*found)
+    if names is not None:
+        found = found.beside(names, argument)
+    return Elements(*found.matrix(), found.names)
 
 
 def present(x: Any, argument: str = "x") -> Any:
@@ -225,7 +249,7 @@ def present(x: Any, argument: str = "x") -> Any:
         numpy = sys.modules.get("numpy")
         is_masked = numpy is not None and isinstance(x, numpy.ma.MaskedArray)
         return x.compressed() if is_masked and x.ndim == 1 else x
-    values, valid = elements_and_mask(x, argument)
+    values, valid, _ = elements(x, argument)
     return values if valid is None else values[valid]
 
 
@@ -255,8 +279,8 @@ _PER_ELEMENT = ("softmax", "log_softmax")
 
 
 def reduce_frames(
-    reduce: Callable[..., Any], reduce_chunks: Callable[..., Any], operation: str, x: Any, y: Any, options: dict[str, Any]
-) -> Any:  # fmt: skip
+    reduce: Callable[..., Any], reduce_chunks: Callable[..., Any], operation: str, x: Any, options: dict[str, Any]
+) -> Any:
     """Makes a call for a column or a frame by `reduce`, which makes it for arrays.
 
     `reduce_chunks` makes it for a column in several chunks; it returns None for other options than it has.
@@ -266,12 +290,7 @@ def reduce_frames(
     where = options.pop("where", None)
     wide = _wide_matrix(x)
     if operation in _PER_ELEMENT:
-        return reduce(operation, without_nulls(x, "x") if wide is None else wide, **options)
-    if y is not None:
-        values, valid = elements_and_mask(x) if wide is None else Pair(wide, None)
-        if valid is not None:
-            require_same_axes(values, y)
-        return reduce(operation, values, y, **options, where=both(valid, where))
+        return like_column(x, reduce(operation, without_nulls(x, "x"), **options))
 
     def reduced(chunks: list[Pair], where: Any, **options: Any) -> Any:
         result = reduce_chunks(operation, chunks, options) if len(chunks) > 1 and where is None else None
@@ -292,7 +311,7 @@ def reduce_frames(
         raise ValueError(
             "samesum: axis is (); a frame is reduced over its rows (0, the default), its columns (1), or both (0, 1)"
         )
-    where = _rows_of(where, len(found.names))
+    where = _rows_of(flags_beside(where, found.names), len(found.names))
     if wide is None and axes == (0,):
         results = [reduced(chunks, _column_of(where, i), **options) for i, chunks in enumerate(found.chunks)]
         return _named(x, found.names, results)
@@ -316,6 +335,23 @@ def refuse_masked_flags(where: Any) -> None:
 def _flags_of(where: Any) -> Any:
     refuse_masked_flags(where)
     return library("numpy").array(where, "where")
+
+
+def flags_beside(where: Any, names: list[Any] | None) -> Any:
+    """Returns a mask of a frame x with these names; one that is a frame itself as a matrix, with its columns in their
+    order. Raises ValueError if it has other columns.
+    """
+    if names is None or not kind_of(where):
+        return where
+    flags, valid, own = elements(where, "where", names)
+    if own is not None and own != names:
+        raise ValueError(
+            f"samesum: where has the columns {own} and x {names}; pass a mask with the columns of x, one column of flags "
+            "for the rows, or an array, whose columns go by their places"
+        )
+    if valid is not None:
+        raise _nulls_error(where, "where", valid)
+    return flags
 
 
 def both(valid: Any, where: Any) -> Any:
@@ -387,7 +423,23 @@ def _named(x: Any, names: list[Any], results: list[Any]) -> Any:
         pyarrow = sys.modules["pyarrow"]
         kind = pyarrow.RecordBatch if isinstance(x, pyarrow.RecordBatch) else pyarrow.Table
         return kind.from_arrays([pyarrow.array(row) for row in rows], names=names)
+    require_different(names, "x", "and its results are a dict; give them different names")
     return dict(zip(names, results))
+
+
+def like_column(x: Any, results: Any) -> Any:
+    """Returns a result for each element of a Series as a Series with its name and index; others as they are.
+
+    Results that are more than the elements have no index of pandas, and stay an array.
+    """
+    kind = kind_of(x)
+    if kind is None or kind.is_frame or not hasattr(x, "name"):
+        return results
+    if kind.package == "polars":
+        return sys.modules["polars"].Series(x.name, results)
+    if not hasattr(x, "index") or len(results) != len(x):
+        return results
+    return sys.modules["pandas"].Series(results, index=x.index, name=x.name)
 
 
 def _as_column(x: Any, results: Any) -> Any:

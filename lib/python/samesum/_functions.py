@@ -9,7 +9,7 @@ from ._arrays import library_of
 from ._calls import MethodName, correction_of, reduce
 from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
-from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_sum, rolling_var
+from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
 from ._traced import square_root, watches
 from ._weights import require_kind, weighted_mean, weighted_sum, weighted_variance
 
@@ -409,6 +409,6 @@ FUNCTIONS = (
     sum, mean, var, std, prod, min, max, argmin, argmax, vecdot, dot, norm, logsumexp, softmax, log_softmax,
     cumsum, cumprod, cummax, cummin, cumlogsumexp, cumulative_sum, cumulative_prod,
 )  # fmt: skip
-ROLLING = (rolling_sum, rolling_mean, rolling_var, rolling_min, rolling_max)
+ROLLING = (rolling_sum, rolling_mean, rolling_var, rolling_std, rolling_min, rolling_max)
 for _function in FUNCTIONS + ROLLING:
     _describe_parameters(_function)

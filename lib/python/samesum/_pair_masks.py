@@ -6,9 +6,9 @@ from typing import Any, Callable
 
 from ._arrays import DTYPES, array_of
 from ._calls import delivered
-from ._frames import kind_of, refuse_masked_flags
+from ._frames import flags_beside, kind_of, refuse_masked_flags
 from ._layout import normalised_axes, paired
-from ._selection import counts_of, is_masked, mask_of, takes_part, without_mask
+from ._selection import counts_of, is_masked, mask_of, shown, takes_part
 from ._weights import per_element, read_inputs
 
 
@@ -17,29 +17,42 @@ def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:
     return where is not None or bool(skipna) or any(is_masked(a) or kind_of(a) for a in (x, y))
 
 
-def as_variables(library: Any, name: str, a: Any, axis: int) -> Any:
-    """Returns a vector or a matrix with one row for each variable. `axis` is that of the observations of a matrix."""
+def as_variables(library: Any, name: str, a: Any, axis: int | None) -> Any:
+    """Returns a vector or a matrix with one row for each variable. `axis` is that of the observations of a matrix; None
+    for the last one.
+    """
     if a.ndim not in (1, 2):
         raise ValueError(
             f"samesum: {name} has {a.ndim} axes; pass a vector, or a matrix with one variable in each row"
         )
-    along = normalised_axes(axis if a.ndim == 2 else -1, a.ndim)[0]
+    along = normalised_axes(-1 if axis is None or a.ndim == 1 else axis, a.ndim)[0]
     if a.ndim == 1:
         return a.reshape((1, -1))
     return library.transposed(a, (1 - along, along))
 
 
+def _refuse_frame(function: Callable[..., Any], name: str, columns: list[Any] | None, remedy: str) -> None:
+    """Raises TypeError if an input has names of columns: then nothing tells what its observations are."""
+    if columns is not None:
+        raise TypeError(f"samesum: {function.__name__}: {name} is a frame; pass {remedy}")
+
+
 def masked_matrix(
-    function: Callable[..., Any], x: Any, y: Any, axis: int, weights: Any, dtype: Any, where: Any, skipna: bool,
-    **options: Any,
+    function: Callable[..., Any], x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, where: Any,
+    skipna: bool, **options: Any,
 ) -> Any:  # fmt: skip
     """Returns the matrix that function(x, weights=…) makes of the elements that take part.
 
     Entry (i, j) is that of the observations of which variables i and j both take part.
     """
     source, seen = x, {}
-    x, seen["x"] = without_mask(x, None)
-    y, seen["y"] = without_mask(y, None)
+    x, seen["x"], names = shown(x)
+    y, seen["y"], names_of_y = shown(y, "y")
+    if axis is None:
+        for name, columns in (("x", names), ("y", names_of_y)):
+            _refuse_frame(function, name, columns, "rowvar=False if its columns are the variables, as in pandas, or "
+                          "rowvar=True if its rows are")
+    where = flags_beside(where, names)
     others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
     inputs = read_inputs(function.__name__, x, others, dtype)
     library, xp = inputs.library, inputs.library.namespace
@@ -93,8 +106,12 @@ def masked_lines(
 ) -> Any:  # fmt: skip
     """Returns what function(x, y, weights=…) returns for the pairs that take part."""
     source, seen = x, {}
-    x, seen["x"] = without_mask(x, None)
-    y, seen["y"] = without_mask(y, None)
+    x, seen["x"], names = shown(x)
+    y, seen["y"], names_of_y = shown(y, "y", names)
+    if axis == -1:
+        for name, columns in (("x", names), ("y", names_of_y)):
+            _refuse_frame(function, name, columns, "axis=0 for a line for each column, or axis=1 for each row")
+    where = flags_beside(where, names)
     others = {"y": y} if weights is None else {"y": y, "weights": weights}
     inputs = read_inputs(function.__name__, x, others, dtype)
     library, xp = inputs.library, inputs.library.namespace

@@ -18,7 +18,7 @@ from ._weights import (
 class _Matrix:
     """The variables of cov and corrcoef, as rows, and their weights."""
 
-    def __init__(self, function: str, x: Any, y: Any, axis: int, weights: Any, dtype: Any, threads: int) -> None:
+    def __init__(self, function: str, x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, threads: int) -> None:
         self.source, self.threads = x, check_threads(threads)
         others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
         inputs = read_inputs(function, x, others, dtype)
@@ -56,10 +56,22 @@ class _Matrix:
         return delivered(self.library, matrix, self.source)
 
 
+def _axis_of_observations(axis: int | None, rowvar: bool | None) -> int | None:
+    """Returns the axis that `axis` or `rowvar` tells; None if neither is given."""
+    if axis is None or rowvar is None:
+        return axis if rowvar is None else -1 if rowvar else 0
+    if axis in (-2, 0) if rowvar else axis in (-1, 1):
+        raise ValueError(
+            f"samesum: axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0 if variables are columns "
+            "(rowvar=False), and 1 if they are rows (rowvar=True)"
+        )
+    return axis
+
+
 def cov(
-    x: Any, y: Any = None, /, *, axis: int = -1, correction: float | None = None, ddof: float | None = None,
-    weights: Any = None, weights_are: str = "frequencies", dtype: Any = None, threads: int = 0, where: Any = None,
-    skipna: bool = False,
+    x: Any, y: Any = None, /, *, axis: int | None = None, rowvar: bool | None = None, correction: float | None = None,
+    ddof: float | None = None, weights: Any = None, weights_are: str = "frequencies", dtype: Any = None, threads: int = 0,
+    where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the covariance matrix of variables, each entry correctly rounded.
 
@@ -76,14 +88,16 @@ def cov(
     Parameters
     ----------
     x
-        a matrix with a variable in each row and an observation in each column (for a frame pass axis=0), or a vector:
-        one variable. It is an
-        array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list. Integers are converted to
-        fp64.
+        a matrix with a variable in each row and an observation in each column, or a vector: one variable. It is an
+        array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list; or a frame, for which
+        `rowvar` or `axis` must tell what its variables are. Integers are converted to fp64.
     y
         further variables with the same observations, which come after those of x.
     axis
-        the axis of the observations: 0 if variables are columns, which NumPy calls rowvar=False.
+        the axis of the observations: 0 if variables are columns. Default: the last one.
+    rowvar
+        another way to tell it, as in NumPy: whether variables are rows. In pandas, the variables of a frame are its
+        columns: rowvar=False.
     correction, ddof
         subtracted from the number of observations in the divisor. Default: 1, as for NumPy.
     weights
@@ -111,11 +125,14 @@ def cov(
     Raises
     ------
     ValueError
-        if shapes do not fit, or a weight is negative.
+        if shapes do not fit, a weight is negative, or axis and rowvar contradict each other.
+    TypeError
+        if x or y is a frame, and neither axis nor rowvar is given.
     ZeroDivisionError
         if weights sum to zero.
     """
     require_kind(weights_are)
+    axis = _axis_of_observations(axis, rowvar)
     if may_leave_out(x, y, where, skipna):
         options = {"correction": correction, "ddof": ddof, "weights_are": weights_are, "threads": threads}
         return masked_matrix(cov, x, y, axis, weights, dtype, where, skipna, **options)
@@ -125,8 +142,8 @@ def cov(
 
 
 def corrcoef(
-    x: Any, y: Any = None, /, *, axis: int = -1, weights: Any = None, dtype: Any = None, threads: int = 0,
-    where: Any = None, skipna: bool = False,
+    x: Any, y: Any = None, /, *, axis: int | None = None, rowvar: bool | None = None, weights: Any = None,
+    dtype: Any = None, threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the matrix of Pearson's correlation coefficients of variables, each correctly rounded.
 
@@ -139,7 +156,7 @@ def corrcoef(
 
     Parameters
     ----------
-    x, y, axis, weights, dtype, threads, where, skipna
+    x, y, axis, rowvar, weights, dtype, threads, where, skipna
         as for `cov`. The divisors cancel, so that both kinds of weights have one result.
 
     Returns
@@ -149,11 +166,10 @@ def corrcoef(
 
     Raises
     ------
-    ValueError
-        if shapes do not fit, or a weight is negative.
-    ZeroDivisionError
-        if weights sum to zero.
+    ValueError, TypeError, ZeroDivisionError
+        as `cov`.
     """
+    axis = _axis_of_observations(axis, rowvar)
     if may_leave_out(x, y, where, skipna):
         return masked_matrix(corrcoef, x, y, axis, weights, dtype, where, skipna, threads=threads)
     return _Matrix("corrcoef", x, y, axis, weights, dtype, threads).result(0.0, False, True)
@@ -189,7 +205,8 @@ def linear_regression(
     y
         the array of the dependent variable, whose length along `axis` is that of x. Other axes are broadcast.
     axis
-        the axis of the observations, or a tuple of axes; None for all. Each index of the others has a line.
+        the axis of the observations, or a tuple of axes; None for all. Each index of the others has a line. Frames
+        need it.
     weights
         weights of 0 or more for the squared distances: one for each observation, or for each element.
     dtype

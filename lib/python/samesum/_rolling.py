@@ -14,8 +14,9 @@ from ._calls import (
     Method, MethodName, check_grid, check_threads, correction_of, delivered, format_of_floats, in_type, method_of, read,
     refuse_traced, result_array, run_call, whole_number,
 )  # fmt: skip
-from ._frames import refuse_frame
+from ._frames import like_column, refuse_frame
 from ._layout import Layout, normalised_axes
+from ._traced import square_root
 
 _MOST = 1 << 62  # beyond the limits of the library
 
@@ -76,6 +77,23 @@ def rolling_var(
     return roll("rolling_var", **locals())
 
 
+def rolling_std(
+    x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
+    skipna: bool = False, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
+    out: Any = None, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the standard deviations of each window: the rounded square roots of `rolling_var`, whose arguments it has.
+
+    Each result has the bits of `std` of the elements of its window.
+
+    >>> rolling_std([1.0, 5.0, 5.0, 9.0], 2).tolist()
+    [nan, 2.0, 0.0, 2.0]
+
+    {parameters}
+    """
+    return roll("rolling_std", **locals())
+
+
 def rolling_min(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
@@ -121,7 +139,11 @@ def roll(
     threads: int = 0,
     grid: int | None = None,
 ) -> Any:
-    """Moves a window along an axis of x, and reduces its elements by a method of `operation`."""
+    """Moves a window along an axis of x, and reduces its elements by a method of `operation`.
+
+    rolling_std, which has no methods of its own, is the root of rolling_var.
+    """
+    is_root = operation == "rolling_std"
     refuse_traced(operation, x)
     if axis is None or isinstance(axis, (tuple, list)):
         raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis")
@@ -135,14 +157,14 @@ def roll(
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
     a = in_type(library, a, dtype)
     format = format_of_floats(operation, a)
-    chosen = method_of(method, operation, format, library.view(a).device)
+    chosen = method_of(method, "rolling_var" if is_root else operation, format, library.view(a).device)
     along = normalised_axes(axis, a.ndim)[0]
     a = library.contiguous(a)
     shape = tuple(a.shape)
     n, inner = shape[along], math.prod(shape[along + 1 :])
     layout = Layout(math.prod(shape[:along]), n, inner, n * inner, inner)
     view = library.view(a)
-    apart = out if out is not None and not _overlap(library, a, format, out) else None
+    apart = None if out is None or is_root or _overlap(library, a, format, out) else out
     result = result_array(library, apart, shape, DTYPES[chosen.format], a)
     if layout.results and n:
         run_call(
@@ -150,7 +172,10 @@ def roll(
             view.device, view.stream, threads=threads, ddof=subtracted, grid=grid, window=size, min_periods=least,
             centred=bool(center), skip_nan=bool(skipna),
         )  # fmt: skip
-    return delivered(library, result, x, out)
+    if is_root:
+        result = square_root(library.namespace, result)
+    result = delivered(library, result, x, out)
+    return result if out is not None else like_column(x, result)
 
 
 def _overlap(library: Any, a: Any, format: str, out: Any) -> bool:

@@ -11,6 +11,7 @@ from ._calls import (
     Method, check_grid, check_threads, delivered, format_of_floats, in_type, method_of, read, refuse_traced,
     result_array, run_call,
 )  # fmt: skip
+from ._frames import like_column
 from ._layout import Layout, axes_last, normalised_axes
 from ._selection import mask_of, takes_part, without_mask
 
@@ -36,6 +37,7 @@ def scan(
     Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
     first, and the result is one longer than x.
     """
+    source = x
     x, where = without_mask(x, where, operation)
     refuse_traced(operation, x)
     if axis is not None and isinstance(axis, (tuple, list)):
@@ -61,7 +63,8 @@ def scan(
         result = scan_array(
             library, chosen, format, a, along, out, exclusive, include_initial, threads, grid, mask, skipna
         )
-    return delivered(library, result, x, out)
+    result = delivered(library, result, x, out)
+    return result if out is not None else like_column(source, result)
 
 
 def scan_array(

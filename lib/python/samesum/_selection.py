@@ -7,7 +7,9 @@ import sys
 from typing import Any
 
 from ._arrays import array_of, dtype_name
-from ._frames import both, column_and_mask, elements_and_mask, kind_of, refuse_masked_flags, require_same_axes
+from ._frames import (
+    Elements, both, elements, flags_beside, frame_error, kind_of, refuse_frame, refuse_masked_flags, require_same_axes,
+)  # fmt: skip
 from ._layout import axes_last, reduced_shape
 
 
@@ -17,25 +19,36 @@ def is_masked(x: Any) -> bool:
     return numpy is not None and isinstance(x, numpy.ma.MaskedArray)
 
 
+def shown(x: Any, argument: str = "x", names: list[Any] | None = None) -> Elements:
+    """Returns the elements of an input, and which of them are neither null nor hidden by a mask. See `_frames.elements`."""
+    if kind_of(x):
+        return elements(x, argument, names)
+    if not is_masked(x):
+        return Elements(x)
+    masks = sys.modules["numpy"].ma
+    return Elements(masks.getdata(x), ~masks.getmaskarray(x))
+
+
 def without_mask(x: Any, where: Any, function: str = "") -> tuple[Any, Any]:
     """Returns the elements of a masked array, or of a column with nulls, and `where` without those that are hidden.
 
     Raises TypeError if `function` is named and x is a frame.
     """
-    if kind_of(x):
-        values, seen = column_and_mask(function, x) if function else elements_and_mask(x)
-        return values, both(seen, where)
-    if not is_masked(x):
-        return x, where
-    masks = sys.modules["numpy"].ma
-    return masks.getdata(x), both(~masks.getmaskarray(x), where)
+    if function:
+        refuse_frame(function, x)
+    values, valid, names = shown(x)
+    if function and names is not None:
+        raise frame_error(function, x)
+    return values, both(valid, flags_beside(where, names))
 
 
 def without_masks(x: Any, y: Any, where: Any) -> tuple[Any, Any, Any]:
     """Returns the elements of two inputs, and `where` without the pairs of which an element is hidden."""
     has_mask = any(is_masked(a) or kind_of(a) for a in (x, y))
-    x, where = without_mask(x, where)
-    y, where = without_mask(y, where)
+    x, valid, names = shown(x)
+    where = both(valid, flags_beside(where, names))
+    y, valid, _ = shown(y, "y", names)
+    where = both(valid, where)
     if has_mask and where is not None and hasattr(x, "ndim"):
         require_same_axes(x, y)
     return x, y, where
