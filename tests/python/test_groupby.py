@@ -395,6 +395,138 @@ def test_keys_of_several_columns():
     assert (np.stack(groups.groups, 1) == expected[0]).all() and (groups.count() == expected[1]).all()
 
 
+def frames_of(columns):
+    """The same columns, some of one name, as frames of all libraries that have them: polars has no columns of one name."""
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    yield pandas.DataFrame(dict(enumerate(values for _, values in columns))).set_axis([n for n, _ in columns], axis=1)
+    yield arrow.table([arrow.array(values) for _, values in columns], names=[n for n, _ in columns])
+
+
+def columns_of(result):
+    """The names and the elements of the columns of a result, without the keys of pandas."""
+    if hasattr(result, "column_names"):
+        return [(name, column.to_pylist()) for name, column in zip(result.column_names, result.columns)]
+    return [(name, column.tolist()) for name, column in result.items()]
+
+
+def test_columns_of_one_name_are_reduced_apart():
+    for frame in frames_of([("k", [1, 2, 1]), ("a", [2.0, 5.0, 20.0]), ("a", [3.0, 7.0, 30.0])]):
+        keys = [("k", [1, 2])] if hasattr(frame, "column_names") else []
+        expected = [*keys, ("a", [22.0, 5.0]), ("a", [33.0, 7.0])]
+        groups = samesum.groupby(frame, "k")
+        for result in (groups.sum(), groups.sum(["a"]), groups.agg("sum"), groups.agg({"a": "sum"})):
+            assert columns_of(result) == expected
+        assert [values for _, values in columns_of(groups.sum(weights="k"))[-2:]] == [[22.0, 10.0], [33.0, 14.0]]
+        for call in (lambda: groups.sum("a"), lambda: groups.dot("a", "k"), lambda: groups.mean("k", weights="a")):
+            with pytest.raises(ValueError, match="names the column 'a', and the frame has 2 of this name; rename all but one"):
+                call()
+        with pytest.raises(ValueError, match="by names the column 'a', and the frame has 2 of this name"):
+            samesum.groupby(frame, ["k", "a"])
+
+
+def test_keys_of_one_name_are_all_kept():
+    for frame in frames_of([("k", [1, 1, 1]), ("k", [2, 3, 2])]):
+        groups = samesum.groupby(frame)
+        assert [np.asarray(column).tolist() for column in groups.groups] == [[1, 1], [2, 3]]
+        assert np.asarray(groups.sum(np.array([1.0, 2.0, 4.0]))).tolist() == [5.0, 2.0]
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    result = samesum.groupby(frame.to_pandas() if hasattr(frame, "to_pandas") else frame).sum(pandas.Series([1.0, 2.0, 4.0]))
+    assert result.index.names == ["k", "k"] and result.to_dict() == {(1, 2): 5.0, (1, 3): 2.0}
+    two = samesum.groupby([polars.Series("k", [1, 1]), polars.Series("k", [2, 3])])
+    with pytest.raises(ValueError, match="the result of groupby has 2 columns of the name 'k', of the keys and values; rename"):
+        two.sum(polars.Series("v", [1.0, 2.0]))
+    assert [c.to_list() for c in two.groups] == [[1, 1], [2, 3]]
+    unnamed = samesum.groupby([pandas.Series([1, 1], name="k"), [2, 3], [4, 5]])
+    assert [np.asarray(column).tolist() for column in unnamed.groups] == [[1, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_keys_of_a_frame_are_names_or_columns(library):
+    module = pytest.importorskip(library)
+    data = {"city": ["R", "O", "R", "O"], "day": [1, 1, 2, 1], "price": [1e16, 2.0, 1.0, 3.0]}
+    frame = (module.table if library == "pyarrow" else module.DataFrame)(data)
+    by_name = samesum.groupby(frame, ["city", "day"]).sum("price")
+    for by in ([frame["city"], frame["day"]], ["city", frame["day"]], [np.array(data["city"]), "day"]):
+        groups = samesum.groupby(frame, by)
+        assert len(groups) == 3 and np.asarray(groups.sum("price"))[:, -1].tolist() == [5.0, 1e16, 1.0] if (
+            library != "pandas"
+        ) else groups.sum("price").tolist() == by_name.tolist() == [5.0, 1e16, 1.0]
+    one = samesum.groupby(frame, frame["city"])
+    if library != "pyarrow":  # whose columns have no names
+        assert samesum.groupby(frame, [frame["city"], frame["day"]]).sum().equals(samesum.groupby(frame, ["city", "day"]).sum())
+        assert one.max().equals(samesum.groupby(frame, "city").max())
+    assert np.asarray(one.max(["day"]))[:, -1].tolist() == [1, 2]
+
+
+def test_a_key_that_only_has_the_name_of_a_column_leaves_the_column_a_value():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"year": [2024.5, 2024.75, 2025.0], "x": [1.0, 2.0, 4.0]})
+    groups = samesum.groupby(frame, frame["year"].astype(int))
+    assert groups.sum().to_dict("list") == {"year": [4049.25, 2025.0], "x": [3.0, 4.0]}
+    assert groups.sum().index.name == "year" and groups.size().to_dict() == {2024: 2, 2025: 1}
+
+
+# --- sizes and several operations -----------------------------------------------------------------------------
+
+
+def test_the_size_of_a_group_is_the_number_of_its_rows():
+    pandas, polars, arrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    data = {"k": ["b", "a", None, "b"], "x": [NAN, 1.0, 2.0, NAN]}
+    frame = pandas.DataFrame(data)
+    pandas.testing.assert_series_equal(samesum.groupby(frame, "k").size(), frame.groupby("k").size())
+    pandas.testing.assert_series_equal(samesum.groupby(frame["k"]).size(), frame.groupby("k").size())
+    assert samesum.groupby(polars.DataFrame(data), "k").size().to_dict(as_series=False) == {"k": ["a", "b"], "size": [1, 2]}
+    assert samesum.groupby(arrow.table(data), "k").size().to_pydict() == {"k": ["a", "b"], "size": [1, 2]}
+    sizes = samesum.groupby(data["k"], dropna=False).size()
+    assert sizes.tolist() == [1, 2, 1] and sizes.dtype == np.int64
+
+
+def test_several_operations_have_the_results_of_their_methods_and_the_names_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    keys, x = pairs(300, 5)
+    frame = pandas.DataFrame({"k": keys, "x": x, "n": pandas.array([*range(299), None], "Int64")})
+    ours, theirs = samesum.groupby(frame, "k"), frame.groupby("k")
+    every = ["sum", "mean", "var", "std", "min", "max", "count", "size", "first"]
+    for operations in (every, "mean", {"x": every, "n": "max"}, {"n": "sum", "x": "min"}, {"x": ["var"]}):
+        found, known = ours.agg(operations, ddof=1), theirs.agg(operations)
+        pandas.testing.assert_frame_equal(found, known, check_dtype=False)
+        for name, column in found.items():
+            operation = name[1] if isinstance(name, tuple) else operations if isinstance(operations, str) else operations[name]
+            options = {"ddof": 1} if operation in ("var", "std") else {}
+            alone = ours.size() if operation == "size" else getattr(ours, operation)(name[0] if isinstance(name, tuple) else name, **options)
+            assert same_bits(column.to_numpy(), alone.to_numpy())
+    pandas.testing.assert_frame_equal(ours.agg(["min", "max"], "x"), theirs["x"].agg(["min", "max"]))
+    assert ours.agg("max", "x").equals(ours.max("x")) and ours.agg("std", ddof=0)["x"].equals(ours.std("x"))
+    assert ours.agg(["sum"], "x", skipna=False)["sum"].equals(ours.sum("x", skipna=False))
+    two_levels = pandas.DataFrame([[1, 2.0]], columns=pandas.MultiIndex.from_tuples([("k", "l"), ("x", "y")]))
+    assert [*samesum.groupby(two_levels, ("k", "l")).agg(["sum"]).columns] == [("x", "y", "sum")]
+
+
+def test_several_operations_of_arrays_and_of_other_frames():
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    data = {"k": ["b", "a", "b"], "x": [1.0, 2.0, 5.0], "y": [1, 2, 3]}
+    expected = {"k": ["a", "b"], "x_sum": [2.0, 6.0], "x_max": [2.0, 5.0], "y_min": [2, 1]}
+    operations = {"x": ["sum", "max"], "y": "min"}
+    assert samesum.groupby(polars.DataFrame(data), "k").agg(operations).to_dict(as_series=False) == expected
+    assert samesum.groupby(arrow.table(data), "k").agg(operations).to_pydict() == expected
+    assert samesum.groupby(polars.DataFrame(data), "k").agg({"x": "sum"}).columns == ["k", "x"]
+    assert samesum.groupby(polars.DataFrame(data), "k").agg(["sum", "size"], "x").columns == ["k", "sum", "size"]
+    groups = samesum.groupby(data["k"])
+    found = groups.agg(["sum", "mean"], np.array([[1.0, 10.0], [2.0, 20.0], [5.0, 50.0]]))
+    assert {n: a.tolist() for n, a in found.items()} == {"sum": [[2, 20], [6, 60]], "mean": [[2, 20], [3, 30]]}
+    assert groups.agg("sum", data["x"]).tolist() == [2.0, 6.0]
+    for call, error, message in (
+        (lambda: groups.agg("median", data["x"]), ValueError, "operations names 'median'; use sum, mean"),
+        (lambda: groups.agg(["sum", "sum"], data["x"]), ValueError, "operations names 'sum' twice"),
+        (lambda: groups.agg(np.sum, data["x"]), TypeError, "operations is <function sum.*; pass names such as 'sum'"),
+        (lambda: groups.agg({"x": "sum"}), TypeError, r"operations is a dict of names of columns, which only groupby\(frame, by\)"),
+        (lambda: groups.agg("sum"), TypeError, "values is None"),
+        (lambda: samesum.groupby(arrow.table(data), "k").agg({"z": "sum"}), ValueError, "operations names the column 'z', which"),
+    ):  # fmt: skip
+        with pytest.raises(error, match="^samesum: groupby: " + message):
+            call()
+
+
 def test_no_rows_have_no_groups():
     for keys in ([], np.empty(0, np.int64), np.empty(0, object), [[], []]):
         groups = samesum.groupby(keys)
@@ -524,7 +656,7 @@ def test_keys_and_values_of_polars():
     assert samesum.groupby([1, 2, 2, 1]).sum(frame["i"]).to_dict(as_series=False) == {"key": [1, 2], "i": [1, 6]}
     with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass what its collect\(\) returns"):
         samesum.groupby(frame.lazy())
-    with pytest.raises(ValueError, match="the column 'k' in common"):
+    with pytest.raises(ValueError, match="2 columns of the name 'k', of the keys and values; rename"):
         samesum.groupby(frame["k"]).count(frame[["k"]].rename({}).with_columns(k=1.0))
 
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ._arrays import library_of
-from ._frames import kind_of, values_and_mask
+from ._frames import kind_of, named_columns, values_and_mask
 from ._keys import any_keys, canonical_keys, groups, is_missing, read_array
 from ._selection import is_masked
 
@@ -34,6 +34,49 @@ def is_frame(x: Any) -> bool:
 def name_of(column: Any) -> Any:
     """Returns the name of a column; None if it has none."""
     return getattr(column, "name", None) if family_of(column) in ("pandas", "polars") else None
+
+
+class Frame:
+    """The columns of a frame, of which several may have one name."""
+
+    def __init__(self, x: Any) -> None:
+        self.family, self.columns = family_of(x), named_columns(x)
+        self._named: dict[Any, list[tuple[Any, Any]]] = {}
+        for column in self.columns:
+            self._named.setdefault(column[0], []).append(column)
+
+    def __contains__(self, name: Any) -> bool:
+        try:
+            return name in self._named
+        except TypeError:  # without a hash
+            return False
+
+    def all(self, argument: str, name: Any) -> list[tuple[Any, Any]]:
+        """Returns the columns of a name, with it. Raises ValueError if there is none."""
+        if name not in self:
+            raise ValueError(
+                f"samesum: groupby: {argument} names the column {name!r}, which the frame does not have; use one of "
+                f"{', '.join(map(repr, self._named))}"
+            )
+        return self._named[name]
+
+    def one(self, argument: str, name: Any) -> Any:
+        """Returns the only column of a name."""
+        found = self.all(argument, name)
+        if len(found) > 1:
+            raise ValueError(
+                f"samesum: groupby: {argument} names the column {name!r}, and the frame has {len(found)} of this name; "
+                "rename all but one, or pass a column itself"
+            )
+        return found[0][1]
+
+    def without(self, keys: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns the columns that are none of the keys: those of another name, or of other elements."""
+        return [(n, c) for n, c in self.columns if not any(n == name and _are_one(c, key) for name, key in keys)]
+
+
+def _are_one(column: Any, key: Any) -> bool:
+    return column is key or (type(column) is type(key) and column.equals(key))
 
 
 def taken(column: Any, places: Any) -> Any:
@@ -268,14 +311,15 @@ def pandas_index(keys: list[tuple[Any, Any]]) -> Any:
 
 
 def table(family: str, columns: list[tuple[str, Any]]) -> Any:
-    """Returns a frame of polars or of Arrow with these columns."""
+    """Returns a frame of polars, or a table of Arrow, with these columns."""
     if family == "polars":
         series = sys.modules["polars"].Series
         return sys.modules["polars"].DataFrame(
             [series(name, list(c) if _has_objects(c := _readable(family, column)) else c) for name, column in columns]
         )
     arrow = sys.modules["pyarrow"]
-    return arrow.table({name: _readable(family, column) for name, column in columns})
+    arrays = [c if family_of(c := _readable(family, column)) else arrow.array(c) for _, column in columns]
+    return arrow.table(arrays, names=[name for name, _ in columns])
 
 
 def _has_objects(column: Any) -> bool:

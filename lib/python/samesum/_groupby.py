@@ -6,9 +6,9 @@ from typing import Any
 
 from ._arrays import library_of
 from ._calls import check_threads
-from ._columns import Ranks, family_of, is_frame, key_column, name_of, ranks_of
+from ._columns import Frame, Ranks, family_of, is_frame, key_column, name_of, ranks_of
 from ._frames import named_columns
-from ._groups import GroupBy, NumberedRows, column_of
+from ._groups import GroupBy, NumberedRows
 from ._keys import numbered
 
 
@@ -31,8 +31,9 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
         categories or any objects with a hash. Of several columns, in a list, a tuple, a dict or a frame, a key is
         what they have in a row; tuples in a list are keys themselves.
     by
-        name, or list of names, of the columns of the frame `keys` that are the keys. Methods then also take names
-        of its columns in place of values, and reduce all its other columns if they are given none.
+        what the keys of the rows of the frame `keys` are: the name of one of its columns, a column, or a list of these.
+        Methods then also take names of its columns in place of values, and reduce all its other columns if they are
+        given none. All columns of a name are reduced; a key has a name of its own.
     sort
         whether groups are in the order of their keys (categories: in their order), or in that of their first rows.
     dropna
@@ -45,8 +46,8 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
     -------
     groups
         an object with the attribute `groups`, the keys of all groups (several columns: a dict of them if they have
-        names, else a tuple), and with the methods sum, mean, var, std, min, max, count, first, dot, cov, corrcoef
-        and linear_regression. They take an array of shape (n, ...), and return one of shape (number of groups, ...).
+        different names, else a tuple), and with the methods sum, mean, var, std, min, max, count, size, first, agg,
+        dot, cov, corrcoef and linear_regression. They take an array of shape (n, ...), and return one of shape (number of groups, ...).
         They take columns and frames of pandas, and return such with the keys as index; columns and frames of polars,
         and tables of Arrow, and return frames in which the keys are the first columns.
 
@@ -64,9 +65,11 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
                 f"samesum: {function}: by names columns of a frame, and keys is a {type(keys).__name__}; pass a frame, "
                 "or the columns as keys"
             )
-        frame = dict(named_columns(keys))
-        names = by if isinstance(by, list) else [by]
-        named = [(name, column_of(function, "by", frame, name)) for name in names]
+        frame = Frame(keys)
+        named = [
+            (name_of(key), key) if _is_column(key) else (key, frame.one("by", key))
+            for key in (by if isinstance(by, list) else [by])
+        ]
         is_one = not isinstance(by, list)
     elif is_frame(keys):
         named, is_one = named_columns(keys), False

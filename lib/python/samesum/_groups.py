@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 from . import _functions as functions
 from . import _pairs as pairs
 from ._arrays import Converted, library_of
 from ._calls import Method, correction_of
 from ._columns import (
-    Values, family_of, is_frame, name_of, pandas_index, present, table, taken, values_of,
+    Frame, Values, family_of, is_frame, name_of, pandas_index, present, table, taken, values_of,
 )  # fmt: skip
-from ._frames import named_columns
+from ._frames import named_columns, require_different
 from ._group_rows import GroupRows
 from ._selection import is_masked
 from ._traced import square_root
 from ._weights import require_kind
 
 
-def column_of(function: str, argument: str, frame: dict[Any, Any], name: Any) -> Any:
-    if name not in frame:
-        raise ValueError(
-            f"samesum: {function}: {argument} names the column {name!r}, which the frame does not have; use one of "
-            f"{', '.join(map(repr, frame))}"
-        )
-    return frame[name]
+Reduction = Callable[[str, Any], Any]
+"""A function of the name of an argument and a column, which returns the results of all groups."""
 
 
 class NumberedRows(NamedTuple):
@@ -53,10 +48,11 @@ class GroupBy:
     """The key of each group."""
 
     def __init__(
-        self, columns: list[tuple[Any, Any]], is_one: bool, frame: dict[Any, Any] | None, rows: NumberedRows
+        self, columns: list[tuple[Any, Any]], is_one: bool, frame: Frame | None, rows: NumberedRows
     ) -> None:
         self._np = library_of([]).np
-        self._frame, self._names = frame, [name for name, _ in columns]
+        self._frame = frame
+        self._others = [] if frame is None else frame.without(columns)
         self._rows = len(columns[0][1])
         self._groups, self._first, self._kept = GroupRows(rows.numbers, len(rows.first)), rows.first, rows.kept
         self._keys = [(name, taken(column, self._first)) for name, column in columns]
@@ -64,7 +60,7 @@ class GroupBy:
             self.groups = self._keys[0][1]
             if family_of(self.groups) == "pandas":
                 self.groups = pandas_index(self._keys)
-        elif any(name is not None for name, _ in columns):
+        elif len({name for name, _ in columns}) == len(columns) and columns[0][0] is not None:
             self.groups = dict(self._keys)
         else:
             self.groups = tuple(column for _, column in self._keys)
@@ -115,7 +111,7 @@ class GroupBy:
         divisor = correction_of(correction, ddof)
         if weights is None:
             require_kind(weights_are)
-            return self._reduced("moments", values, method, skipna, threads, None, divisor, lambda m: m[..., 1].copy())
+            return self._reduced("moments", values, method, skipna, threads, None, divisor, _variance)
         options = {"correction": divisor, "weights_are": weights_are, "method": method, "threads": threads}
         return self._weighted(values, weights, self._by_size(functions.var, options), skipna)
 
@@ -127,7 +123,7 @@ class GroupBy:
         divisor = correction_of(correction, ddof)
         if weights is None:
             require_kind(weights_are)
-            return self._reduced("moments", values, method, skipna, threads, None, divisor, self._root)
+            return self._reduced("moments", values, method, skipna, threads, None, divisor, _deviation)
         options = {"correction": divisor, "weights_are": weights_are, "method": method, "threads": threads}
         return self._weighted(values, weights, self._by_size(functions.std, options), skipna)
 
@@ -145,40 +141,60 @@ class GroupBy:
 
     def count(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the number of values of each group, as int64; without values, the number of its rows."""
-        np = self._np
         if values is None and self._frame is None:
-            return np.bincount(self._groups.numbers, minlength=len(self))
+            return self._sizes()
+        return self._assembled(values, self._counting(skipna))
 
-        def count(argument: str, column: Any) -> Any:
-            takes = self._present(argument, column, skipna)
-            inner = takes.shape[1:]
-            counts = np.empty((len(self), math.prod(inner)), np.int64)
-            for place, each in enumerate(takes.reshape(len(takes), counts.shape[1]).T):
-                counts[:, place] = np.bincount(self._groups.numbers[each], minlength=len(self))
-            return counts.reshape(len(self), *inner)
-
-        return self._assembled(values, count)
+    def size(self) -> Any:
+        """Returns the number of rows of each group, as int64, whatever they hold."""
+        families = [family_of(column) for _, column in self._keys]
+        family = self._frame.family if self._frame else next(filter(None, families), "")
+        return self._in_frame(family, [("size", self._sizes())], False, "size", "size") if family else self._sizes()
 
     def first(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the first value of each group, of any type; if all are skipped, the first of these."""
-        np = self._np
+        return self._assembled(values, self._first_of(skipna))
 
-        def first(argument: str, column: Any) -> Any:
-            takes, places = self._present(argument, column, skipna), self._first
-            if takes.ndim > 1 and not takes.all():
-                raise ValueError(
-                    f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different rows; "
-                    "pass one column"
+    def agg(
+        self, operations: Any, values: Any = None, *, correction: float | None = None, ddof: float | None = None,
+        skipna: bool | None = None, threads: int = 0,
+    ) -> Any:  # fmt: skip
+        """Returns the results of several operations, each of them what the method of its name returns.
+
+        `operations`: the name of a method (sum, mean, var, std, min, max, count, size or first), a list of such names, or
+        a dict of these by the names of columns. As in pandas, the results of lists have both names: there in two levels,
+        in polars and Arrow joined to "column_operation". A list for one column has the names of the operations, which
+        for arrays are the keys of a dict. `correction`, or `ddof`, is for var and std, and is 0 unless given. See
+        `GroupBy` for the other arguments.
+
+        >>> groups = groupby(["b", "a", "b"])
+        >>> {name: result.tolist() for name, result in groups.agg(["sum", "max"], [1.0, 5.0, 2.0]).items()}
+        {'sum': [5.0, 3.0], 'max': [5.0, 2.0]}
+        """
+        reductions = self._reductions(skipna, threads, correction_of(correction, ddof))
+        if isinstance(operations, dict):
+            if self._frame is None or values is not None:
+                raise TypeError(
+                    "samesum: groupby: operations is a dict of names of columns, which only groupby(frame, by) has; leave "
+                    "out values, or pass a list of operations"
                 )
-            if takes.ndim == 1 and not takes.all():
-                places = places.copy()
-                rows = np.flatnonzero(takes)[::-1]
-                places[self._groups.numbers[rows]] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
-            if not family_of(column) and library_of(column).name != "torch":
-                column = np.asarray(column)
-            return taken(column, places)
-
-        return self._assembled(values, first)
+            frame, has_many = self._frame, True
+            family = frame.family
+            each = [(column, of) for name, of in operations.items() for column in frame.all("operations", name)]
+        else:
+            family, columns, has_many = self._named("values", values)
+            each = [(column, operations) for column in columns]
+        is_list = any(not isinstance(of, str) for _, of in each)
+        results = []
+        for (name, column), of in each:
+            for operation in _names_of_operations(of, reductions):
+                result = reductions[operation](f"values[{name!r}]" if has_many else "values", column)
+                label = _label(family, name, operation) if is_list and has_many else operation if is_list else name
+                results.append((label, result))
+        if family:
+            return self._in_frame(family, results, has_many or is_list)
+        found = {label: self._in_library_of(each[0][0][1], result) for label, result in results}
+        return found if is_list else next(iter(found.values()))
 
     def dot(
         self, x: Any, y: Any, *, method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
@@ -229,21 +245,67 @@ class GroupBy:
         results = zip(pairs.LinearRegression._fields, self._np.moveaxis(both, -1, 0))
         return pairs.LinearRegression(*[self._assembled(x, lambda *_: r.copy(), "x", name) for name, r in results])
 
-    def _root(self, moments: Any) -> Any:
-        return square_root(self._np, moments[..., 1])
-
     # --- how they are computed ----------------------------------------------------------------------------------
 
     def _reduced(
         self, operation: str, values: Any, method: Any, skipna: bool | None, threads: int, grid: Any = None,
         ddof: float = 0, finish: Callable[[Any], Any] | None = None,
     ) -> Any:  # fmt: skip
+        return self._assembled(values, self._reducing(operation, method, skipna, threads, grid, ddof, finish))
+
+    def _reducing(
+        self, operation: str, method: Any, skipna: bool | None, threads: int, grid: Any = None, ddof: float = 0,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> Reduction:  # fmt: skip
         def reduce(argument: str, column: Any) -> Any:
             read = [self._read(argument, column)]
             result = self._groups.reduced(operation, read, [_skips(column, skipna)], method, threads, grid, ddof)
             return result if finish is None else finish(result)
 
-        return self._assembled(values, reduce)
+        return reduce
+
+    def _sizes(self) -> Any:
+        return self._np.bincount(self._groups.numbers, minlength=len(self))
+
+    def _counting(self, skipna: bool | None) -> Reduction:
+        np = self._np
+
+        def count(argument: str, column: Any) -> Any:
+            takes = self._present(argument, column, skipna)
+            inner = takes.shape[1:]
+            counts = np.empty((len(self), math.prod(inner)), np.int64)
+            for place, each in enumerate(takes.reshape(len(takes), counts.shape[1]).T):
+                counts[:, place] = np.bincount(self._groups.numbers[each], minlength=len(self))
+            return counts.reshape(len(self), *inner)
+
+        return count
+
+    def _first_of(self, skipna: bool | None) -> Reduction:
+        np = self._np
+
+        def first(argument: str, column: Any) -> Any:
+            takes, places = self._present(argument, column, skipna), self._first
+            if takes.ndim > 1 and not takes.all():
+                raise ValueError(
+                    f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different rows; "
+                    "pass one column"
+                )
+            if takes.ndim == 1 and not takes.all():
+                places = places.copy()
+                rows = np.flatnonzero(takes)[::-1]
+                places[self._groups.numbers[rows]] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
+            if not family_of(column) and library_of(column).name != "torch":
+                column = np.asarray(column)
+            return taken(column, places)
+
+        return first
+
+    def _reductions(self, skipna: bool | None, threads: int, ddof: float) -> dict[str, Reduction]:
+        """Returns the operations of `agg` by their names."""
+        found = {name: self._reducing(name, None, skipna, threads) for name in ("sum", "mean", "min", "max")}
+        for name, finish in (("var", _variance), ("std", _deviation)):
+            found[name] = self._reducing("moments", None, skipna, threads, None, ddof, finish)
+        return {**found, "count": self._counting(skipna), "size": lambda *_: self._sizes(), "first": self._first_of(skipna)}
 
     def _by_size(self, function: Any, options: dict[str, Any]) -> Any:
         """Returns a function of values and weights, with what is skipped, that reduces all groups of a size at once."""
@@ -256,8 +318,7 @@ class GroupBy:
         )
 
     def _weighted(self, values: Any, weights: Any, function: Any, skipna: bool | None) -> Any:
-        if values is None and self._is_name(weights):
-            values = [name for name in self._frame or () if name not in (*self._names, weights)]
+        left_out = [weights] if self._is_name(weights) else []
         weights = self._column("weights", weights)
         w = self._read("weights", weights)
 
@@ -265,7 +326,7 @@ class GroupBy:
             x = self._read(argument, column)
             return function([x, self._spread(w, x)], [_skips(column, skipna), _skips(weights, skipna)])
 
-        return self._assembled(values, reduce)
+        return self._assembled(values, reduce, left_out=left_out)
 
     def _read_pair(self, x: Any, y: Any, weights: Any, skipna: bool | None) -> tuple[Any, _Pairs]:
         """Returns x as a column, and the numbers of x and y, and those of weights if there are any."""
@@ -343,13 +404,10 @@ class GroupBy:
         """Whether x is the name of a column of the frame, or a text that ought to be one."""
         if self._frame is None or family_of(x) or hasattr(x, "ndim"):
             return False
-        try:
-            return isinstance(x, str) or x in self._frame
-        except TypeError:  # without a hash
-            return False
+        return isinstance(x, str) or x in self._frame
 
     def _named_column(self, argument: str, values: Any) -> Any:
-        return column_of("groupby", argument, self._frame or {}, values) if self._is_name(values) else values
+        return self._frame.one(argument, values) if self._frame and self._is_name(values) else values
 
     def _column(self, argument: str, values: Any) -> Any:
         """Returns a column, which may be given by its name."""
@@ -368,19 +426,20 @@ class GroupBy:
             )
         return True
 
-    def _named(self, argument: str, values: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
-        """Returns the library of frames to which values belong, their columns, and whether these are a frame."""
+    def _named(
+        self, argument: str, values: Any, left_out: Sequence[Any] = ()
+    ) -> tuple[Any, list[tuple[Any, Any]], Any]:
+        """Returns the library of frames to which values belong, their columns, and whether these are a frame.
+
+        Without values, they are the columns of the frame that are no keys, but for the names that are left out.
+        """
         frame = self._frame
-        if values is None:
-            if frame is None:
-                raise TypeError(f"samesum: groupby: {argument} is None; pass the values, a number for each key")
-            values = [name for name in frame if name not in self._names]
-            are_names = True
-        else:
-            are_names = self._are_names(argument, values)
-        if frame is not None and are_names:
-            columns = [(name, column_of("groupby", argument, frame, name)) for name in values]
-            return family_of(next(iter(frame.values()))), columns, True
+        if values is None and frame is None:
+            raise TypeError(f"samesum: groupby: {argument} is None; pass the values, a number for each key")
+        if frame is not None and values is None:
+            return frame.family, [(n, c) for n, c in self._others if n not in left_out], True
+        if frame is not None and self._are_names(argument, values):
+            return frame.family, [column for name in values for column in frame.all(argument, name)], True
         column = self._named_column(argument, values)
         if is_frame(column):
             return family_of(column), named_columns(column), True
@@ -388,34 +447,71 @@ class GroupBy:
         return "" if family == "pyarrow" and frame is None else family, [(name, column)], False
 
     def _assembled(
-        self, values: Any, reduce: Callable[[str, Any], Any], argument: str = "values", name: str = ""
+        self, values: Any, reduce: Reduction, argument: str = "values", name: str = "", left_out: Sequence[Any] = ()
     ) -> Any:
         """Returns reduce(argument, column) for the values, or for each of their columns, in the caller's type."""
-        family, columns, has_many = self._named(argument, values)
-        results = [reduce(f"{argument}[{n!r}]" if has_many else argument, column) for n, column in columns]
+        family, columns, has_many = self._named(argument, values, left_out)
+        results = [(n, reduce(f"{argument}[{n!r}]" if has_many else argument, column)) for n, column in columns]
+        if family:
+            return self._in_frame(family, results, has_many, argument, name)
+        return self._in_library_of(columns[0][1], results[0][1])
+
+    def _in_frame(
+        self, family: str, results: list[tuple[Any, Any]], has_many: bool, argument: str = "values", name: str = ""
+    ) -> Any:
+        """Returns results with their names as columns beside the keys; `name` is for one that is not named by a column."""
         if family == "pandas":
             pandas, index = sys.modules["pandas"], pandas_index(self._keys)
-            arrays = [getattr(result, "array", result) for result in results]
+            arrays = [getattr(result, "array", result) for _, result in results]
             if not has_many:
-                return pandas.Series(arrays[0], index=index, name=None if name else columns[0][0])
+                return pandas.Series(arrays[0], index=index, name=None if name else results[0][0])
             frame = pandas.DataFrame(dict(enumerate(arrays)), index=index)
-            frame.columns = pandas.Index([n for n, _ in columns])
+            frame.columns = pandas.Index([n for n, _ in results])
             return frame
-        if family:
-            unnamed = [f"key_{place}" for place in range(len(self._keys))] if len(self._keys) > 1 else ["key"]
-            named = [(other if n in (None, "") else str(n), c) for (n, c), other in zip(self._keys, unnamed)]
-            named += [(name or str("values" if n in (None, "") else n), r) for (n, _), r in zip(columns, results)]
-            names = [n for n, _ in named]
-            for repeated in (n for n in names if names.count(n) > 1):
-                raise ValueError(
-                    f"samesum: groupby: {argument} and the keys have the column {repeated!r} in common; rename one, or "
-                    "leave it out of the values"
-                )
-            return table(family, named)
-        library, result = library_of(columns[0][1]), results[0]
+        unnamed = [f"key_{place}" for place in range(len(self._keys))] if len(self._keys) > 1 else ["key"]
+        keys = [(other if n in (None, "") else str(n), c) for (n, c), other in zip(self._keys, unnamed)]
+        values = [(name or str("values" if n in (None, "") else n), r) for n, r in results]
+        names = [n for n, _ in values]
+        require_different(
+            [*(n for n, _ in keys), *(names if family == "polars" else dict.fromkeys(names))], "the result of groupby",
+            f"of the keys and {argument}; rename one, or leave it out of the values",
+        )  # fmt: skip
+        return table(family, keys + values)
+
+    def _in_library_of(self, column: Any, result: Any) -> Any:
+        """Returns a result as an array of the library of a column."""
+        library = library_of(column)
         if isinstance(library, Converted):
-            return library.returned(result, columns[0][1])
+            return library.returned(result, column)
         return library.converted(result) if library.name == "torch" and isinstance(result, self._np.ndarray) else result
+
+
+def _variance(moments: Any) -> Any:
+    return moments[..., 1].copy()
+
+
+def _deviation(moments: Any) -> Any:
+    return square_root(library_of([]).np, moments[..., 1])
+
+
+def _names_of_operations(operations: Any, known: dict[str, Reduction]) -> list[str]:
+    """Returns the names of operations. Raises ValueError if one is unknown or repeated, TypeError if one is no name."""
+    names = [operations] if isinstance(operations, str) else operations
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"samesum: groupby: operations is {operations!r}; pass names such as 'sum', or a list of them")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"samesum: groupby: operations names {name!r}; use {', '.join(known)}")
+        if list(names).count(name) > 1:
+            raise ValueError(f"samesum: groupby: operations names {name!r} twice; leave one out")
+    return list(names)
+
+
+def _label(family: str, name: Any, operation: str) -> Any:
+    """Returns the name of one of several results of a column."""
+    if family != "pandas":
+        return f"{name}_{operation}"
+    return (*name, operation) if isinstance(name, tuple) else (name, operation)
 
 
 def _skips(column: Any, skipna: bool | None) -> tuple[bool, bool]:
