@@ -173,6 +173,18 @@ def covariances(
 ) -> bool:  # fmt: skip
     """Computes the matrix of covariances or correlations of rows. Returns whether Σw = 0: then there are no results."""
 
+def covariances_of_pairs(
+    format: str, count: int, n: int, threads: int, w: _Rows | None, x: _Rows, takes: int, correction: float,
+    are_reliabilities: bool, are_correlations: bool, result_format: str, matrix: int, /
+) -> bool:  # fmt: skip
+    """Computes `covariances` of rows of which only some elements take part. Returns whether Σw = 0 for an entry."""
+
+def covariances_of_rows(
+    format: str, rows: int, n: int, threads: int, w: _Rows | None, x: _Rows, y: _Rows, correction: float,
+    are_reliabilities: bool, are_correlations: bool, result_format: str, results: int, /
+) -> bool:  # fmt: skip
+    """Computes the covariance or correlation of each row of x and y. Returns whether Σw = 0 for a row."""
+
 def lines(
     format: str, rows: int, n: int, threads: int, w: _Rows | None, x: _Rows, y: _Rows, result_format: str, slopes: int,
     intercepts: int, /

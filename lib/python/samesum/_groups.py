@@ -217,8 +217,9 @@ class GroupBy:
         The default of `correction`, or `ddof`, is 1, as there. A pair of which a value, or the weight, is skipped takes
         no part. See `GroupBy` for the other arguments, and `dot` for x and y.
         """
-        options = {"correction": correction, "ddof": ddof, "weights_are": weights_are, "threads": threads}
-        return self._paired("cov", pairs.cov, x, y, weights, skipna, options)
+        require_kind(weights_are)
+        options = {"correction": pairs.subtracted(correction, ddof), "are_reliabilities": weights_are == "reliabilities"}
+        return self._paired("cov", x, y, weights, skipna, threads, **options)
 
     def corrcoef(
         self, x: Any, y: Any, *, weights: Any = None, skipna: bool | None = None, threads: int = 0
@@ -226,7 +227,7 @@ class GroupBy:
         """Returns the correlation of the values x and y of each group, correctly rounded: entry (0, 1) of
         `samesum.corrcoef`. See `cov` for the arguments.
         """
-        return self._paired("corrcoef", pairs.corrcoef, x, y, weights, skipna, {"threads": threads})
+        return self._paired("corrcoef", x, y, weights, skipna, threads, are_correlations=True)
 
     def linear_regression(
         self, x: Any, y: Any, *, weights: Any = None, skipna: bool | None = None, threads: int = 0
@@ -355,25 +356,15 @@ class GroupBy:
         return Values(*(a if a is None else self._np.broadcast_to(a[whole], shape) for a in weights))
 
     def _paired(
-        self, name: str, function: Any, x: Any, y: Any, weights: Any, skipna: bool | None, options: dict[str, Any]
+        self, name: str, x: Any, y: Any, weights: Any, skipna: bool | None, threads: int, **options: Any
     ) -> Any:  # fmt: skip
-        """Returns entry (0, 1) of the matrix that a function of two variables returns, for each group."""
-        np = self._np
+        """Returns the covariances or correlations of all groups."""
         x, read = self._read_pair(x, y, weights, skipna)
 
-        def of_pair(x: Any, y: Any, *w: Any) -> Any:
-            return function(x, y, weights=w[0] if w else None, **options)[0, 1]
+        def reduce(x: Any, y: Any, *w: Any) -> Any:
+            return pairs.covariances_of_rows(x, y, w[0] if w else None, threads, **options)
 
-        dtype = of_pair(*(np.ones(2, a.array.dtype) for a in read.values)).dtype
-
-        def matrices(*arrays: Any) -> Any:
-            rows = [np.moveaxis(a, 1, -1) for a in arrays]
-            result = np.empty(rows[0].shape[:-1], dtype)
-            for index in np.ndindex(result.shape):
-                result[index] = of_pair(*(row[index] for row in rows))
-            return result
-
-        result = self._groups.packed(read.values, read.skips, lambda rows, a: rows.of_equal_sizes(a, matrices))
+        result = self._groups.packed(read.values, read.skips, lambda rows, a: rows.of_equal_sizes(a, reduce))
         return self._assembled(x, lambda *_: result, "x", name)
 
     # --- arguments and results ----------------------------------------------------------------------------------

@@ -31,73 +31,48 @@ def as_variables(library: Any, name: str, a: Any, axis: int | None) -> Any:
     return library.transposed(a, (1 - along, along))
 
 
-def _refuse_frame(function: Callable[..., Any], name: str, columns: list[Any] | None, remedy: str) -> None:
+def _refuse_frames(function: str, names: dict[str, Any], remedy: str) -> None:
     """Raises TypeError if an input has names of columns: then nothing tells what its observations are."""
-    if columns is not None:
-        raise TypeError(f"samesum: {function.__name__}: {name} is a frame; pass {remedy}")
+    for name in (name for name, columns in names.items() if columns is not None):
+        raise TypeError(f"samesum: {function}: {name} is a frame; pass {remedy}")
 
 
-def masked_matrix(
-    function: Callable[..., Any], x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, where: Any,
-    skipna: bool, **options: Any,
-) -> Any:  # fmt: skip
-    """Returns the matrix that function(x, weights=…) makes of the elements that take part.
-
-    Entry (i, j) is that of the observations of which variables i and j both take part.
-    """
-    source, seen = x, {}
-    x, seen["x"], names = shown(x)
-    y, seen["y"], names_of_y = shown(y, "y")
+def without_masks_of_variables(
+    function: str, x: Any, y: Any, axis: int | None, where: Any
+) -> tuple[Any, Any, dict[str, Any], Any]:
+    """Returns the elements of x and y, which of each are there, and `where`. A frame needs an axis."""
+    x, of_x, names = shown(x)
+    y, of_y, names_of_y = shown(y, "y")
     if axis is None:
-        for name, columns in (("x", names), ("y", names_of_y)):
-            _refuse_frame(function, name, columns, "rowvar=False if its columns are the variables, as in pandas, or "
-                          "rowvar=True if its rows are")
-    where = flags_beside(where, names)
-    others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
-    inputs = read_inputs(function.__name__, x, others, dtype)
-    library, xp = inputs.library, inputs.library.namespace
-    arrays = dict(zip(("x", *others), inputs.arrays))
-    w = arrays.pop("weights", None)
-    variables = [as_variables(library, name, a, axis) for name, a in arrays.items()]
-    n = variables[0].shape[1]
-    options["dtype"] = DTYPES[inputs.widest]  # which holds all elements
-    if variables[-1].shape[1] != n or (w is not None and tuple(w.shape) != (n,)):
-        return function(x, y, axis=axis, weights=weights, **options)  # raises
-    rows = variables[0] if y is None else xp.concatenate(variables)
+        remedy = "rowvar=False if its columns are the variables, as in pandas, or rowvar=True if its rows are"
+        _refuse_frames(function, {"x": names, "y": names_of_y}, remedy)
+    return x, y, {"x": of_x, "y": of_y}, flags_beside(where, names)
 
+
+def takes_of_variables(
+    library: Any, arrays: dict[str, Any], axis: int | None, rows: Any, w: Any, seen: dict[str, Any], where: Any,
+    skipna: bool,
+) -> Any:  # fmt: skip
+    """Returns which elements of the variables, the rows of `arrays` one after another, take part; None for all."""
     takes = takes_part(library, None, skipna, rows, *(() if w is None else (w,)))
     masks = []
     if any(flags is not None for flags in seen.values()):
         each = [mask_of(library, a, True if seen[name] is None else seen[name]) for name, a in arrays.items()]
-        masks.append(xp.concatenate([as_variables(library, "where", flags, axis) for flags in each]))
+        masks.append(library.namespace.concatenate([as_variables(library, "where", flags, axis) for flags in each]))
     if where is not None:
         refuse_masked_flags(where)
-        shape = tuple(array_of(where, "where")[1].shape)
+        shape, n = tuple(array_of(where, "where")[1].shape), rows.shape[1]
         if len(shape) < 2:
             if shape not in ((), (1,), (n,)):
                 raise ValueError(f"samesum: where has shape {shape}; pass one flag for each of the {n} observations")
             masks.append(mask_of(library, rows, where))
-        elif y is None:
+        elif "y" not in arrays:
             masks.append(as_variables(library, "where", mask_of(library, arrays["x"], where), axis))
         else:
             raise ValueError("samesum: where has 2 axes or more; with y, pass one flag for each observation")
     for mask in masks:
         takes = mask if takes is None else takes & mask
-
-    def result(places: Any, taken: Any) -> Any:
-        return function(rows[places][:, taken], weights=None if w is None else w[taken], **options)
-
-    count = rows.shape[0]
-    if takes is None or count == 0:
-        return delivered(library, function(rows, weights=w, **options), source)
-    if bool((takes == takes[:1]).all()):
-        return delivered(library, result(slice(None), takes[0]), source)
-    matrix = library.empty((count, count), DTYPES[inputs.widest], rows)
-    for i in range(count):
-        matrix[i, i] = result([i], takes[i])
-        for j in range(i + 1, count):
-            matrix[i, j] = matrix[j, i] = result([i, j], takes[i] & takes[j])[0, 1]
-    return delivered(library, matrix, source)
+    return takes if rows.shape[0] else None
 
 
 def masked_lines(
@@ -109,8 +84,8 @@ def masked_lines(
     x, seen["x"], names = shown(x)
     y, seen["y"], names_of_y = shown(y, "y", names)
     if axis == -1:
-        for name, columns in (("x", names), ("y", names_of_y)):
-            _refuse_frame(function, name, columns, "axis=0 for a line for each column, or axis=1 for each row")
+        remedy = "axis=0 for a line for each column, or axis=1 for each row"
+        _refuse_frames(function.__name__, {"x": names, "y": names_of_y}, remedy)
     where = flags_beside(where, names)
     others = {"y": y} if weights is None else {"y": y, "weights": weights}
     inputs = read_inputs(function.__name__, x, others, dtype)

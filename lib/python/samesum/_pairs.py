@@ -9,17 +9,21 @@ from . import _core
 from ._arrays import DTYPES
 from ._calls import check_threads, correction_of, delivered
 from ._layout import paired, reduced_shape
-from ._pair_masks import as_variables, masked_lines, masked_matrix, may_leave_out
+from ._pair_masks import as_variables, masked_lines, may_leave_out, takes_of_variables, without_masks_of_variables
 from ._weights import (
     Rows, as_rows, per_element, read_inputs, require_finite, require_kind, require_no_negative, sum_is_zero,
 )  # fmt: skip
 
 
 class _Matrix:
-    """The variables of cov and corrcoef, as rows, and their weights."""
+    """The variables of cov and corrcoef, as rows, their weights, and which elements take part."""
 
-    def __init__(self, function: str, x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, threads: int) -> None:
+    def __init__(
+        self, function: str, x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, threads: int, where: Any,
+        skipna: bool,
+    ) -> None:  # fmt: skip
         self.source, self.threads = x, check_threads(threads)
+        x, y, seen, where = without_masks_of_variables(function, x, y, axis, where)
         others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
         inputs = read_inputs(function, x, others, dtype)
         self.library, self.input, self.format = inputs.library, inputs.format, inputs.widest
@@ -35,25 +39,58 @@ class _Matrix:
             raise ValueError(
                 f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
             )
-        a = variables[0] if y is None else self.library.namespace.concatenate(variables)
-        self.rows, self.n = Rows(self.library.contiguous(a), n), n
-        self.weights = None if w is None else Rows(self.library.contiguous(w), 0)
+        rows = variables[0] if y is None else self.library.namespace.concatenate(variables)
+        takes = takes_of_variables(self.library, arrays, axis, rows, w, seen, where, skipna)
+        if takes is not None and bool((takes == takes[:1]).all()):  # for all variables the same observations
+            rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
         if w is not None:
-            require_no_negative(w)
+            require_no_negative(w if takes is None else w[takes.any(0)])
+        self.n = rows.shape[1]
+        self.rows = Rows(self.library.contiguous(rows), self.n)
+        self.weights = None if w is None else Rows(self.library.contiguous(w), 0)
+        self.takes = None if takes is None else self.library.contiguous(takes)
 
     def result(self, correction: float, are_reliabilities: bool, are_correlations: bool) -> Any:
-        count = self.rows.elements.shape[0]
-        matrix = self.library.empty(
-            () if count == 1 else (count, count), DTYPES[self.format], self.rows.elements
-        )
-        weights = None if self.weights is None else self.weights.place(self.library)
-        rows, to = self.rows.place(self.library), self.library.view(matrix).address
-        if _core.covariances(
-            self.input, count, self.n, self.threads, weights, rows, correction, are_reliabilities, are_correlations,
-            self.format, to,
+        library, count = self.library, self.rows.elements.shape[0]
+        matrix = library.empty(() if count == 1 else (count, count), DTYPES[self.format], self.rows.elements)
+        weights = None if self.weights is None else self.weights.place(library)
+        function, flags = _core.covariances, ()
+        if self.takes is not None:
+            function, flags = _core.covariances_of_pairs, (library.view(self.takes).address,)
+        if function(
+            self.input, count, self.n, self.threads, weights, self.rows.place(library), *flags, correction,
+            are_reliabilities, are_correlations, self.format, library.view(matrix).address,
         ):  # fmt: skip
             raise sum_is_zero()
-        return delivered(self.library, matrix, self.source)
+        return delivered(library, matrix, self.source)
+
+
+def covariances_of_rows(
+    x: Any, y: Any, weights: Any, threads: int, correction: float = 0.0, are_reliabilities: bool = False,
+    are_correlations: bool = False,
+) -> Any:  # fmt: skip
+    """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
+    inputs = read_inputs("cov", x, {"y": y} if weights is None else {"y": y, "weights": weights})
+    library, (a, *others) = inputs.library, inputs.arrays
+    if weights is not None:
+        require_no_negative(others[1])
+    rows = [as_rows(library, each, (1,)) for each in (a, *others)]
+    x_rows, y_rows, *w_rows = [each.place(library) for each in rows]
+    shape = (*a.shape[:1], *a.shape[2:])
+    results = library.empty(shape, DTYPES[inputs.widest], a)
+    if _core.covariances_of_rows(
+        inputs.format, math.prod(shape), a.shape[1], check_threads(threads), w_rows[0] if w_rows else None, x_rows, y_rows,
+        correction, are_reliabilities, are_correlations, inputs.widest, library.view(results).address,
+    ):  # fmt: skip
+        raise sum_is_zero()
+    return results
+
+
+def subtracted(correction: float | None, ddof: float | None) -> float:
+    """Returns what is subtracted from the number of observations in the divisor of a covariance."""
+    found = 1.0 if correction is None and ddof is None else correction_of(correction, ddof)
+    require_finite(found)
+    return found
 
 
 def _axis_of_observations(axis: int | None, rowvar: bool | None) -> int | None:
@@ -132,13 +169,9 @@ def cov(
         if weights sum to zero.
     """
     require_kind(weights_are)
-    axis = _axis_of_observations(axis, rowvar)
-    if may_leave_out(x, y, where, skipna):
-        options = {"correction": correction, "ddof": ddof, "weights_are": weights_are, "threads": threads}
-        return masked_matrix(cov, x, y, axis, weights, dtype, where, skipna, **options)
-    subtracted = 1.0 if correction is None and ddof is None else correction_of(correction, ddof)
-    require_finite(subtracted)
-    return _Matrix("cov", x, y, axis, weights, dtype, threads).result(subtracted, weights_are == "reliabilities", False)
+    correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
+    matrix = _Matrix("cov", x, y, axis, weights, dtype, threads, where, skipna)
+    return matrix.result(correction, weights_are == "reliabilities", False)
 
 
 def corrcoef(
@@ -170,9 +203,7 @@ def corrcoef(
         as `cov`.
     """
     axis = _axis_of_observations(axis, rowvar)
-    if may_leave_out(x, y, where, skipna):
-        return masked_matrix(corrcoef, x, y, axis, weights, dtype, where, skipna, threads=threads)
-    return _Matrix("corrcoef", x, y, axis, weights, dtype, threads).result(0.0, False, True)
+    return _Matrix("corrcoef", x, y, axis, weights, dtype, threads, where, skipna).result(0.0, False, True)
 
 
 class LinearRegression(NamedTuple):

@@ -117,6 +117,8 @@ class Summation {
       : format_{format_named(format)}, n_{n}, threads_{threads} {}
 
   std::size_t n() const { return n_; }
+  /// Sets the number of elements of the rows to come.
+  void resize(std::size_t n) { n_ = n; }
 
   /// Returns the exact sum of the products of the elements number `row` of the factors. If an element is not
   /// finite, the sum of products of three is special; which infinity or NaN it is means nothing.
@@ -325,6 +327,71 @@ std::vector<std::size_t> weighted_variances(std::string_view format, std::size_t
   return zeros;
 }
 
+/// What is computed of two variables: a covariance, which is divided by total - correction, or a correlation.
+struct PairResult {
+  Dyadic correction;
+  bool are_reliabilities, is_correlation;
+
+  PairResult(double correction, bool are_reliabilities, bool is_correlation)
+      : correction{correction}, are_reliabilities{are_reliabilities}, is_correlation{is_correlation} {}
+
+  /// Returns it from the moments Σw·Σwxy - Σwx·Σwy of x and y, of x alone and of y alone; the last two are
+  /// for correlations.
+  Number of(const Dyadic& moment, const Dyadic& of_x, const Dyadic& of_y, const Sum& total,
+            const Sum& squares, const Numbers& out) const {
+    if (!is_correlation) return divided(moment, total.value, correction, squares.value, out);
+    const Dyadic variances = of_x * of_y;
+    return variances.is_positive() ? moment.rounded_ratio_to_root(out.format(), variances) : out.nan();
+  }
+};
+
+/// The weighted sums of one row of two variables or more.
+class RowOfVariables {
+ public:
+  RowOfVariables(Summation& summation, const std::optional<Rows>& w, std::size_t row, bool are_reliabilities)
+      : summation_{summation}, w_{w}, row_{row} {
+    total = sum({});
+    squares = w && are_reliabilities ? sum({*w}) : total;
+  }
+  /// Whether there are elements, whose weights sum to zero.
+  bool has_no_weight() const { return w_ && summation_.n() > 0 && total.is_zero(); }
+
+  Sum sum(std::vector<Rows> factors) const {
+    if (w_) factors.insert(factors.begin(), *w_);
+    return factors.empty() ? Sum{Dyadic{std::uint64_t{summation_.n()}}} : summation_.sum(factors, row_);
+  }
+  /// Returns Σw·Σwxy - Σwx·Σwy, from the sums Σwx and Σwy.
+  Dyadic moment(Rows x, Rows y, const Sum& of_x, const Sum& of_y) const {
+    return total.value * sum({x, y}).value - of_x.value * of_y.value;
+  }
+  /// Returns the result of two variables.
+  Number result(Rows x, Rows y, const PairResult& pair, const Numbers& out) const {
+    const Sum of_x = sum({x}), of_y = sum({y});
+    if (!are_finite(total, of_x, of_y)) return out.nan();
+    const auto alone = [&](Rows a, const Sum& of_a) {
+      return pair.is_correlation ? moment(a, a, of_a, of_a) : Dyadic{};
+    };
+    return pair.of(moment(x, y, of_x, of_y), alone(x, of_x), alone(y, of_y), total, squares, out);
+  }
+
+  Sum total, squares;
+
+ private:
+  Summation& summation_;
+  const std::optional<Rows>& w_;
+  std::size_t row_;
+};
+
+/// Writes value(i, k), 0 <= i <= k < count, to a symmetric matrix.
+template <class Value> void write_symmetric(Numbers& out, std::size_t count, Value value) {
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = i; k < count; ++k) {
+      const Number entry = value(i, k);
+      out.write(i * count + k, entry);
+      out.write(k * count + i, entry);
+    }
+}
+
 /// Computes the symmetric matrix of covariances or correlations of `count` contiguous rows. Returns whether
 /// Σw = 0: then there are no results.
 bool covariances(std::string_view format, std::size_t count, std::size_t n, int threads,
@@ -333,36 +400,115 @@ bool covariances(std::string_view format, std::size_t count, std::size_t n, int 
   const nb::gil_scoped_release released;
   const FloatingPointEnvironment environment;
   Summation summation{format, n, threads};
+  const PairResult pair{correction, are_reliabilities, are_correlations};
+  const RowOfVariables rows{summation, w, 0, are_reliabilities};
+  if (rows.has_no_weight()) return true;
   const auto row = [&](std::size_t i) { return Rows{x.first + i * n * format_named(format).bytes, 0}; };
-  const auto sum = [&](std::vector<Rows> factors) {
-    if (w) factors.insert(factors.begin(), *w);
-    return factors.empty() ? Sum{Dyadic{std::uint64_t{n}}} : summation.sum(factors, 0);
-  };
-  const Sum total = sum({}), squares = w && are_reliabilities ? sum({*w}) : total;
-  if (w && n > 0 && total.is_zero()) return true;
   std::vector<Sum> of_x;
-  for (std::size_t i = 0; i < count; ++i) of_x.push_back(sum({row(i)}));
+  for (std::size_t i = 0; i < count; ++i) of_x.push_back(rows.sum({row(i)}));
   const auto moment = [&](std::size_t i, std::size_t k) {
-    return total.value * sum({row(i), row(k)}).value - of_x[i].value * of_x[k].value;
+    return rows.moment(row(i), row(k), of_x[i], of_x[k]);
   };
   std::vector<Dyadic> diagonal;
   for (std::size_t i = 0; i < count; ++i) diagonal.push_back(moment(i, i));
   Numbers out{result_format, matrix};
-  const Dyadic subtracted{correction};
-  const auto entry = [&](std::size_t i, std::size_t k) {
-    if (!are_finite(total, of_x[i], of_x[k])) return out.nan();
-    const Dyadic of_pair = i == k ? diagonal[i] : moment(i, k);
-    if (!are_correlations) return divided(of_pair, total.value, subtracted, squares.value, out);
-    const Dyadic variances = diagonal[i] * diagonal[k];
-    return variances.is_positive() ? of_pair.rounded_ratio_to_root(out.format(), variances) : out.nan();
-  };
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t k = i; k < count; ++k) {
-      const Number value = entry(i, k);
-      out.write(i * count + k, value);
-      out.write(k * count + i, value);
-    }
+  write_symmetric(out, count, [&](std::size_t i, std::size_t k) {
+    if (!are_finite(rows.total, of_x[i], of_x[k])) return out.nan();
+    return pair.of(i == k ? diagonal[i] : moment(i, k), diagonal[i], diagonal[k], rows.total, rows.squares,
+                   out);
+  });
   return false;
+}
+
+/// Packs the elements of contiguous rows that take part in two of them.
+class PackedPair {
+ public:
+  PackedPair(std::size_t bytes, std::size_t n) : bytes_{bytes}, n_{n}, memory_(3 * n * bytes) {}
+
+  /// Returns how many elements take part in both rows of flags.
+  std::size_t pack(const bool* takes_x, const bool* takes_y, Rows x, Rows y, const std::optional<Rows>& w) {
+    switch (bytes_) {
+      case 2:
+        return pack<std::uint16_t>(takes_x, takes_y, x, y, w);
+      case 4:
+        return pack<std::uint32_t>(takes_x, takes_y, x, y, w);
+      default:
+        return pack<std::uint64_t>(takes_x, takes_y, x, y, w);
+    }
+  }
+  Rows x() const { return packed(0); }
+  Rows y() const { return packed(1); }
+  Rows w() const { return packed(2); }
+
+ private:
+  template <class Bits>
+  std::size_t pack(const bool* takes_x, const bool* takes_y, Rows x, Rows y, const std::optional<Rows>& w) {
+    std::size_t m = 0;
+    const auto copy = [&](Rows from, Rows to) {
+      const Bits* const a = reinterpret_cast<const Bits*>(from.first);
+      Bits* const b = reinterpret_cast<Bits*>(to.first);
+      m = 0;
+      for (std::size_t i = 0; i < n_; ++i) {  // without branches, which nothing predicts
+        b[m] = a[i];
+        m += static_cast<std::size_t>(takes_x[i] & takes_y[i]);
+      }
+    };
+    copy(x, packed(0));
+    copy(y, packed(1));
+    if (w) copy(*w, packed(2));
+    return m;
+  }
+  Rows packed(std::size_t i) const {
+    return {reinterpret_cast<std::uintptr_t>(memory_.data()) + i * n_ * bytes_, 0};
+  }
+
+  std::size_t bytes_, n_;
+  std::vector<std::byte> memory_;
+};
+
+/// Computes the matrix of `covariances` if entry (i, k) is that of the elements of which both rows take part,
+/// by flags for all elements. Returns whether Σw = 0 for an entry: then there are no results.
+bool covariances_of_pairs(std::string_view format, std::size_t count, std::size_t n, int threads,
+                          const std::optional<Rows>& w, Rows x, std::uintptr_t takes, double correction,
+                          bool are_reliabilities, bool are_correlations, std::string_view result_format,
+                          std::uintptr_t matrix) {
+  const nb::gil_scoped_release released;
+  const FloatingPointEnvironment environment;
+  Summation summation{format, n, threads};
+  const PairResult pair{correction, are_reliabilities, are_correlations};
+  const std::size_t bytes = format_named(format).bytes;
+  const bool* const flags = reinterpret_cast<const bool*>(takes);
+  PackedPair packed{bytes, n};
+  const std::optional<Rows> packed_w = w ? std::optional{packed.w()} : std::nullopt;
+  bool has_zero = false;
+  Numbers out{result_format, matrix};
+  write_symmetric(out, count, [&](std::size_t i, std::size_t k) {
+    const auto row = [&](std::size_t r) { return Rows{x.first + r * n * bytes, 0}; };
+    summation.resize(packed.pack(flags + i * n, flags + k * n, row(i), row(k), w));
+    const RowOfVariables rows{summation, packed_w, 0, are_reliabilities};
+    has_zero = has_zero || rows.has_no_weight();
+    return rows.result(packed.x(), packed.y(), pair, out);
+  });
+  return has_zero;
+}
+
+/// Computes the covariance or the correlation of each row of x and y. Returns whether Σw = 0 for one of them.
+bool covariances_of_rows(std::string_view format, std::size_t rows, std::size_t n, int threads,
+                         const std::optional<Rows>& w, Rows x, Rows y, double correction,
+                         bool are_reliabilities, bool are_correlations, std::string_view result_format,
+                         std::uintptr_t results) {
+  const nb::gil_scoped_release released;
+  const FloatingPointEnvironment environment;
+  Summation summation{format, n, threads};
+  const PairResult pair{correction, are_reliabilities, are_correlations};
+  bool has_zero = false;
+  Numbers out{result_format, results};
+  for (std::size_t r = 0; r < rows; ++r) {
+    const RowOfVariables row{summation, w, r, are_reliabilities};
+    has_zero = has_zero || row.has_no_weight();
+    out.write(r, row.result(x, y, pair, out));
+  }
+  return has_zero;
 }
 
 /// Computes slope and intercept of a line for each row. Returns the rows with Σw = 0.
@@ -402,6 +548,10 @@ void bind_weights(nb::module_& m) {
   m.def("weighted_variances", &weighted_variances);
   m.def("covariances", &covariances, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
         nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+  m.def("covariances_of_pairs", &covariances_of_pairs, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+  m.def("covariances_of_rows", &covariances_of_rows, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
   m.def("lines", &lines);
 }
 
