@@ -40,7 +40,7 @@ class GroupBy:
     number for each row or for each value, or the name of a column; a value whose weight is skipped takes no part. `method`:
     name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and null, False neither
     (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null, masked
-    arrays what they hide, other arrays nothing. `threads`: largest number of threads, 0 for one per processor. `grid`: for
+    arrays what they hide, other arrays nothing. (Functions such as `samesum.sum` keep NaN of pandas too.) `threads`: largest number of threads, 0 for one per processor. `grid`: for
     the accumulator fixed_point. The sum of no values is 0, other results for them are NaN.
     """
 

@@ -110,6 +110,28 @@ class ProductSum {
 /// rows of a broadcast array have the stride 0.
 using Rows = std::pair<std::uintptr_t, std::size_t>;
 
+/// What is multiplied: up to three rows.
+class Factors {
+ public:
+  Factors(std::initializer_list<Rows> rows) {
+    for (const Rows& r : rows) add(r);
+  }
+  Factors(const std::optional<Rows>& weights, const Factors& others) {
+    if (weights) add(*weights);
+    for (const Rows& r : others) add(r);
+  }
+  std::size_t size() const { return size_; }
+  const Rows* begin() const { return rows_.data(); }
+  const Rows* end() const { return begin() + size_; }
+  const Rows& operator[](std::size_t i) const { return rows_[i]; }
+
+ private:
+  void add(const Rows& row) { rows_[size_++] = row; }
+
+  std::array<Rows, 3> rows_;
+  std::size_t size_ = 0;
+};
+
 /// Sums rows of n elements, or of products of up to three of them.
 class Summation {
  public:
@@ -122,7 +144,7 @@ class Summation {
 
   /// Returns the exact sum of the products of the elements number `row` of the factors. If an element is not
   /// finite, the sum of products of three is special; which infinity or NaN it is means nothing.
-  Sum sum(const std::vector<Rows>& factors, std::size_t row) {
+  Sum sum(const Factors& factors, std::size_t row) {
     std::array<Values, 3> x;
     for (std::size_t k = 0; k < factors.size(); ++k)
       x[k] = values_at(format_, factors[k].first + row * factors[k].second * format_.bytes, n_);
@@ -230,8 +252,7 @@ class Summation {
 /// The sums of rows, in their order. If no factor has a stride, they are one sum.
 class RowSums {
  public:
-  RowSums(Summation& summation, std::vector<Rows> factors)
-      : summation_{summation}, factors_{std::move(factors)} {
+  RowSums(Summation& summation, const Factors& factors) : summation_{summation}, factors_{factors} {
     for (const Rows& f : factors_) varies_ = varies_ || f.second != 0;
   }
   const Sum& of(std::size_t row) {
@@ -241,7 +262,7 @@ class RowSums {
 
  private:
   Summation& summation_;
-  std::vector<Rows> factors_;
+  Factors factors_;
   bool varies_ = false;
   Sum sum_;
 };
@@ -356,9 +377,10 @@ class RowOfVariables {
   /// Whether there are elements, whose weights sum to zero.
   bool has_no_weight() const { return w_ && summation_.n() > 0 && total.is_zero(); }
 
-  Sum sum(std::vector<Rows> factors) const {
-    if (w_) factors.insert(factors.begin(), *w_);
-    return factors.empty() ? Sum{Dyadic{std::uint64_t{summation_.n()}}} : summation_.sum(factors, row_);
+  Sum sum(const Factors& factors) const {
+    const Factors weighted{w_, factors};
+    if (weighted.size() == 0) return {Dyadic{std::uint64_t{summation_.n()}}};
+    return summation_.sum(weighted, row_);
   }
   /// Returns Σw·Σwxy - Σwx·Σwy, from the sums Σwx and Σwy.
   Dyadic moment(Rows x, Rows y, const Sum& of_x, const Sum& of_y) const {
@@ -518,10 +540,7 @@ std::vector<std::size_t> lines(std::string_view format, std::size_t rows, std::s
   const nb::gil_scoped_release released;
   const FloatingPointEnvironment environment;
   Summation summation{format, n, threads};
-  const auto sums = [&](std::vector<Rows> factors) {
-    if (w) factors.insert(factors.begin(), *w);
-    return RowSums{summation, std::move(factors)};
-  };
+  const auto sums = [&](const Factors& factors) { return RowSums{summation, {w, factors}}; };
   RowSums of_w = sums({}), of_x = sums({x}), of_y = sums({y}), of_xx = sums({x, x}), of_xy = sums({x, y});
   const Sum count{Dyadic{std::uint64_t{n}}};
   Numbers slope{result_format, slopes}, intercept{result_format, intercepts};

@@ -20,8 +20,7 @@ std::uint64_t add_words(std::uint64_t a, std::uint64_t b, std::uint64_t& carry) 
 }
 
 /// Subtracts factor · b from a, words of the same number, and returns what is borrowed from the word above.
-std::uint64_t subtract_product(std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b,
-                               std::uint64_t factor) {
+std::uint64_t subtract_product(Words& a, const Words& b, std::uint64_t factor) {
   std::uint64_t borrowed = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const Wide part = Wide{b[i]} * factor + borrowed;
@@ -33,11 +32,10 @@ std::uint64_t subtract_product(std::vector<std::uint64_t>& a, const std::vector<
 
 /// Divides rest · 2^64 by a divisor of as many words, whose highest bit is 1, where rest < divisor (Knuth
 /// 1997, section 4.3.1, algorithm D). Returns the quotient, a word, and leaves the remainder.
-std::uint64_t next_word(std::vector<std::uint64_t>& rest, const std::vector<std::uint64_t>& divisor) {
+std::uint64_t next_word(Words& rest, const Words& divisor) {
   std::uint64_t top = rest.back();
   const std::uint64_t leading = divisor.back();
-  rest.insert(rest.begin(), 0);
-  rest.pop_back();
+  rest.shift_up();
   // At most 2 too large.
   std::uint64_t word =
       top < leading ? low_word((Wide{top} << 64 | rest.back()) / leading) : ~std::uint64_t{0};
@@ -88,7 +86,7 @@ Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : pl
     for (std::int64_t& digit : normalised) digit = -digit;
     propagate_carries(normalised.data(), count);
   }
-  words_.assign(normalised.size() / 2 + 2, 0);
+  words_.resize(normalised.size() / 2 + 2);
   std::int64_t bit = exponent & 63;
   for (std::size_t i = 0; i < normalised.size(); ++i, bit += 32) {
     const Wide shifted = Wide{static_cast<std::uint64_t>(normalised[i])} << bit % 64;
@@ -102,17 +100,19 @@ Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : pl
 /// Drops words that are 0 at both ends.
 void Dyadic::trim() {
   const auto is_not_zero = [](std::uint64_t word) { return word != 0; };
-  while (!words_.empty() && words_.back() == 0) words_.pop_back();
-  const auto first = std::ranges::find_if(words_, is_not_zero);
-  place_ += first - words_.begin();
-  words_.erase(words_.begin(), first);
+  std::size_t size = words_.size();
+  while (size > 0 && words_[size - 1] == 0) --size;
+  words_.resize(size);
+  const auto zeros = std::ranges::find_if(words_, is_not_zero) - words_.begin();
+  place_ += zeros;
+  words_.drop_first(static_cast<std::size_t>(zeros));
 }
 
 Dyadic operator*(const Dyadic& a, const Dyadic& b) {
   Dyadic product;
   product.negative_ = a.negative_ != b.negative_;
   product.place_ = a.place_ + b.place_;
-  product.words_.assign(a.words_.size() + b.words_.size(), 0);
+  product.words_.resize(a.words_.size() + b.words_.size());
   for (std::size_t i = 0; i < a.words_.size(); ++i) {
     std::uint64_t carry = 0;
     for (std::size_t k = 0; k < b.words_.size(); ++k) {
@@ -151,8 +151,8 @@ Dyadic Dyadic::sum(const Dyadic& a, const Dyadic& b, bool negative) {
 }
 
 /// Returns the magnitude as `size` words, shifted so that the highest bit is 1.
-std::vector<std::uint64_t> Dyadic::normalised(std::size_t size) const {
-  std::vector<std::uint64_t> shifted(size);
+Words Dyadic::normalised(std::size_t size) const {
+  Words shifted(size);
   const int zeros = leading_zeros(words_.back());
   const std::size_t below = size - words_.size();  // at least 1
   for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -166,8 +166,8 @@ std::vector<std::uint64_t> Dyadic::normalised(std::size_t size) const {
 /// Neither a nor b is 0.
 Dyadic::Quotient Dyadic::quotient(const Dyadic& a, const Dyadic& b) {
   const std::size_t size = std::max(a.words_.size(), b.words_.size()) + 1;
-  const std::vector<std::uint64_t> divisor = b.normalised(size);
-  std::vector<std::uint64_t> rest = a.normalised(size);
+  const Words divisor = b.normalised(size);
+  Words rest = a.normalised(size);
   for (std::size_t i = 0; i < size; ++i)  // halved, so that it is below the divisor
     rest[i] = rest[i] >> 1 | (i + 1 < size ? rest[i + 1] << 63 : 0);
   const std::uint64_t first = next_word(rest, divisor), second = next_word(rest, divisor);

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "samesum/accumulator/words.hpp"
 #include "samesum/format/number.hpp"
 #include "samesum/window/int128.hpp"
 
@@ -54,10 +54,10 @@ class Dyadic {
 
   std::int64_t end() const { return place_ + static_cast<std::int64_t>(words_.size()); }
   void trim();
-  std::vector<std::uint64_t> normalised(std::size_t size) const;
+  Words normalised(std::size_t size) const;
 
   bool negative_ = false;
-  std::vector<std::uint64_t> words_;
+  Words words_;
   std::int64_t place_ = 0;
 };
 
