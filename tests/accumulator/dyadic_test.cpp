@@ -121,6 +121,23 @@ TEST(DyadicNumbers, AreAddedAndMultipliedExactly) {
   }
 }
 
+TEST(DyadicNumbers, AreExactAndCopiedWithAnyNumberOfWords) {
+  const FormatInfo& format = format_info<fp64>();
+  const Dyadic one{std::uint64_t{1}}, factor{~std::uint64_t{0} - 2};
+  Dyadic power = one, copy;
+  for (int words = 0; words < 40; ++words) {
+    const Dyadic next = power + one;
+    copy = next;
+    EXPECT_TRUE((copy * copy - power * power - power - copy).is_zero()) << words;
+    EXPECT_EQ((copy - power).rounded_quotient(format, one).bits, to_bits(1.0)) << words;
+    EXPECT_EQ((power * factor).rounded_quotient(format, power).bits, to_bits(0x1p64)) << words;
+    EXPECT_EQ((power * factor).rounded_ratio_to_root(format, power * power).bits, to_bits(0x1p64)) << words;
+    power = Dyadic{power * factor};
+    copy = one;
+    EXPECT_TRUE((copy - one).is_zero());
+  }
+}
+
 TEST(DyadicNumbers, AreConvertedFromDigitsAndDoubles) {
   const std::int64_t digits[] = {-3, std::int64_t{1} << 61, 0, -(std::int64_t{1} << 40), 5};
   for (const std::int64_t exponent : {-1074, -1075, -33, 0, 17, 64}) {

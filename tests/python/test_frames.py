@@ -554,6 +554,75 @@ def test_columns_of_one_name_are_reduced_apart_or_named() -> None:
     assert (samesum.sum(wide, where=(wide > 5)[wide.columns[::-1]]) == samesum.sum(wide, where=wide > 5)).all()
 
 
+# --- a result for each element, and what is missing --------------------------------------------------------------
+
+PER_ELEMENT = {
+    **{name: lambda x, f=getattr(samesum, name): f(x) for name in (
+        "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "cumulative_sum", "cumulative_prod", "nancumsum",
+        "softmax", "log_softmax",
+    )},
+    **{f"rolling_{name}": lambda x, f=getattr(samesum, f"rolling_{name}"): f(x, 2, min_periods=1) for name in (
+        "sum", "mean", "var", "std", "min", "max",
+    )},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PER_ELEMENT)
+def test_a_result_for_each_element_of_a_series_is_a_series_with_its_labels(name: str) -> None:
+    pandas, polars = library("pandas"), library("polars")
+    values = np.array([1.5, -2.0, 4.0])
+    expected = PER_ELEMENT[name](values)
+    for x in (values, pandas.array(values), pandas.Index(values), library("pyarrow").array(values)):
+        found = PER_ELEMENT[name](x)
+        assert type(found) is np.ndarray and same(found, expected)
+    for dtype in ("float64", "Float64"):
+        series = pandas.Series(values, index=["c", "a", "b"], name="load", dtype=dtype)
+        found = PER_ELEMENT[name](series)
+        assert type(found) is pandas.Series and found.index is series.index and found.name == "load"
+        assert same(found.to_numpy(), expected)
+    found = PER_ELEMENT[name](polars.Series("load", values))
+    assert type(found) is polars.Series and found.name == "load" and same(found.to_numpy(), expected)
+
+
+def test_results_that_have_a_place_of_their_own_are_there() -> None:
+    pandas, polars = library("pandas"), library("polars")
+    series, out = pandas.Series([1.0, 2.0], index=[7, 8]), np.zeros(2)
+    assert samesum.cumsum(series, out=out) is out and out.tolist() == [1, 3]
+    assert samesum.rolling_std(series, 2, out=out) is out and out[1] == 0.5
+    longer = samesum.cumulative_sum(series, include_initial=True)  # for which there is no label
+    assert type(longer) is np.ndarray and longer.tolist() == [0, 1, 3]
+    longer = samesum.cumulative_sum(polars.Series("x", [1.0, 2.0]), include_initial=True)
+    assert longer.name == "x" and longer.to_list() == [0, 1, 3]
+
+
+def test_nulls_are_missing_and_nan_is_where_the_caller_or_the_groupby_of_pandas_says_so() -> None:
+    nan, pandas, polars, arrow = math.nan, library("pandas"), library("polars"), library("pyarrow")
+    with_nan = [1.0, nan, 4.0]
+    columns = {  # with NaN, and with null
+        "pandas": (pandas.Series(with_nan), pandas.Series([1.0, None, 4.0], dtype="Float64")),
+        "polars": (polars.Series(with_nan), polars.Series([1.0, None, 4.0])),
+        "arrow": (arrow.array(with_nan), arrow.array([1.0, None, 4.0])),
+        "numpy": (np.array(with_nan), np.ma.array([1.0, 9.0, 4.0], mask=[False, True, False])),
+    }
+    one = samesum.groupby([0, 0, 0])
+
+    def of_group(method: str, x: Any, **options: Any) -> float:
+        return float(np.asarray(getattr(one, method)(x, **options)).ravel()[-1])
+
+    for kind, (numbers, nulls) in columns.items():
+        for name, value in (("sum", 5.0), ("mean", 2.5), ("var", 2.25), ("std", 1.5), ("min", 1.0), ("max", 4.0)):
+            function = getattr(samesum, name)
+            assert math.isnan(function(numbers)) and function(nulls) == value
+            assert function(numbers, skipna=True) == value == function(nulls, skipna=True)
+            assert of_group(name, numbers, skipna=True) == value == of_group(name, nulls) == of_group(name, nulls, skipna=True)
+            assert math.isnan(of_group(name, numbers, skipna=False)) and math.isnan(of_group(name, nulls, skipna=False))
+            by_default = of_group(name, numbers)
+            assert by_default == value if kind == "pandas" else math.isnan(by_default)
+
+
+# --- pairs of frames -----------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("first", COLUMNS)
 def test_of_two_columns_pairs_without_nulls_are_reduced(first: str) -> None:
     for second in COLUMNS:

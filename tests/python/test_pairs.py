@@ -331,6 +331,82 @@ def test_pairs_of_frames_leave_out_nulls() -> None:
     assert samesum.linear_regression(frame["b"], column) == samesum.linear_regression([2.0, 3.0, 7.0], [1.0, 2.0, 4.0])
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_needs_to_say_whether_its_variables_are_rows(library: str) -> None:
+    module = pytest.importorskip(library)
+    data = {"a": [1.0, 2.0, 4.0], "b": [2.0, 3.0, 9.0]}
+    frame = (module.table if library == "pyarrow" else module.DataFrame)(data)
+    matrix = np.array([*data.values()])
+    for function in (samesum.cov, samesum.corrcoef):
+        expected = function(matrix)
+        for options in ({"rowvar": False}, {"axis": 0}, {"axis": 0, "rowvar": False}):
+            assert same(function(frame, **options), expected)
+        for options in ({"rowvar": True}, {"axis": 1}, {"axis": -1, "rowvar": True}):
+            assert same(function(frame, **options), function(matrix.T))
+        assert same(function(frame, [5.0, 1.0, 2.0], rowvar=False), function(matrix, [5.0, 1.0, 2.0]))
+        for call, name in ((lambda: function(frame), "x"), (lambda: function([5.0, 1.0, 2.0], frame, skipna=True), "y")):
+            with pytest.raises(TypeError, match=f"{function.__name__}: {name} is a frame; pass rowvar=False if its columns"):
+                call()
+        column = frame["a"]
+        assert same(function(column, column), function(data["a"], data["a"]))
+    with pytest.raises(TypeError, match="linear_regression: x is a frame; pass axis=0 for a line for each column, or axis=1"):
+        samesum.linear_regression(frame, frame)
+    assert samesum.linear_regression(frame, matrix.T, axis=0).slope.tolist() == [1, 1]
+
+
+def test_rowvar_says_what_axis_says_for_arrays() -> None:
+    x = np.array(rows_of_numbers := [[1.0, 2.0, 4.0], [3.0, 1.0, 9.0]])
+    for function in (samesum.cov, samesum.corrcoef):
+        for a in (x, rows_of_numbers):
+            assert same(function(a, rowvar=False), function(a, axis=0)) and same(function(a, rowvar=True), function(a))
+        assert same(function(x, rowvar=False, skipna=True), function(x.T)) and function(x, rowvar=False).shape == (3, 3)
+        assert same(function([1.0, 2.0], [3.0, 5.0], rowvar=False), function([1.0, 2.0], [3.0, 5.0]))
+        for axis, rowvar in ((0, True), (-2, True), (1, False), (-1, False)):
+            with pytest.raises(ValueError, match=f"axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0 if"):
+                function(x, axis=axis, rowvar=rowvar)
+
+
+def test_all_pairs_of_variables_and_all_groups_of_a_size_take_one_call(monkeypatch: Any) -> None:
+    calls = []
+    for name in ("covariances", "covariances_of_pairs", "covariances_of_rows"):
+        function = getattr(samesum._core, name)
+        monkeypatch.setattr(
+            samesum._core, name, lambda *a, name=name, function=function: calls.append(name) or function(*a)
+        )
+    x = np.where(np.arange(240.0).reshape(12, 20) % 7 == 0, math.nan, np.sin(np.arange(240.0)).reshape(12, 20))
+    samesum.corrcoef(x, skipna=True)
+    assert calls == ["covariances_of_pairs"]
+    samesum.cov(np.where(np.isnan(x).any(0), math.nan, x), skipna=True)  # of which all have the same observations
+    assert calls[1:] == ["covariances"]
+    groups = samesum.groupby(np.arange(3000) % 1499)  # two of three rows, the others of two
+    samesum.groupby(np.arange(3000) % 1499).cov(np.arange(3000.0), np.arange(3000.0) ** 0.5)
+    groups.corrcoef(np.arange(3000.0), np.arange(3000.0) ** 0.5)
+    assert calls[2:] == ["covariances_of_rows"] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_special_numbers_and_weights_of_pairs_are_those_of_the_observations_of_both(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    x = (rng.standard_normal((5, 40)) * 2.0 ** rng.integers(-8, 8, (5, 40))).astype(dtype)
+    x[rng.random(x.shape) < 0.3] = math.nan
+    x[3, 4], x[4, :] = math.inf, math.nan  # which spoils its variable, and a variable without observations
+    w = rng.integers(0, 4, 40).astype(dtype)
+    w[np.isnan(x[0])] = -1  # not for the pairs of the first variable
+    for function in (samesum.cov, samesum.corrcoef):
+        for weights in (None, np.abs(w)):
+            found = function(x, weights=weights, skipna=True)
+            for i in range(5):
+                for k in range(5):
+                    both = ~np.isnan(x[i]) & ~np.isnan(x[k])
+                    some = None if weights is None else weights[both]
+                    assert same(found[i, k], function(x[i, both], x[k, both], weights=some)[0, 1])
+        with pytest.raises(ValueError, match="weights has negative numbers"):
+            function(x, weights=w, skipna=True)
+        assert same(function(x[:1], weights=w, skipna=True), function(x[0, w >= 0], weights=w[w >= 0]))
+    with pytest.raises(ZeroDivisionError, match="weights sum to zero"):
+        samesum.cov([[1.0, math.nan, 2.0], [math.nan, 1.0, 2.0]], weights=[1, 1, 0], skipna=True)
+
+
 def test_pairs_of_tensors_take_masks() -> None:
     torch = pytest.importorskip("torch")
     x, where = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, math.nan]]), torch.tensor([True, True, False])

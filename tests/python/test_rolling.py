@@ -11,8 +11,8 @@ import pytest
 import samesum
 
 ROLLING = {
-    "rolling_sum": samesum.sum, "rolling_mean": samesum.mean, "rolling_var": samesum.var, "rolling_min": samesum.min,
-    "rolling_max": samesum.max,
+    "rolling_sum": samesum.sum, "rolling_mean": samesum.mean, "rolling_var": samesum.var, "rolling_std": samesum.std,
+    "rolling_min": samesum.min, "rolling_max": samesum.max,
 }  # fmt: skip
 
 
@@ -208,9 +208,9 @@ def test_nan_is_where_pandas_has_it():
                 theirs = series.rolling(window, **options)
                 for name, expected in {
                     "rolling_sum": theirs.sum(), "rolling_mean": theirs.mean(), "rolling_var": theirs.var(ddof=1),
-                    "rolling_min": theirs.min(), "rolling_max": theirs.max(),
+                    "rolling_min": theirs.min(), "rolling_max": theirs.max(), "rolling_std": theirs.std(ddof=1),
                 }.items():  # fmt: skip
-                    more = {"ddof": 1} if name == "rolling_var" else {}
+                    more = {"ddof": 1} if name in ("rolling_var", "rolling_std") else {}
                     ours = getattr(samesum, name)(x, window, skipna=True, **options, **more)
                     np.testing.assert_array_equal(
                         np.isnan(ours), np.isnan(expected), err_msg=f"{name}, {window}, {options}"
@@ -218,7 +218,9 @@ def test_nan_is_where_pandas_has_it():
                     if name in ("rolling_min", "rolling_max"):
                         np.testing.assert_array_equal(ours, expected)
                     else:
-                        largest = np.nanmax(np.abs(x)) ** (2 if name == "rolling_var" else 1)
+                        if name == "rolling_std":  # squared, as pandas' variance loses digits
+                            ours, expected = ours**2, expected**2
+                        largest = np.nanmax(np.abs(x)) ** (2 if name in ("rolling_var", "rolling_std") else 1)
                         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9 * largest)
 
 

@@ -167,7 +167,8 @@ class GroupBy:
         for arrays are the keys of a dict. `correction`, or `ddof`, is for var and std, and is 0 unless given. See
         `GroupBy` for the other arguments.
 
-        >>> groups = groupby(["b", "a", "b"])
+        >>> import samesum
+        >>> groups = samesum.groupby(["b", "a", "b"])
         >>> {name: result.tolist() for name, result in groups.agg(["sum", "max"], [1.0, 5.0, 2.0]).items()}
         {'sum': [5.0, 3.0], 'max': [5.0, 2.0]}
         """
