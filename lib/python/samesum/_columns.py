@@ -72,11 +72,12 @@ class Frame:
 
     def without(self, keys: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns the columns that are none of the keys: those of another name, or of other elements."""
-        return [(n, c) for n, c in self.columns if not any(n == name and _are_one(c, key) for name, key in keys)]
+        return [(n, c) for n, c in self.columns if not any(_is_key(n, c, *key) for key in keys)]
 
 
-def _are_one(column: Any, key: Any) -> bool:
-    return column is key or (type(column) is type(key) and column.equals(key))
+def _is_key(name: Any, column: Any, name_of_key: Any, key: Any) -> bool:
+    """Whether a column of a frame is a key: in pandas and polars, each access to it makes an object."""
+    return column is key or (name == name_of_key and type(column) is type(key) and column.equals(key))
 
 
 def taken(column: Any, places: Any) -> Any:

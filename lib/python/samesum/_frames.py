@@ -73,7 +73,7 @@ def has_arrow(kind: type) -> bool:
 
 
 class Elements(NamedTuple):
-    """The elements of an input, which of them are there, and the names of its columns: None for all, and for no names."""
+    """The elements of an input, which of them are there (None: all), and the names of its columns, if it has any."""
 
     values: Any
     valid: Any = None
@@ -346,8 +346,8 @@ def flags_beside(where: Any, names: list[Any] | None) -> Any:
     flags, valid, own = elements(where, "where", names)
     if own is not None and own != names:
         raise ValueError(
-            f"samesum: where has the columns {own} and x {names}; pass a mask with the columns of x, one column of flags "
-            "for the rows, or an array, whose columns go by their places"
+            f"samesum: where has the columns {own} and x {names}; pass a mask with the columns of x, one column of "
+            "flags for the rows, or an array, whose columns go by their places"
         )
     if valid is not None:
         raise _nulls_error(where, "where", valid)

@@ -384,8 +384,8 @@ _PARAMETERS = {
     "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
     "of the call on the elements that take part, packed in their order, whatever the others hold. For two inputs they\n"
     "are broadcast to the pairs; for a frame, those with one axis are of its rows.",
-    "skipna": "whether NaN are as if absent, too. By default NaN is a number, in a column of pandas too, other than in the\n"
-    "methods of `groupby`. Nulls are absent in any case.",
+    "skipna": "whether NaN are as if absent, too. By default NaN is a number, in a column of pandas too, other than in\n"
+    "the methods of `groupby`. Nulls are absent in any case.",
     "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the lengths\n"
     "of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
     "weights_are": "'frequencies' or 'reliabilities': see above.",

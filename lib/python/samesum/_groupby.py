@@ -33,7 +33,7 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
     by
         what the keys of the rows of the frame `keys` are: the name of one of its columns, a column, or a list of these.
         Methods then also take names of its columns in place of values, and reduce all its other columns if they are
-        given none. All columns of a name are reduced; a key has a name of its own.
+        given none. Of several columns with one name, a list of names means all; a name alone is refused.
     sort
         whether groups are in the order of their keys (categories: in their order), or in that of their first rows.
     dropna
@@ -47,9 +47,9 @@ def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True
     groups
         an object with the attribute `groups`, the keys of all groups (several columns: a dict of them if they have
         different names, else a tuple), and with the methods sum, mean, var, std, min, max, count, size, first, agg,
-        dot, cov, corrcoef and linear_regression. They take an array of shape (n, ...), and return one of shape (number of groups, ...).
-        They take columns and frames of pandas, and return such with the keys as index; columns and frames of polars,
-        and tables of Arrow, and return frames in which the keys are the first columns.
+        dot, cov, corrcoef and linear_regression. They take an array of shape (n, ...), and return one of shape
+        (number of groups, ...). They take columns and frames of pandas, and return such with the keys as index;
+        columns and frames of polars, and tables of Arrow, and return frames in which the keys are the first columns.
 
     Raises
     ------

@@ -40,8 +40,9 @@ class GroupBy:
     number for each row or for each value, or the name of a column; a value whose weight is skipped takes no part. `method`:
     name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and null, False neither
     (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null, masked
-    arrays what they hide, other arrays nothing. (Functions such as `samesum.sum` keep NaN of pandas too.) `threads`: largest number of threads, 0 for one per processor. `grid`: for
-    the accumulator fixed_point. The sum of no values is 0, other results for them are NaN.
+    arrays what they hide, other arrays nothing; functions such as `samesum.sum` keep NaN, of pandas too. `threads`:
+    largest number of threads, 0 for one per processor. `grid`: for the accumulator fixed_point. The sum of no values is 0,
+    other results for them are NaN.
     """
 
     groups: Any
@@ -56,11 +57,12 @@ class GroupBy:
         self._rows = len(columns[0][1])
         self._groups, self._first, self._kept = GroupRows(rows.numbers, len(rows.first)), rows.first, rows.kept
         self._keys = [(name, taken(column, self._first)) for name, column in columns]
+        names = [name for name, _ in columns]
         if is_one:
             self.groups = self._keys[0][1]
             if family_of(self.groups) == "pandas":
                 self.groups = pandas_index(self._keys)
-        elif len({name for name, _ in columns}) == len(columns) and columns[0][0] is not None:
+        elif names != [None] and len({*names}) == len(names):
             self.groups = dict(self._keys)
         else:
             self.groups = tuple(column for _, column in self._keys)
@@ -161,10 +163,10 @@ class GroupBy:
     ) -> Any:  # fmt: skip
         """Returns the results of several operations, each of them what the method of its name returns.
 
-        `operations`: the name of a method (sum, mean, var, std, min, max, count, size or first), a list of such names, or
-        a dict of these by the names of columns. As in pandas, the results of lists have both names: there in two levels,
-        in polars and Arrow joined to "column_operation". A list for one column has the names of the operations, which
-        for arrays are the keys of a dict. `correction`, or `ddof`, is for var and std, and is 0 unless given. See
+        `operations`: the name of a method (sum, mean, var, std, min, max, count, size or first), a list of such names,
+        or a dict of these by the names of columns. As in pandas, the results of lists have both names: there in two
+        levels, in polars and Arrow joined to "column_operation". A list for one column has the names of the operations,
+        which for arrays are the keys of a dict. `correction`, or `ddof`, is for var and std, and is 0 unless given. See
         `GroupBy` for the other arguments.
 
         >>> import samesum
@@ -176,8 +178,8 @@ class GroupBy:
         if isinstance(operations, dict):
             if self._frame is None or values is not None:
                 raise TypeError(
-                    "samesum: groupby: operations is a dict of names of columns, which only groupby(frame, by) has; leave "
-                    "out values, or pass a list of operations"
+                    "samesum: groupby: operations is a dict of names of columns, which only groupby(frame, by) has; "
+                    "leave out values, or pass a list of operations"
                 )
             frame, has_many = self._frame, True
             family = frame.family
@@ -219,8 +221,10 @@ class GroupBy:
         no part. See `GroupBy` for the other arguments, and `dot` for x and y.
         """
         require_kind(weights_are)
-        options = {"correction": pairs.subtracted(correction, ddof), "are_reliabilities": weights_are == "reliabilities"}
-        return self._paired("cov", x, y, weights, skipna, threads, **options)
+        return self._paired(
+            "cov", x, y, weights, skipna, threads, correction=pairs.subtracted(correction, ddof),
+            are_reliabilities=weights_are == "reliabilities",
+        )  # fmt: skip
 
     def corrcoef(
         self, x: Any, y: Any, *, weights: Any = None, skipna: bool | None = None, threads: int = 0
@@ -307,7 +311,8 @@ class GroupBy:
         found = {name: self._reducing(name, None, skipna, threads) for name in ("sum", "mean", "min", "max")}
         for name, finish in (("var", _variance), ("std", _deviation)):
             found[name] = self._reducing("moments", None, skipna, threads, None, ddof, finish)
-        return {**found, "count": self._counting(skipna), "size": lambda *_: self._sizes(), "first": self._first_of(skipna)}
+        found |= {"count": self._counting(skipna), "size": lambda *_: self._sizes(), "first": self._first_of(skipna)}
+        return found
 
     def _by_size(self, function: Any, options: dict[str, Any]) -> Any:
         """Returns a function of values and weights, with what is skipped, that reduces all groups of a size at once."""
@@ -451,7 +456,7 @@ class GroupBy:
     def _in_frame(
         self, family: str, results: list[tuple[Any, Any]], has_many: bool, argument: str = "values", name: str = ""
     ) -> Any:
-        """Returns results with their names as columns beside the keys; `name` is for one that is not named by a column."""
+        """Returns named results as columns beside the keys. `name` is for one that does not have that of a column."""
         if family == "pandas":
             pandas, index = sys.modules["pandas"], pandas_index(self._keys)
             arrays = [getattr(result, "array", result) for _, result in results]

@@ -79,8 +79,8 @@ def covariances_of_rows(
     shape = (*a.shape[:1], *a.shape[2:])
     results = library.empty(shape, DTYPES[inputs.widest], a)
     if _core.covariances_of_rows(
-        inputs.format, math.prod(shape), a.shape[1], check_threads(threads), w_rows[0] if w_rows else None, x_rows, y_rows,
-        correction, are_reliabilities, are_correlations, inputs.widest, library.view(results).address,
+        inputs.format, math.prod(shape), a.shape[1], check_threads(threads), w_rows[0] if w_rows else None, x_rows,
+        y_rows, correction, are_reliabilities, are_correlations, inputs.widest, library.view(results).address,
     ):  # fmt: skip
         raise sum_is_zero()
     return results
@@ -107,8 +107,8 @@ def _axis_of_observations(axis: int | None, rowvar: bool | None) -> int | None:
 
 def cov(
     x: Any, y: Any = None, /, *, axis: int | None = None, rowvar: bool | None = None, correction: float | None = None,
-    ddof: float | None = None, weights: Any = None, weights_are: str = "frequencies", dtype: Any = None, threads: int = 0,
-    where: Any = None, skipna: bool = False,
+    ddof: float | None = None, weights: Any = None, weights_are: str = "frequencies", dtype: Any = None,
+    threads: int = 0, where: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the covariance matrix of variables, each entry correctly rounded.
 

@@ -82,7 +82,7 @@ def rolling_std(
     skipna: bool = False, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the standard deviations of each window: the rounded square roots of `rolling_var`, whose arguments it has.
+    """Returns the standard deviations of each window: the rounded roots of `rolling_var`, whose arguments it has.
 
     Each result has the bits of `std` of the elements of its window.
 

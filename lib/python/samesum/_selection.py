@@ -20,7 +20,7 @@ def is_masked(x: Any) -> bool:
 
 
 def shown(x: Any, argument: str = "x", names: list[Any] | None = None) -> Elements:
-    """Returns the elements of an input, and which of them are neither null nor hidden by a mask. See `_frames.elements`."""
+    """Returns the elements of an input, as `_frames.elements`, and which are neither null nor hidden by a mask."""
     if kind_of(x):
         return elements(x, argument, names)
     if not is_masked(x):

@@ -45,7 +45,7 @@ from . import _dask_tasks as tasks
 from ._arrays import dtype_name, format_of
 from ._calls import Method, common_type, correction_of, is_exact, method_of
 from ._dask_tasks import FINISH, Call, unmasked
-from ._frames import kind_of, refuse_masked_flags, require_same_axes
+from ._frames import kind_of, refuse_masked_flags, require_different, require_same_axes
 from ._integers import EXACT_OPERATIONS
 from ._layout import VECTOR, normalised_axes, paired
 from ._library import library
@@ -297,6 +297,7 @@ def _reduce_frame(
         dtype = np.dtype(dtype_name(dtype))
     if x.ndim == 1:
         return _reduce_series(function, x, options, dtype, skipna, split_every)
+    require_different([*x.columns], "x", "which Dask tells apart by their names alone; give them different names")
     results = [_reduce_series(function, x[column], options, dtype, skipna, split_every) for column in x.columns]
     meta = tasks.by_column(x.columns, [np.ones((), result.dtype)[()] for result in results])
     together = _task(tasks.by_column)(x.columns, [result.to_delayed().item() for result in results])
