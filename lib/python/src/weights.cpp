@@ -292,11 +292,13 @@ Number quotient(const Sum& a, const Sum& b, const Numbers& out) {
   });
 }
 
-/// Returns the moment Σw·Σwxy - Σwx·Σwy over Σw·(Σw - correction·squares/Σw); NaN if that is not positive.
-/// `squares` is Σw for frequencies, Σw² for reliabilities.
-Number divided(const Dyadic& moment, const Dyadic& total, const Dyadic& correction, const Dyadic& squares,
-               const Numbers& out) {
-  const Dyadic divisor = total * total - correction * squares;
+/// Returns Σw·(Σw - correction·squares/Σw). `squares` is Σw for frequencies, Σw² for reliabilities.
+Dyadic divisor_of(const Dyadic& total, const Dyadic& correction, const Dyadic& squares) {
+  return total * total - correction * squares;
+}
+
+/// Returns the moment Σw·Σwxy - Σwx·Σwy over a divisor; NaN if that is not positive.
+Number divided(const Dyadic& moment, const Dyadic& divisor, const Numbers& out) {
   return divisor.is_positive() ? moment.rounded_quotient(out.format(), divisor) : out.nan();
 }
 
@@ -342,40 +344,36 @@ std::vector<std::size_t> weighted_variances(std::string_view format, std::size_t
               &sum = of_x.of(row), &sum_of_squares = of_xx.of(row);
     if (total.is_zero()) zeros.push_back(row);
     const Dyadic moment = total.value * sum_of_squares.value - sum.value * sum.value;
-    out.write(row, are_finite(total, sum) ? divided(moment, total.value, subtracted, squares.value, out)
-                                          : out.nan());
+    out.write(row, are_finite(total, sum)
+                       ? divided(moment, divisor_of(total.value, subtracted, squares.value), out)
+                       : out.nan());
   }
   return zeros;
 }
 
-/// What is computed of two variables: a covariance, which is divided by total - correction, or a correlation.
-struct PairResult {
+/// What is computed of two variables: covariances, which are divided by Σw - correction, or correlations.
+struct PairOptions {
   Dyadic correction;
-  bool are_reliabilities, is_correlation;
-
-  PairResult(double correction, bool are_reliabilities, bool is_correlation)
-      : correction{correction}, are_reliabilities{are_reliabilities}, is_correlation{is_correlation} {}
-
-  /// Returns it from the moments Σw·Σwxy - Σwx·Σwy of x and y, of x alone and of y alone; the last two are
-  /// for correlations.
-  Number of(const Dyadic& moment, const Dyadic& of_x, const Dyadic& of_y, const Sum& total,
-            const Sum& squares, const Numbers& out) const {
-    if (!is_correlation) return divided(moment, total.value, correction, squares.value, out);
-    const Dyadic variances = of_x * of_y;
-    return variances.is_positive() ? moment.rounded_ratio_to_root(out.format(), variances) : out.nan();
-  }
+  bool are_reliabilities, are_correlations;
 };
 
 /// The weighted sums of one row of two variables or more.
 class RowOfVariables {
  public:
-  RowOfVariables(Summation& summation, const std::optional<Rows>& w, std::size_t row, bool are_reliabilities)
-      : summation_{summation}, w_{w}, row_{row} {
-    total = sum({});
-    squares = w && are_reliabilities ? sum({*w}) : total;
+  RowOfVariables(Summation& summation, const std::optional<Rows>& w, std::size_t row,
+                 const PairOptions& options)
+      : summation_{summation}, w_{w}, options_{options}, row_{row} {
+    total_ = sum({});
+    if (!options.are_correlations)
+      divisor_ = divisor_of(total_.value, options.correction,
+                            w && options.are_reliabilities ? sum({*w}).value : total_.value);
   }
+  /// Goes on to a row with the same sums of weights.
+  void move_to(std::size_t row) { row_ = row; }
+
+  const Sum& total() const { return total_; }
   /// Whether there are elements, whose weights sum to zero.
-  bool has_no_weight() const { return w_ && summation_.n() > 0 && total.is_zero(); }
+  bool has_no_weight() const { return w_ && summation_.n() > 0 && total_.is_zero(); }
 
   Sum sum(const Factors& factors) const {
     const Factors weighted{w_, factors};
@@ -384,24 +382,32 @@ class RowOfVariables {
   }
   /// Returns Σw·Σwxy - Σwx·Σwy, from the sums Σwx and Σwy.
   Dyadic moment(Rows x, Rows y, const Sum& of_x, const Sum& of_y) const {
-    return total.value * sum({x, y}).value - of_x.value * of_y.value;
+    return total_.value * sum({x, y}).value - of_x.value * of_y.value;
+  }
+  /// Returns the result of two variables from the moments of both, of x alone and of y alone; the last two
+  /// are for correlations.
+  Number result(const Dyadic& moment, const Dyadic& of_x, const Dyadic& of_y, const Numbers& out) const {
+    if (!options_.are_correlations) return divided(moment, divisor_, out);
+    const Dyadic variances = of_x * of_y;
+    return variances.is_positive() ? moment.rounded_ratio_to_root(out.format(), variances) : out.nan();
   }
   /// Returns the result of two variables.
-  Number result(Rows x, Rows y, const PairResult& pair, const Numbers& out) const {
+  Number result(Rows x, Rows y, const Numbers& out) const {
     const Sum of_x = sum({x}), of_y = sum({y});
-    if (!are_finite(total, of_x, of_y)) return out.nan();
+    if (!are_finite(total_, of_x, of_y)) return out.nan();
     const auto alone = [&](Rows a, const Sum& of_a) {
-      return pair.is_correlation ? moment(a, a, of_a, of_a) : Dyadic{};
+      return options_.are_correlations ? moment(a, a, of_a, of_a) : Dyadic{};
     };
-    return pair.of(moment(x, y, of_x, of_y), alone(x, of_x), alone(y, of_y), total, squares, out);
+    return result(moment(x, y, of_x, of_y), alone(x, of_x), alone(y, of_y), out);
   }
-
-  Sum total, squares;
 
  private:
   Summation& summation_;
   const std::optional<Rows>& w_;
+  const PairOptions& options_;
   std::size_t row_;
+  Sum total_;
+  Dyadic divisor_;
 };
 
 /// Writes value(i, k), 0 <= i <= k < count, to a symmetric matrix.
@@ -422,8 +428,8 @@ bool covariances(std::string_view format, std::size_t count, std::size_t n, int 
   const nb::gil_scoped_release released;
   const FloatingPointEnvironment environment;
   Summation summation{format, n, threads};
-  const PairResult pair{correction, are_reliabilities, are_correlations};
-  const RowOfVariables rows{summation, w, 0, are_reliabilities};
+  const PairOptions options{Dyadic{correction}, are_reliabilities, are_correlations};
+  const RowOfVariables rows{summation, w, 0, options};
   if (rows.has_no_weight()) return true;
   const auto row = [&](std::size_t i) { return Rows{x.first + i * n * format_named(format).bytes, 0}; };
   std::vector<Sum> of_x;
@@ -435,9 +441,8 @@ bool covariances(std::string_view format, std::size_t count, std::size_t n, int 
   for (std::size_t i = 0; i < count; ++i) diagonal.push_back(moment(i, i));
   Numbers out{result_format, matrix};
   write_symmetric(out, count, [&](std::size_t i, std::size_t k) {
-    if (!are_finite(rows.total, of_x[i], of_x[k])) return out.nan();
-    return pair.of(i == k ? diagonal[i] : moment(i, k), diagonal[i], diagonal[k], rows.total, rows.squares,
-                   out);
+    if (!are_finite(rows.total(), of_x[i], of_x[k])) return out.nan();
+    return rows.result(i == k ? diagonal[i] : moment(i, k), diagonal[i], diagonal[k], out);
   });
   return false;
 }
@@ -497,7 +502,7 @@ bool covariances_of_pairs(std::string_view format, std::size_t count, std::size_
   const nb::gil_scoped_release released;
   const FloatingPointEnvironment environment;
   Summation summation{format, n, threads};
-  const PairResult pair{correction, are_reliabilities, are_correlations};
+  const PairOptions options{Dyadic{correction}, are_reliabilities, are_correlations};
   const std::size_t bytes = format_named(format).bytes;
   const bool* const flags = reinterpret_cast<const bool*>(takes);
   PackedPair packed{bytes, n};
@@ -507,9 +512,9 @@ bool covariances_of_pairs(std::string_view format, std::size_t count, std::size_
   write_symmetric(out, count, [&](std::size_t i, std::size_t k) {
     const auto row = [&](std::size_t r) { return Rows{x.first + r * n * bytes, 0}; };
     summation.resize(packed.pack(flags + i * n, flags + k * n, row(i), row(k), w));
-    const RowOfVariables rows{summation, packed_w, 0, are_reliabilities};
+    const RowOfVariables rows{summation, packed_w, 0, options};
     has_zero = has_zero || rows.has_no_weight();
-    return rows.result(packed.x(), packed.y(), pair, out);
+    return rows.result(packed.x(), packed.y(), out);
   });
   return has_zero;
 }
@@ -522,13 +527,15 @@ bool covariances_of_rows(std::string_view format, std::size_t rows, std::size_t 
   const nb::gil_scoped_release released;
   const FloatingPointEnvironment environment;
   Summation summation{format, n, threads};
-  const PairResult pair{correction, are_reliabilities, are_correlations};
+  const PairOptions options{Dyadic{correction}, are_reliabilities, are_correlations};
+  std::optional<RowOfVariables> row;
   bool has_zero = false;
   Numbers out{result_format, results};
   for (std::size_t r = 0; r < rows; ++r) {
-    const RowOfVariables row{summation, w, r, are_reliabilities};
-    has_zero = has_zero || row.has_no_weight();
-    out.write(r, row.result(x, y, pair, out));
+    if (w || !row) row.emplace(summation, w, r, options);
+    row->move_to(r);
+    has_zero = has_zero || row->has_no_weight();
+    out.write(r, row->result(x, y, out));
   }
   return has_zero;
 }
