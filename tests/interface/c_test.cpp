@@ -696,7 +696,7 @@ TEST(NullArguments, AreRefused) {
   for (std::size_t i = 0; i < answers.size(); ++i)
     EXPECT_THAT(answers[i], IsInvalid(" is NULL")) << "answer " << i;
   EXPECT_EQ(partial, nullptr);
-  samesum_options exclusive{};
+  samesum_options exclusive = samesum_options_default();
   exclusive.exclusive = 1;
   EXPECT_THAT(ask(samesum_partial_add, valid.handle, &none, no_values,
                   static_cast<const samesum_options*>(&exclusive)),
