@@ -13,7 +13,7 @@ from ._frames import kind_of, reduce_frames
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
-    beside, counts_of, mask_of, packed_rows, places_of, selected_integers, takes_part, without_mask, without_masks,
+    beside, counts_of, mask_of, packed_rows, places_of, takes_part, without_mask, without_masks,
 )  # fmt: skip
 from ._traced import reduce_traced
 
@@ -193,10 +193,7 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if where is not None or o.skipna:
         o = o._replace(where=mask_of(library, a, where), skipna=bool(o.skipna) and format != "int")
     if format == "int" and keeps_integers:
-        def reduced(a: Any) -> Any:
-            return reduce_integers(library, operation, a, axes, o.keepdims, o.check)
-
-        result = reduced(a) if where is None else selected_integers(library, operation, a, o.where, axes, reduced)
+        result = reduce_integers(library, operation, a, axes, o.keepdims, o.check, o.where)
         return delivered(library, result, x, o.out)
     if format == "int":
         refuse_product(operation)

@@ -1,6 +1,7 @@
-"""Sums of integers: exact in 64 bits, by the integer additions of the caller's array library.
+"""Sums and extrema of integers: exact in 64 bits.
 
-Integer addition is associative, so the order of an array library cannot change the result.
+Integers in host memory are reduced where they are; those on a GPU by the caller's array library, as are integers of
+Python. Integer addition is associative, so the order of an array library cannot change the result.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 import threading
 from typing import Any
 
+from . import _core
 from ._arrays import dtype_name
 from ._layout import axes_last, reduced_shape
 
@@ -22,8 +24,17 @@ _overflows: dict[tuple[str, int, int], Any] = {}
 _lock = threading.Lock()
 
 
-def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
+def reduce_integers(
+    library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool, where: Any = None
+) -> Any:
+    """Reduces axes of an array of integers, of which those take part whose flag in `where` is true."""
     has_objects = getattr(a.dtype, "hasobject", False)  # integers of Python, which do not overflow
+    if not has_objects and library.view(a).device < 0:
+        return _reduce_on_host(library, operation, a, axes, keepdims, where)
+    if where is not None:
+        return _selected(
+            library, operation, a, where, axes, lambda b: reduce_integers(library, operation, b, axes, keepdims, check)
+        )
     if operation == "sum" and not has_objects:
         return _sum(library, a, axes, keepdims, check)
     name = dtype_name(a.dtype)
@@ -33,7 +44,7 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
     n = math.prod(a.shape[d] for d in axes)
     flat = library.contiguous(moved).reshape((*kept, n))
     if n == 0:
-        raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
+        raise no_integers(operation, False)
     if name == "bool":
         flat = library.astype(flat, "uint8")
     is_flipped = library.name == "torch" and name in ("uint16", "uint32", "uint64")  # PyTorch does not compare them
@@ -52,6 +63,53 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
             raise beyond_64_bits(operation)
     return found.reshape(reduced_shape(a.shape, axes, True)) if keepdims else found
 
+
+def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+    name, view = dtype_name(a.dtype), library.view(a)
+    flags = None if where is None else library.view(where)
+    by_axis = zip(view.shape, view.strides, flags.strides if flags else view.strides)
+    dtype = name
+    if operation == "sum":
+        dtype = "uint64" if name.startswith("uint") else "int64"
+    elif operation.startswith("arg"):
+        dtype = "int64"
+    out = library.empty(reduced_shape(view.shape, axes, keepdims), dtype, a)
+    described = [(*lengths, axis in axes) for axis, lengths in enumerate(by_axis)]
+    is_invalid = _core.reduce_integers(
+        operation, name, view.address, flags.address if flags else 0, described, library.view(out).address
+    )
+    if is_invalid:
+        raise beyond_64_bits("sum") if operation == "sum" else no_integers(operation, where is not None)
+    return out
+
+
+def no_integers(operation: str, selects: bool) -> ValueError:
+    remedy = "`where`, masks and nulls must leave at least one" if selects else "pass at least one element"
+    return ValueError(f"samesum: {operation} of no integers has no value; {remedy}")
+
+
+def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
+    """Returns reduce(b) of integers b in which those that take no part cannot matter."""
+    xp = library.namespace
+    if operation == "sum":
+        return reduce(xp.where(mask, a, xp.zeros_like(a)))
+    order, _ = axes_last(a.ndim, axes)
+    count = math.prod(reduced_shape(tuple(a.shape), axes, False))
+    if count == 0:
+        return reduce(a)
+    rows = library.contiguous(library.transposed(mask, order)).reshape((count, math.prod(a.shape[d] for d in axes)))
+    if rows.shape[1] == 0 or not bool(rows.any(1).all()):
+        raise no_integers(operation, True)
+    wide = library.astype(a, "uint8") if dtype_name(a.dtype) == "bool" else a
+    most = wide.max() if operation.endswith("min") else wide.min()
+    result = reduce(xp.where(mask, wide, most))
+    if not operation.startswith("arg"):
+        return library.astype(result, "bool") if wide is not a else result
+    # A place that takes no part is found only if all others hold `most`: then the first of these is meant.
+    index = library.namespace.asarray(result).reshape((-1, 1))
+    first = library.astype(library.astype(rows, "uint8").argmax(1), "int64").reshape((-1, 1))
+    is_taken = xp.take_along_axis(rows, index, 1) if library.name != "torch" else rows.gather(1, index)
+    return xp.where(is_taken, index, first).reshape(tuple(getattr(result, "shape", ())))
 
 def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
     name = dtype_name(a.dtype)

@@ -146,29 +146,3 @@ def places_of(library: Any, index: Any, offsets: Any, rows: Any) -> Any:
     at = (offsets[:-1] + index.reshape(-1)).clip(0, places[1].shape[0] - 1)
     found = places[1][at].reshape(tuple(index.shape))
     return xp.where(index < 0, index, found)
-
-
-def selected_integers(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
-    """Returns reduce(b) of integers b in which those that take no part cannot matter."""
-    xp = library.namespace
-    if operation == "sum":
-        return reduce(xp.where(mask, a, xp.zeros_like(a)))
-    order, _ = axes_last(a.ndim, axes)
-    count = math.prod(reduced_shape(tuple(a.shape), axes, False))
-    if count == 0:
-        return reduce(a)
-    rows = library.contiguous(library.transposed(mask, order)).reshape((count, math.prod(a.shape[d] for d in axes)))
-    if rows.shape[1] == 0 or not bool(rows.any(1).all()):
-        raise ValueError(
-            f"samesum: {operation} of no integers has no value; `where`, masks and nulls must leave at least one"
-        )
-    wide = library.astype(a, "uint8") if dtype_name(a.dtype) == "bool" else a
-    most = wide.max() if operation.endswith("min") else wide.min()
-    result = reduce(xp.where(mask, wide, most))
-    if not operation.startswith("arg"):
-        return library.astype(result, "bool") if wide is not a else result
-    # A place that takes no part is found only if all others hold `most`: then the first of these is meant.
-    index = library.namespace.asarray(result).reshape((-1, 1))
-    first = library.astype(library.astype(rows, "uint8").argmax(1), "int64").reshape((-1, 1))
-    is_taken = xp.take_along_axis(rows, index, 1) if library.name != "torch" else rows.gather(1, index)
-    return xp.where(is_taken, index, first).reshape(tuple(getattr(result, "shape", ())))

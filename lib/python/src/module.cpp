@@ -157,6 +157,7 @@ NB_MODULE(_core, m) {
   bind_weights(m);
   bind_fast(m);
   bind_groups(m);
+  bind_integers(m);
   bind_gpu(m);
   bind_foreign(m);
 }

@@ -61,6 +61,7 @@ void bind_states(nb::module_& m);
 void bind_weights(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_groups(nb::module_& m);
+void bind_integers(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_foreign(nb::module_& m);
 

@@ -7,6 +7,7 @@
 #include "samesum/backend/cpu/exact_scan_loops.hpp"
 #include "samesum/backend/cpu/grid_column_loops.hpp"
 #include "samesum/backend/cpu/grid_loops.hpp"
+#include "samesum/backend/cpu/integer_loops.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/row_loops.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
@@ -91,6 +92,8 @@ constexpr Kernels make() {
     all.add_slices = GridLoops::add;
     all.roll_exactly = ExactScanLoops<fp64, fp64>::roll;
     all.has_special = ExactScanLoops<fp64, fp64>::has_special;
+    IntegerTypes::for_each(
+        [&]<class T>() { all.integers[IntegerTypes::index_of<T>()] = IntegersOf<T>::all; });
   }
   if constexpr (std::is_same_v<F, CarrierOf<F>>) {
     all.sum_units = GridLoops::sum_units<F>;
