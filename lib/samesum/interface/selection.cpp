@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "samesum/backend/cpu/exact_sums.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
@@ -161,8 +162,9 @@ class Selected {
   void reduce() {
     const std::size_t results = layout().results();
     if (results == 0) return;
+    if (finds_extremum() && !elements_.where) return skip_in_place();
     const std::size_t elements = elements_of_all(), longest = layout().offsets ? 0 : layout().n;
-    if (adds_in_place() && (are_rows() ? longest <= portion : are_columns())) return sum_in_place(elements);
+    if (can_stay() && (are_rows() ? longest <= portion : are_columns())) return reduce_in_place(elements);
     if (longest > portion) {
       for (std::size_t r = 0; r < results; ++r) reduce_long(r);
       return;
@@ -190,10 +192,21 @@ class Selected {
     const bool is_exact = method().backend == "cpu" && method().accumulator == "exact";
     return is_exact && adds && adds->term == Term::element && !adds->moments ? &*adds : nullptr;
   }
-  /// Whether -0 in place of an element that takes no part changes no result but that of no elements.
-  bool adds_in_place() const {
-    const ExactKind* const adds = adds_elements();
-    return adds && !adds->mean;
+  bool is_smallest() const { return method().operation == Min::name || method().operation == ArgMin::name; }
+  /// Whether the method finds an extremum, or its index, by this backend's own loops.
+  bool finds_extremum() const {
+    const bool is_largest = method().operation == Max::name || method().operation == ArgMax::name;
+    return method().backend == "cpu" && (is_largest || is_smallest());
+  }
+  /// Whether something can stand in for elements that take no part, so that the others need not move.
+  bool can_stay() const { return adds_elements() || finds_extremum(); }
+  /// The bits of an element that stands in for others: it adds nothing, or is what every number replaces.
+  std::uint64_t stand_in() const {
+    return with_format(*call_.x.format, [&]<class T>() {
+      std::uint64_t bits = finds_extremum() ? Format<T>::infinity : 0;
+      if (!finds_extremum() || !is_smallest()) bits |= Format<T>::sign_bit;
+      return bits;
+    });
   }
   bool are_rows() const { return !layout().offsets && layout().inner == 1 && layout().stride == 1; }
   /// Whether there are blocks of neighbouring columns that are not too long.
@@ -202,8 +215,17 @@ class Selected {
   }
   static constexpr std::size_t least_columns = 8;
 
-  /// Sums blocks of rows, or of neighbouring columns, in which -0 stands in for elements that take no part.
-  void sum_in_place(std::size_t elements) {
+  /// Finds extrema by loops that skip NaN.
+  void skip_in_place() {
+    Call all = call_;
+    all.options.skip_nan = true;
+    HostRun run{all};
+    Code::of(method()).backend->run(run);
+  }
+
+  /// Reduces blocks of rows, or of neighbouring columns, in which something stands in for elements that take
+  /// no part.
+  void reduce_in_place(std::size_t elements) {
     const Layout& l = layout();
     const bool rows = are_rows();
     const std::size_t along = rows ? l.outer : l.inner,
@@ -211,33 +233,65 @@ class Selected {
                                                                    portion / std::max<std::size_t>(1, l.n))),
                       blocks = (along + step - 1) / step, all = rows ? blocks : blocks * l.outer;
     cpu::for_each_task(cpu::thread_count(call_.options.threads, elements, all), all, [&](std::size_t b) {
-      const std::size_t o = rows ? 0 : b / blocks, first = b % blocks * step,
-                        count = std::min(step, along - first);
-      const std::unique_ptr<std::byte[]> room = room_for(l.n * count * elements_.bytes());
-      const bool is_one_line = rows && l.outer_stride == l.n;
-      const std::size_t lines = is_one_line ? 1
-                                : rows      ? count
-                                            : l.n,
-                        width = is_one_line ? l.n * count
-                                : rows      ? l.n
-                                            : count;
-      for (std::size_t k = 0; k < lines; ++k)
-        keep({rows ? l.first(first + k) : l.first(o) + k * l.stride + first, width},
-             room.get() + k * width * elements_.bytes());
-      Call part = call_;
-      part.x = {*call_.x.format, room.get(), l.n * count};
-      part.layout = rows ? Layout::rows(count, l.n) : Layout::axis(1, l.n, count);
-      const std::size_t r = o * l.inner + first;
-      part.out = result(r, count);
-      run_packed(part, all == 1 ? call_.options.threads : 1);
-      for (std::size_t i = r; i < r + count; ++i) clear_if_empty(i);
+      const std::size_t first = b % blocks * step;
+      reduce_block(rows ? 0 : b / blocks, first, std::min(step, along - first),
+                   all == 1 ? call_.options.threads : 1);
     });
+  }
+  /// Reduces a block of rows, or of columns of matrix o.
+  void reduce_block(std::size_t o, std::size_t first, std::size_t count, int threads) {
+    const Layout& l = layout();
+    const bool rows = are_rows(), is_mean = adds_elements() && adds_elements()->mean;
+    const std::size_t r = o * l.inner + first;
+    const std::unique_ptr<std::byte[]> room = room_for(l.n * count * elements_.bytes());
+    std::vector<std::size_t> counts;
+    if (!rows)
+      keep(l.first(o) + first, l.stride, l.n, count, room.get(), is_mean ? &counts : nullptr);
+    else if (is_mean)
+      for (std::size_t k = 0; k < count; ++k)
+        counts.push_back(keep(l.first(first + k), 0, 1, l.n, room.get() + k * l.n * elements_.bytes()));
+    else if (l.outer_stride == l.n)
+      keep(l.first(first), 0, 1, count * l.n, room.get());
+    else
+      keep(l.first(first), l.outer_stride, count, l.n, room.get());
+    if (is_mean) return find_means(r, count, room.get(), counts);
+    Call part = call_;
+    part.x = {*call_.x.format, room.get(), l.n * count};
+    part.layout = rows ? Layout::rows(count, l.n) : Layout::axis(1, l.n, count);
+    part.out = result(r, count);
+    run_packed(part, threads);
+    for (std::size_t i = r; i < r + count; ++i) method().returns_index ? check_index(i) : clear_if_empty(i);
+  }
+  /// Writes the means of a block, from number r on. Those that words do not tell are found from packed
+  /// elements.
+  void find_means(std::size_t r, std::size_t count, const std::byte* block,
+                  const std::vector<std::size_t>& counts) {
+    constexpr std::size_t at_once = 64;
+    const std::size_t n = layout().n;
+    cpu::ExactSums sums[at_once];
+    for (std::size_t k = 0; k < count; k += at_once) {
+      const std::size_t some = n == 0 ? 0 : std::min(at_once, count - k);
+      with_format(*call_.x.format, [&]<class T>() {
+        const T* const x = reinterpret_cast<const T*>(block) + k * (are_rows() ? n : 1);
+        if (some > 0)
+          cpu::sum_exactly<T>(*adds_elements(), are_rows(), x, nullptr, some, n, are_rows() ? n : count,
+                              sums);
+      });
+      with_format(*call_.out.format, [&]<class F>() {
+        for (std::size_t i = 0; i < std::min(at_once, count - k); ++i) {
+          const std::size_t at = r + k + i, taking = counts[k + i];
+          if (taking == 0 || !cpu::round_sum(sums[i], taking, true, *static_cast<F*>(result(at).data)))
+            reduce_results(at, 1, n, 1);
+        }
+      });
+    }
   }
   /// Replaces the sum -0 of no elements by +0.
   void clear_if_empty(std::size_t r) const {
     with_format(*call_.out.format, [&]<class F>() {
       F& sum = *static_cast<F*>(result(r).data);
-      if (to_bits(sum) == Format<F>::sign_bit && !any_takes(elements_of(r))) sum = from_bits<F>(0);
+      if (to_bits(sum) == Format<F>::sign_bit && adds_elements() && !any_takes(elements_of(r)))
+        sum = from_bits<F>(0);
     });
   }
   bool any_takes(Stretch s) const {
@@ -245,6 +299,13 @@ class Selected {
     with_format(*call_.x.format,
                 [&]<class T>() { elements_.for_each<T>(s, [&](std::size_t, bool takes) { any |= takes; }); });
     return any;
+  }
+  /// Finds an index again if it is that of an element which stands in for others.
+  void check_index(std::size_t r) {
+    const std::int64_t index = *static_cast<const std::int64_t*>(result(r).data);
+    const Stretch all = elements_of(r);
+    if (index >= 0 && !any_takes({all.first + static_cast<std::size_t>(index) * all.stride, 1}))
+      reduce_in_parallel(r, false);
   }
 
   /// Reduces `count` results from number `first` on, which have `most` elements, as segments.
@@ -270,7 +331,10 @@ class Selected {
     if (!form() || (method().takes_grid && !call_.options.grid))
       return reduce_results(r, 1, all.n, call_.options.threads);
     if (const ExactKind* const adds = adds_elements(); adds && all.stride == 1) return sum_exactly(r, *adds);
-    if (form()->leaf == 0) return reduce_in_parallel(r);
+    const bool stays =
+        method().accumulator == "exact" && !call_.y.is_given();  // to an exact sum, -0 adds nothing
+    if (form()->leaf == 0)
+      return reduce_in_parallel(r, elements_of(r).stride == 1 && (stays || finds_extremum()));
     Partial partial{method(), 0, call_.options.grid};
     Packed packed{elements_, portion};
     for (std::size_t k = 0; k < all.n; k += portion) {
@@ -324,11 +388,10 @@ class Selected {
     state.count += next.count;
   }
 
-  /// Reduces one long result by a method whose order is free.
-  void reduce_in_parallel(std::size_t r) {
+  /// Reduces one result by a method whose order is free. If `stay`, its elements are contiguous and do not
+  /// move.
+  void reduce_in_parallel(std::size_t r, bool stay) {
     const Stretch all = elements_of(r);
-    // To an exact sum, -0 adds nothing: elements need not move.
-    const bool stay = method().accumulator == "exact" && !call_.y.is_given() && all.stride == 1;
     constexpr std::size_t task = portion * portions_per_task;
     std::vector<State> states((all.n + task - 1) / task);
     cpu::for_each_task(
@@ -338,8 +401,9 @@ class Selected {
           for (std::size_t k = t * task; k < end; k += portion) {
             const Stretch part{all.first + k * all.stride, std::min(portion, end - k), all.stride};
             if (stay) {
-              const std::size_t count = keep(part, packed.data());
-              add(states[t], {*call_.x.format, packed.data(), part.n}, {}, count);
+              const std::size_t count = keep(part.first, 0, 1, part.n, packed.data());
+              // An index counts what stands in for others, too.
+              add(states[t], {*call_.x.format, packed.data(), part.n}, {}, finds_extremum() ? part.n : count);
             } else {
               packed.clear();
               packed.append(part);
@@ -353,17 +417,26 @@ class Selected {
       overflowed_ = true;
     form()->finish({call_.options.ddof, call_.options.grid.value_or(0)},
                    whole.count > 0 ? whole.bytes.get() : nullptr, whole.count, result(r).data);
-    restore_index(r);
+    if (!stay)
+      restore_index(r);
+    else if (method().returns_index)
+      check_index(r);
   }
 
-  /// Copies a stretch, with -0 in place of elements that take no part, and returns how many do.
-  std::size_t keep(Stretch s, std::byte* to) const {
-    static const std::vector<std::uint8_t> all(portion, 1);
+  /// Copies rows of `count` elements from `first` on, with stand-ins for those that take no part, and returns
+  /// how many do. If `counts` is given, it becomes those of the columns.
+  std::size_t keep(std::size_t first, std::size_t pitch, std::size_t rows, std::size_t count, std::byte* to,
+                   std::vector<std::size_t>* counts = nullptr) const {
     return with_format(*call_.x.format, [&]<class T>() {
-      return cpu::kernels(Formats::index_of<T>())
-          .keep_selected(static_cast<const T*>(call_.x.data) + s.first,
-                         elements_.where ? elements_.where + s.first : all.data(), elements_.skip_nan, s.n,
-                         to);
+      constexpr std::size_t pack = cpu::SelectedRows::pack;
+      std::vector<BitsOf<T>> of_columns(counts ? (count + pack - 1) / pack * pack : 0);
+      const std::size_t all = cpu::kernels(Formats::index_of<T>())
+                                  .keep_selected({static_cast<const T*>(call_.x.data) + first,
+                                                  elements_.where ? elements_.where + first : nullptr, pitch,
+                                                  rows, count, elements_.skip_nan, stand_in()},
+                                                 to, counts ? of_columns.data() : nullptr);
+      if (counts) counts->assign(of_columns.begin(), of_columns.begin() + static_cast<std::ptrdiff_t>(count));
+      return all;
     });
   }
 

@@ -50,9 +50,7 @@ template <class T> class Extremes {
     for (; i + w <= n; i += w) see(x + i);
     if (i == n) return;
     if (n >= w) return see(x + n - w);
-    T last[w] = {};  // zeros change nothing
-    for (; i < n; ++i) last[i] = x[i];
-    see(last);
+    see(same_bits<Vector>(load_first<width>(x, n)));  // zeros change nothing
   }
 
   [[gnu::always_inline]] BitRange range() const {

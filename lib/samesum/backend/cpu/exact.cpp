@@ -38,13 +38,8 @@ template <class T> class ExactSum {
       empty_ = false;
       return count;
     }
-    static constexpr auto all_ones = [] {
-      std::array<std::uint8_t, exact_block> flags{};
-      flags.fill(1);
-      return flags;
-    }();
     T kept[exact_block];
-    count = loops.keep_selected(x, where ? where : all_ones.data(), skip_nan, n, kept);
+    count = loops.keep_selected({x, where, n, 1, n, skip_nan, Format<T>::sign_bit}, kept, nullptr);
     add(kept, n);
     return count;
   }

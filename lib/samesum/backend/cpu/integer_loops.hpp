@@ -86,7 +86,7 @@ template <class T> class IntegersOf {
       return a > b ? a : b;
   }
 
-  static constexpr std::size_t most_packs = vector_bytes == 64 ? 8 : 4;  ///< per strip of columns
+  static constexpr std::size_t most_packs = 8;  ///< per strip of columns
   /// Calls visit.operator()<packs>(column) for strips of packs·w columns, from the first on. Returns the
   /// first column beyond them: less than a pack is left.
   template <std::size_t packs, class Visit>
@@ -140,17 +140,19 @@ template <class T> class IntegersOf {
     return bits == 64 ? total_of(a, b, padded) : Int128::of(Wide{a} + b - Wide{padded} * zero);
   }
   static void sum_columns(const IntegerRows& of, Int128* sums) {
-    const std::size_t done =
-        for_each_strip<most_packs>(of.count, 0, [&]<std::size_t packs>(std::size_t column) {
-          for (std::size_t from = 0, to; from < of.rows; from = to) {
-            to = of.rows - from < Sums::most ? of.rows : from + Sums::most;
-            Sums sum[packs];
-            for_each_row<packs>(of, column, from, to, [&](const T* x) {
-              for (std::size_t p = 0; p < packs; ++p) sum[p].add(load(x + p * w));
-            });
-            for (std::size_t p = 0; p < packs; ++p) sum[p].move_to(sums + column + p * w, to - from);
-          }
-        });
+    const std::size_t done = for_each_strip < vector_bytes == 64
+                                 ? most_packs
+                                 : most_packs / 2 > (of.count, 0, [&]<std::size_t packs>(std::size_t column) {
+                                     for (std::size_t from = 0, to; from < of.rows; from = to) {
+                                       to = of.rows - from < Sums::most ? of.rows : from + Sums::most;
+                                       Sums sum[packs];
+                                       for_each_row<packs>(of, column, from, to, [&](const T* x) {
+                                         for (std::size_t p = 0; p < packs; ++p) sum[p].add(load(x + p * w));
+                                       });
+                                       for (std::size_t p = 0; p < packs; ++p)
+                                         sum[p].move_to(sums + column + p * w, to - from);
+                                     }
+                                   });
     for_each_row<1>(of, done, 0, of.rows, [&](const T* x) {
       for (std::size_t c = done; c < of.count; ++c) sums[c].add(Int128::of(Wide(x[c - done])));
     });
@@ -212,7 +214,11 @@ template <class T> class IntegersOf {
     const T* const x = static_cast<const T*>(data);
     const T other = *static_cast<const T*>(stand_in);
     T* const out = static_cast<T*>(to);
-    for (std::size_t i = 0; i < n; ++i) out[i] = where[i] != 0 ? x[i] : other;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto takes = static_cast<Unsigned>(-static_cast<Unsigned>(where[i] != 0));
+      out[i] =
+          static_cast<T>((static_cast<Unsigned>(x[i]) & takes) | (static_cast<Unsigned>(other) & ~takes));
+    }
   }
 
   static constexpr IntegerLoops all{

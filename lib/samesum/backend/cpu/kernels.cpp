@@ -42,6 +42,7 @@ constexpr void fill_terms(Kernels& all) {
       all.leaf_moments[f] = Of::template leaf_moments<Shape, T>;
       all.largest_key[f] = Of::template largest_key<T>;
       all.find_key[f] = Of::template find_key<T>;
+      all.largest_keys[f] = Of::template largest_keys<T>;
       if constexpr (std::is_same_v<F, CarrierOf<F>>) all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
     }
   });

@@ -82,10 +82,20 @@ using HasSpecial = bool (*)(const double* x, std::size_t n);
 /// also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
-/// Copies n <= 2^15 elements, with -0 in place of those whose flag in `where` is 0, or, if `skip_nan`, that
-/// are NaN. Returns the number of the others.
-using KeepSelected = std::size_t (*)(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n,
-                                     void* out);
+/// Rows of elements of which some take no part: those whose flag is 0, and, if `skip_nan`, NaN.
+struct SelectedRows {
+  const void* x;
+  const std::uint8_t* where;  ///< null if all flags are 1
+  std::size_t pitch;          ///< elements, and flags, between rows
+  std::size_t rows, count;    ///< at most 2^15 elements in all
+  bool skip_nan;
+  std::uint64_t stand_in;  ///< bits of what stands in for them
+  static constexpr std::size_t pack = 32;
+};
+/// Copies the rows, one behind the other. Returns how many elements take part. If `counts` is not null, adds
+/// the numbers of them in each column to it: integers as wide as the elements, with room for a multiple of
+/// `pack`.
+using KeepSelected = std::size_t (*)(const SelectedRows& rows, void* out, void* counts);
 /// The same as AddExactly for at most one block of elements of which some take no part, and counts the
 /// others. If `skip_nan`, `where` may be null.
 using AddSelected = std::size_t (*)(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
@@ -125,10 +135,18 @@ struct ColumnProduct {
 /// of ColumnLeaf::least, and lane, aligned to 64 bytes.
 using LeafProducts = void (*)(const ColumnLeaf& leaf, void* scratch, ColumnProduct* out);
 
-/// LargestKey returns the largest key (extremum.hpp) of n elements, with -0 taken as +0 if `zeros_are_equal`.
-/// FindKey returns the index of the first element with that key, n if there is none.
-using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, bool smallest, bool zeros_are_equal);
+/// Which elements have the largest keys (extremum.hpp).
+struct KeyOrder {
+  bool smallest;
+  bool zeros_are_equal;  ///< whether -0 is taken as +0
+  bool skip_nan;         ///< whether NaN has the key 0, that of no element
+};
+/// LargestKey returns the largest key of n >= 1 elements. FindKey returns the index of the first element with
+/// that key, where zeros are equal, and n if there is none. LargestKeys writes the largest key of each
+/// column.
+using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, KeyOrder order);
 using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std::uint64_t key);
+using LargestKeys = void (*)(const ColumnLeaf& leaf, KeyOrder order, std::uint64_t* keys);
 
 /// Scans the first n <= 4096 elements of a tile of the order prefix, numbers of the carrier. Writes the state
 /// of the n elements, and the result of each prefix, after `carry`, the state of the elements before the
@@ -306,6 +324,7 @@ struct Kernels {
   LeafProducts leaf_products;  ///< likewise
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
+  LargestKeys largest_keys[Formats::size];
   std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F
   ScanTile scan_tile[Accumulators::size];
   ScanColumns scan_columns[Accumulators::size];

@@ -38,6 +38,28 @@ template <class T> constexpr std::size_t rows_ahead(std::size_t n) {
   return n < all ? all / n : 1;
 }
 
+/// Loads the bits of the first n < W elements; the other lanes are 0. Copies of few elements would wait for
+/// their own bytes.
+template <int W, class T>
+[[gnu::always_inline]] inline Register<BitsOf<T>, W> load_first(const T* x, std::size_t n) {
+  using Bits = Register<BitsOf<T>, W>;
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+  const std::uint64_t lanes = (std::uint64_t{1} << n) - 1;
+  if constexpr (sizeof(Bits) == 64) {
+    if constexpr (sizeof(T) == 8) return Bits(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(lanes), x));
+    if constexpr (sizeof(T) == 4) return Bits(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(lanes), x));
+    if constexpr (sizeof(T) == 2) return Bits(_mm512_maskz_loadu_epi16(static_cast<__mmask32>(lanes), x));
+  } else if constexpr (sizeof(Bits) == 32 && sizeof(T) == 4) {
+    return Bits(_mm256_maskz_loadu_epi32(static_cast<__mmask8>(lanes), x));
+  } else if constexpr (sizeof(Bits) == 16 && sizeof(T) == 2) {
+    return Bits(_mm_maskz_loadu_epi16(static_cast<__mmask8>(lanes), x));
+  }
+#endif
+  Bits bits{};
+  std::memcpy(&bits, x, n * sizeof(T));
+  return bits;
+}
+
 /// Lane l + by in place of lane l, for the first lanes; the last ones hold the first lanes.
 template <int by, class V> [[gnu::always_inline]] inline V shifted_lanes(V v) {
   constexpr int width = sizeof(V) / sizeof(v[0]);

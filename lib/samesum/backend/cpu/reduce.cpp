@@ -179,23 +179,56 @@ template <class Shape> ReduceColumns<Product<F>> columns_of_products(const Produ
 /// Extrema: all leaves share one state. The index is searched only in leaves whose extremum beats the current
 /// one.
 template <class Shape, class Reducer>
-ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer, std::size_t input) {
+ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer, std::size_t input,
+                                                         bool skip_nan) {
   using State = typename Reducer::State;
-  return [smallest = reducer.smallest, largest = loops().largest_key[input], find = loops().find_key[input],
-          bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
-                                        State* out) {
+  return [skip_nan, smallest = reducer.smallest, largest = loops().largest_key[input],
+          find = loops().find_key[input], bytes = formats[input].bytes](
+             const void* x, const void*, std::uint64_t index, std::size_t n, State* out) {
     constexpr bool is_index = requires(State s) { s.base; };
     const auto* from = static_cast<const std::byte*>(x);
     std::fill_n(out, Shape::leaves(n), State{});
     for (std::size_t begin = 0; begin < n; begin += Shape::leaf) {
       const std::size_t mine = std::min(n - begin, Shape::leaf);
-      const auto key =
-          static_cast<typename State::Key>(largest(from + begin * bytes, mine, smallest, is_index));
+      const auto key = static_cast<typename State::Key>(
+          largest(from + begin * bytes, mine, {smallest, is_index, skip_nan}));
       if (key <= out->key) continue;
       out->key = key;
       if constexpr (is_index) out->base = index + begin + find(from + begin * bytes, mine, smallest, key);
     }
   };
+}
+
+/// Extrema of rows of at most one leaf.
+template <class Reducer>
+ReduceRows<typename Reducer::State> rows_of_extremum(const Reducer& reducer, std::size_t input,
+                                                     bool skip_nan) {
+  using State = typename Reducer::State;
+  return [skip_nan, smallest = reducer.smallest, largest = loops().largest_key[input],
+          find = loops().find_key[input], bytes = formats[input].bytes](
+             const void* x, std::size_t pitch, std::size_t n, std::size_t count, State* out) {
+    constexpr bool is_index = requires(State s) { s.base; };
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::byte* const row = static_cast<const std::byte*>(x) + k * pitch * bytes;
+      out[k] = {static_cast<typename State::Key>(largest(row, n, {smallest, is_index, skip_nan}))};
+      if constexpr (is_index)
+        if (out[k].key != 0) out[k].base = find(row, n, smallest, out[k].key);
+    }
+  };
+}
+
+/// Extrema of columns.
+template <class Reducer>
+ReduceColumns<typename Reducer::State> columns_of_extremum(const Reducer& reducer, std::size_t input,
+                                                           bool skip_nan) {
+  using State = typename Reducer::State;
+  return {[order = KeyOrder{reducer.smallest, false, skip_nan}, largest = loops().largest_keys[input]](
+              const ColumnLeaf& leaf, void*, State* out) {
+            std::uint64_t keys[ColumnLeaf::most];
+            largest(leaf, order, keys);
+            for (std::size_t c = 0; c < leaf.count; ++c) out[c] = {static_cast<typename State::Key>(keys[c])};
+          },
+          [](const ColumnLeaf&) { return std::size_t{0}; }};
 }
 
 /// Recomputes, one after another, the results that the second reducer replaces.
@@ -243,7 +276,7 @@ template <class Order, class Reducer>
              return std::get<SoftmaxLoops<F>>(kernels(Formats::index_of<T>()).softmax).online_leaves;
            })](const void* x, const void*, std::uint64_t, std::size_t n, State* out) { leaves(x, n, out); };
     else if constexpr (requires { reducer.smallest; })
-      return leaves_of_extremum<Shape>(reducer, input);
+      return leaves_of_extremum<Shape>(reducer, input, call.options.skip_nan);
     else
       return leaves_of<Shape>(reducer, input);
   }();
@@ -253,6 +286,11 @@ template <class Order, class Reducer>
   if constexpr (std::is_same_v<Reducer, ProductReducer<F>> && std::is_same_v<F, Carrier> &&
                 std::is_same_v<Order, CoarsenedTree>)
     if (input == Formats::index_of<F>()) all.columns = columns_of_products<Shape>(reducer);
+  if constexpr (requires { reducer.smallest; }) {
+    all.rows = rows_of_extremum(reducer, input, call.options.skip_nan);
+    if constexpr (std::is_same_v<State, Extremum<F>>)
+      all.columns = columns_of_extremum(reducer, input, call.options.skip_nan);
+  }
   if constexpr (requires { reducer.term; }) all.columns = columns_of<Order>(reducer, input);
   reduce_batch<Shape>(reducer, batch, all, {call.out.data, work.as_state});
   if constexpr (requires { reducer.replacement(); }) {

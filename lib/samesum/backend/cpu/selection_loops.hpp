@@ -81,40 +81,54 @@ inline std::size_t count_flags(const std::uint8_t* flags, std::size_t n) {
 }
 
 /// See KeepSelected.
-template <class T, bool skips_nan>
-std::size_t keep(SelectedElements<T, true, skips_nan> all, std::size_t n, std::byte* to) {
+template <class T, bool flagged, bool skips_nan>
+std::size_t keep(const SelectedRows& of, std::byte* to, std::byte* counts) {
   constexpr int width = vector_bytes / int{sizeof(T)};
-  constexpr std::size_t w = width;
-  using Elements = SelectedElements<T, true, skips_nan>;
-  using Signed = typename Elements::Signed;
-  Register<Signed, width> counts{}, bits;  // n <= 2^15 fits
-  const auto kept = [&](const Elements& x, std::size_t i) {
-    const auto takes = x.template load<width>(i, bits);
-    counts -= takes;
-    bits = (bits & takes) | (Elements::sign & ~takes);
+  constexpr std::size_t w = width, ahead = 16;
+  using Signed = typename SelectedElements<T, flagged, skips_nan>::Signed;
+  using Vector = Register<Signed, width>;
+  const Vector other = Vector{} + static_cast<Signed>(of.stand_in);
+  Vector total{}, bits;  // the number of elements fits
+  const auto kept = [&](const auto& elements, std::size_t at, std::byte* column)
+      __attribute__((always_inline)) {
+    const Vector takes = elements.template load<width>(at, bits);
+    total -= takes;
+    bits = (bits & takes) | (other & ~takes);
+    if (!counts) return;
+    Vector count;
+    std::memcpy(&count, column, sizeof count);
+    count -= takes;
+    std::memcpy(column, &count, sizeof count);
   };
-  std::size_t i = 0;
-  for (; i + w <= n; i += w) {
-    kept(all, i);
-    std::memcpy(to + i * sizeof(T), &bits, sizeof bits);
-  }
-  if (i < n) {
-    T rest[w] = {};
-    std::uint8_t flags[w] = {};
-    for (std::size_t l = 0; i + l < n; ++l) {
-      rest[l] = all.x[i + l];
-      flags[l] = all.where[i + l];
+  for (std::size_t r = 0; r < of.rows; ++r) {
+    const T* const x = static_cast<const T*>(of.x) + r * of.pitch;
+    const std::uint8_t* const where = flagged ? of.where + r * of.pitch : nullptr;
+    if (of.rows > 1) {
+      prefetch_row(x, of.count * sizeof(T), ahead * of.pitch * sizeof(T));
+      if (flagged) prefetch_row(where, of.count, ahead * of.pitch);
     }
-    kept({rest, flags}, 0);
-    std::memcpy(to + i * sizeof(T), &bits, (n - i) * sizeof(T));
+    std::size_t i = 0;
+    for (; i + w <= of.count; i += w, to += sizeof bits) {
+      kept(SelectedElements<T, flagged, skips_nan>{x, where}, i, counts + i * sizeof(T));
+      std::memcpy(to, &bits, sizeof bits);
+    }
+    if (const std::size_t left = of.count - i; left > 0) {
+      T rest[w];
+      const auto first = load_first<width>(x + i, left);
+      std::memcpy(static_cast<void*>(rest), &first, sizeof first);
+      std::uint8_t flags[w] = {};
+      for (std::size_t l = 0; l < left; ++l) flags[l] = flagged ? where[i + l] : 1;
+      kept(SelectedElements<T, true, skips_nan>{rest, flags}, 0, counts + i * sizeof(T));
+      std::memcpy(to, &bits, left * sizeof(T));
+      to += left * sizeof(T);
+    }
   }
-  return static_cast<std::size_t>(sum_of<width>(counts));
+  return static_cast<std::size_t>(sum_of<width>(total));
 }
-template <class T>
-std::size_t keep_selected(const void* x, const std::uint8_t* where, bool skip_nan, std::size_t n, void* out) {
-  const T* const elements = static_cast<const T*>(x);
-  std::byte* const to = static_cast<std::byte*>(out);
-  return skip_nan ? keep<T, true>({elements, where}, n, to) : keep<T, false>({elements, where}, n, to);
+template <class T> std::size_t keep_selected(const SelectedRows& rows, void* out, void* counts) {
+  std::byte *const to = static_cast<std::byte*>(out), *const columns = static_cast<std::byte*>(counts);
+  if (!rows.skip_nan) return keep<T, true, false>(rows, to, columns);
+  return rows.where ? keep<T, true, true>(rows, to, columns) : keep<T, false, true>(rows, to, columns);
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ template <class Order, template <class> class A, class T> void write_state(const
 
 template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, int threads) {
   constexpr std::size_t most_as_row = 4096;  // longer vectors are faster in words that are carried along
-  if (n > 0 && n <= most_as_row) {
+  if (n == 0) return 0;
+  if (n <= most_as_row) {
     const Kernels& loops = kernels(Formats::index_of<T>());
     const ExactResults row{data, data, Term::element, 1, n, n};
     F result;

@@ -411,11 +411,10 @@ template <class T, ExactlySummed what> class WindowLoops {
     if (looks && i < n) seen.see(x + i, n - i);
     for (; i + w <= n; i += w) add_pack(x + i, y + i, 0);
     if (i < n) {
-      T last_x[w] = {}, last_y[w] = {};
-      for (std::size_t l = 0; i + l < n; ++l) {
-        last_x[l] = x[i + l];
-        last_y[l] = y[i + l];
-      }
+      T last_x[w], last_y[w];
+      const auto of_x = load_first<width>(x + i, n - i), of_y = load_first<width>(y + i, n - i);
+      std::memcpy(static_cast<void*>(last_x), &of_x, sizeof of_x);
+      std::memcpy(static_cast<void*>(last_y), &of_y, sizeof of_y);
       add_pack(last_x, last_y, 1);
     }
     for (std::size_t s = 0; s < streams; ++s)
