@@ -195,8 +195,15 @@ def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 
 def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
-def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], /) -> None: ...
+def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], integers: Mapping[str, Any], /) -> None: ...
 def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...
+def reduce_integers(
+    operation: str, dtype: str, x: int, where: int, axes: Sequence[tuple[int, int, int, bool]], out: int, /
+) -> bool:
+    """Reduces integers by sum, min, max, argmin or argmax, and returns whether a result is not valid: a sum beyond 64 bits,
+    or an extremum of nothing. An axis is its length, its strides in elements of x and of `where`, and whether it is reduced.
+    """
+
 def number_groups(keys: int, n: int, sorted: bool, threads: int, format: str, numbers: int, /) -> bytes:
     """Writes the number of the group of each of n keys of 64 bits, as integers of the format int32 or int64.
     Returns the index of the first key of each group, as integers of 64 bits.

@@ -230,9 +230,7 @@ def argmin(
 
     {parameters}
     """
-    return reduce(
-        "argmin", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna
-    )
+    return _reduced("argmin", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def argmax(
@@ -249,9 +247,7 @@ def argmax(
 
     {parameters}
     """
-    return reduce(
-        "argmax", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna
-    )
+    return _reduced("argmax", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def vecdot(

@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "foreign.hpp"
+#include "samesum/backend/cpu/integers.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::python {
@@ -54,6 +55,12 @@ void reduce_on_gpu(const Call& call, Place place);
 void add_on_gpu(Partial& partial, Values x, Values y, Place place);
 /// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
 Exact accumulate_on_gpu(Values x, Place place);
+
+/// Returns the type of integers with that name. Throws std::invalid_argument if there is none.
+cpu::IntegerType integer_type_named(std::string_view name);
+/// Reduces integers by an operation with exact results: sum, min, max, argmin or argmax. Returns whether a
+/// result is not valid: a sum beyond 64 bits, or an extremum of nothing.
+bool reduce_integers(std::string_view operation, const cpu::IntegerArray& array, void* out);
 
 void bind_methods(nb::module_& m);
 void bind_study(nb::module_& m);

@@ -213,7 +213,7 @@ class Selected {
   bool are_columns() const {
     return layout().inner >= least_columns && layout().n <= portion / least_columns;
   }
-  static constexpr std::size_t least_columns = 8;
+  static constexpr std::size_t least_columns = 8, least_counted = 64;
 
   /// Finds extrema by loops that skip NaN.
   void skip_in_place() {
@@ -244,10 +244,10 @@ class Selected {
     const bool rows = are_rows(), is_mean = adds_elements() && adds_elements()->mean;
     const std::size_t r = o * l.inner + first;
     const std::unique_ptr<std::byte[]> room = room_for(l.n * count * elements_.bytes());
-    std::vector<std::size_t> counts;
+    std::vector<std::size_t> counts;  // not of short rows, which are kept as one
     if (!rows)
-      keep(l.first(o) + first, l.stride, l.n, count, room.get(), is_mean ? &counts : nullptr);
-    else if (is_mean)
+      keep(l.first(o) + first, l.stride, l.n, count, room.get(), &counts);
+    else if (is_mean || l.n >= least_counted)
       for (std::size_t k = 0; k < count; ++k)
         counts.push_back(keep(l.first(first + k), 0, 1, l.n, room.get() + k * l.n * elements_.bytes()));
     else if (l.outer_stride == l.n)
@@ -260,7 +260,11 @@ class Selected {
     part.layout = rows ? Layout::rows(count, l.n) : Layout::axis(1, l.n, count);
     part.out = result(r, count);
     run_packed(part, threads);
-    for (std::size_t i = r; i < r + count; ++i) method().returns_index ? check_index(i) : clear_if_empty(i);
+    for (std::size_t k = 0; k < count; ++k)
+      if (method().returns_index)
+        check_index(r + k);
+      else if (adds_elements())
+        clear_if_empty(r + k, counts.empty() ? std::nullopt : std::optional{counts[k] > 0});
   }
   /// Writes the means of a block, from number r on. Those that words do not tell are found from packed
   /// elements.
@@ -287,10 +291,10 @@ class Selected {
     }
   }
   /// Replaces the sum -0 of no elements by +0.
-  void clear_if_empty(std::size_t r) const {
+  void clear_if_empty(std::size_t r, std::optional<bool> any) const {
     with_format(*call_.out.format, [&]<class F>() {
       F& sum = *static_cast<F*>(result(r).data);
-      if (to_bits(sum) == Format<F>::sign_bit && adds_elements() && !any_takes(elements_of(r)))
+      if (to_bits(sum) == Format<F>::sign_bit && !(any ? *any : any_takes(elements_of(r))))
         sum = from_bits<F>(0);
     });
   }

@@ -1,14 +1,18 @@
 /// Exact sums and extrema of integers in memory, over any axes of an array.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace samesum::cpu {
 
 /// Types of integers; booleans are bytes that are 0 or 1.
 enum class IntegerType { int8, int16, int32, int64, uint8, uint16, uint32, uint64, boolean };
+inline constexpr std::array<std::string_view, 9> integer_type_names{
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"};
 
 /// An axis of an array: its length, and how far apart neighbours are, in elements and in flags.
 struct IntegerAxis {
