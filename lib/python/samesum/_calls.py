@@ -250,6 +250,8 @@ def _as_numpy(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Op
         if bool((result < 0).any()):
             raise ValueError(f"samesum: nan{operation}: all elements of a result are NaN or left out; pass others")
         return result
+    if not bool((result == (math.inf if operation == "min" else -math.inf)).any()):
+        return result  # only the extremum of no elements, and of infinities, is infinite
     counts = counts_of(library, takes_part(library, o.where, o.skipna, a), axes)
     if bool((counts == 0).any()):
         nan = library.namespace.full_like(result, math.nan)

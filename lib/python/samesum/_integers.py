@@ -29,6 +29,9 @@ def reduce_integers(
 ) -> Any:
     """Reduces axes of an array of integers, of which those take part whose flag in `where` is true."""
     has_objects = getattr(a.dtype, "hasobject", False)  # integers of Python, which do not overflow
+    n = math.prod(a.shape[d] for d in axes)
+    if n == 0 and operation != "sum":
+        raise no_integers(operation, False)
     if not has_objects and library.view(a).device < 0:
         return _reduce_on_host(library, operation, a, axes, keepdims, where)
     if where is not None:
@@ -41,10 +44,7 @@ def reduce_integers(
     xp = library.namespace
     moved = library.transposed(a, axes_last(a.ndim, axes)[0])
     kept = tuple(moved.shape[: a.ndim - len(axes)])
-    n = math.prod(a.shape[d] for d in axes)
     flat = library.contiguous(moved).reshape((*kept, n))
-    if n == 0:
-        raise no_integers(operation, False)
     if name == "bool":
         flat = library.astype(flat, "uint8")
     is_flipped = library.name == "torch" and name in ("uint16", "uint32", "uint64")  # PyTorch does not compare them
@@ -79,7 +79,7 @@ def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         operation, name, view.address, flags.address if flags else 0, described, library.view(out).address
     )
     if is_invalid:
-        raise beyond_64_bits("sum") if operation == "sum" else no_integers(operation, where is not None)
+        raise beyond_64_bits("sum") if operation == "sum" else no_integers(operation, True)
     return out
 
 
@@ -110,6 +110,7 @@ def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, 
     first = library.astype(library.astype(rows, "uint8").argmax(1), "int64").reshape((-1, 1))
     is_taken = xp.take_along_axis(rows, index, 1) if library.name != "torch" else rows.gather(1, index)
     return xp.where(is_taken, index, first).reshape(tuple(getattr(result, "shape", ())))
+
 
 def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
     name = dtype_name(a.dtype)
@@ -147,11 +148,11 @@ def beyond_64_bits(operation: str) -> OverflowError:
 
 
 def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
-    view = library.view(a)
-    if view.device < 0 or check:
+    if check:
         if bool(overflowed.any()):
             raise beyond_64_bits("sum")
         return
+    view = library.view(a)
     key = (library.name, view.device, view.stream)
     with _lock:
         before = _overflows.get(key)

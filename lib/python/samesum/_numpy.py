@@ -44,8 +44,8 @@ class NumPy(Library):
         self.np = self.namespace = numpy
         self.kind = numpy.ndarray
         formats = {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64}
-        integers = {f"{sign}int{bits}": numpy.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
-        _core.know_numpy(numpy.ndarray, numpy.empty, formats, {**integers, "bool": numpy.dtype(bool)})
+        integers = {name: numpy.dtype(name).type for name in _core.integer_types}
+        _core.know_numpy(numpy.ndarray, numpy.empty, formats, integers)
 
     def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
         """Returns an array of numbers. With `wide`, integers that no type of 64 bits holds stay Python's."""

@@ -122,7 +122,7 @@ std::optional<Found> find_remembered(const Arguments& call, const Array& a) {
   const Method& m = *found->second;
   const Layout layout = Layout::axis(a.length(0, axes->first), a.length(axes->first, axes->last),
                                      a.length(axes->last, a.shape.size()));
-  if (m.inputs != 1 || m.returns_index || !m.accepts(*a.x.format, layout) || m.is_scan() || m.takes_window ||
+  if (m.inputs != 1 || !m.accepts(*a.x.format, layout) || m.is_scan() || m.takes_window ||
       (m.has_result_per_element && layout.inner != 1))
     return std::nullopt;
   return Found{m, *axes, layout};
@@ -237,6 +237,7 @@ nb::object of_integers(nb::handle x, const Arguments& call) {
     elements *= axis.n;
     if (!axis.reduced || call.keeps_axes) shape.push_back(axis.reduced ? 1 : axis.n);
   }
+  if (elements == 0) return nb::none();
   const auto result = static_cast<std::size_t>(result_type(call.operation, *type));
   nb::object out = nb::handle(known.empty)(tuple_of(shape), nb::handle(known.integer[result]));
   const Buffer results{out.ptr()};
@@ -259,13 +260,17 @@ nb::object of_array(nb::handle x, const Arguments& call) {
   const Array a = buffer.array(*format);
   if (reinterpret_cast<std::uintptr_t>(a.x.data) % format->bytes != 0) return nb::none();
   const std::optional<Found> found = find_remembered(call, a);
-  PyObject* scalar = found ? known.scalar[found->method.result_format(*format)->index] : nullptr;
+  if (!found) return nb::none();
+  const FormatInfo* const results_in = found->method.result_format(*format);
+  PyObject* const scalar =
+      results_in ? known.scalar[results_in->index] : known.integer[int(cpu::IntegerType::int64)];
   if (!scalar) return nb::none();
   const std::vector<std::size_t> shape = shape_of(call, found->method, a, found->axes);
   if (shape.empty()) {
     std::uint64_t bits = 0;
     run(call, *found, a, &bits);
-    return nb::handle(scalar)(number_at(*found->method.result_format(*format), bits));
+    return results_in ? nb::handle(scalar)(number_at(*results_in, bits))
+                      : nb::handle(scalar)(static_cast<std::int64_t>(bits));
   }
   nb::object out = nb::handle(known.empty)(tuple_of(shape), nb::handle(scalar));
   const Buffer results{out.ptr()};
@@ -285,7 +290,8 @@ nb::object of_list(nb::handle x, const Arguments& call) {
   }
   const Array a{elements, {elements.size()}};
   const std::optional<Found> found = find_remembered(call, a);
-  if (!found || call.keeps_axes || found->method.has_result_per_element || found->method.results > 1)
+  if (!found || call.keeps_axes || found->method.returns_index || found->method.has_result_per_element ||
+      found->method.results > 1)
     return nb::none();
   std::uint64_t bits = 0;
   run(call, *found, a, &bits);
@@ -326,7 +332,7 @@ nb::object of_tensor(nb::handle x, const Arguments& call) {
     if (!error.matches(PyExc_RuntimeError)) throw;
   }
   const std::optional<Found> found = a ? find_remembered(call, *a) : std::nullopt;
-  if (!found) return nb::none();
+  if (!found || found->method.returns_index) return nb::none();
   const nb::tuple shape = tuple_of(shape_of(call, found->method, *a, found->axes));
   const std::size_t format = found->method.result_format(*a->x.format)->index;
   nb::object out = format == a->x.format->index

@@ -22,6 +22,8 @@ bool reduce_integers(std::string_view operation, const cpu::IntegerArray& array,
 }
 
 void bind_integers(nb::module_& m) {
+  m.attr("integer_types") =
+      nb::cast(std::vector(cpu::integer_type_names.begin(), cpu::integer_type_names.end()));
   // An axis is its length, its strides in elements of x and of `where`, and whether it is reduced.
   m.def("reduce_integers",
         [](std::string_view operation, std::string_view dtype, std::uintptr_t x, std::uintptr_t where,
