@@ -149,9 +149,9 @@ def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float:
 
 def fast(
     operation: str, x: Any, method: Any, threads: Any, axis: Any, keepdims: Any, is_detached: bool = False,
-    ddof: float = 0.0, /
+    ddof: float = 0.0, skip_nan: bool = False, as_numpy: bool = False, /
 ) -> Any:
-    """Returns the result, or None if the call needs Python's side."""
+    """Returns the result, or None if the call needs Python's side: with `as_numpy`, also if an extremum may be of nothing."""
 
 _Rows: TypeAlias = tuple[int, int]
 """The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""

@@ -20,12 +20,12 @@ _fast = _core.fast
 def _reduced(
     operation: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
     grid: int | None = None, check: bool = False, ddof: float = 0.0, finish: Callable[[Any, Any], Any] | None = None,
-    where: Any = None, skipna: bool = False,
+    where: Any = None, skipna: bool = False, as_numpy: bool = False,
 ) -> Any:  # fmt: skip
     """Reduces x by the fast path, if that applies, else by `reduce`."""
-    is_plain = dtype is None and out is None and grid is None and where is None and not skipna and not check
+    is_plain = dtype is None and out is None and grid is None and where is None and not check
     if is_plain and not (watches and watches[0]()):
-        result = _fast(operation, x, method, threads, axis, keepdims, False, ddof)
+        result = _fast(operation, x, method, threads, axis, keepdims, False, ddof, bool(skipna), as_numpy)
         if result is not None:
             if finish is None:
                 return result
@@ -33,7 +33,7 @@ def _reduced(
             return library.finished(finish(library.namespace, result), x)
     return reduce(
         operation, x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        check=check, ddof=ddof, finish=finish, where=where, skipna=skipna,
+        check=check, ddof=ddof, finish=finish, where=where, skipna=skipna, as_numpy=as_numpy,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import inspect
 from typing import Any, Callable
 
 from . import _functions as functions
-from ._calls import reduce
 
 
 def _skipping(name: str, of_nothing: str, as_numpy: bool = False) -> Callable[..., Any]:
@@ -15,8 +14,9 @@ def _skipping(name: str, of_nothing: str, as_numpy: bool = False) -> Callable[..
 
     def skipping(x: Any, /, axis: Any = None, **keywords: Any) -> Any:
         if as_numpy:
-            signature.bind(x, axis, **keywords)  # raises for an unknown keyword
-            return reduce(name, x, axis=axis, **keywords, skipna=True, as_numpy=True)
+            given = signature.bind(x, axis, **keywords)  # raises for an unknown keyword
+            given.apply_defaults()
+            return functions._reduced(name, skipna=True, as_numpy=True, **{"dtype": None, **given.arguments})
         return function(x, axis, **keywords, skipna=True)
 
     whole = inspect.signature(function)

@@ -55,6 +55,8 @@ struct Arguments {
   bool keeps_axes;
   bool is_detached;  ///< whether autograd need not see the call
   double ddof;
+  bool skip_nan;
+  bool as_numpy;  ///< whether Python's side replaces the extrema of nothing, infinities and -1
 };
 
 /// What a call reduces: elements and the lengths of their axes.
@@ -140,7 +142,7 @@ void run(const Arguments& call, const Found& found, const Array& a, void* out) {
                   .x = a.x,
                   .layout = layout,
                   .out = results,
-                  .options = {.threads = call.threads, .ddof = call.ddof}};
+                  .options = {.threads = call.threads, .ddof = call.ddof, .skip_nan = call.skip_nan}};
   const auto reduce = [&] { run_at(view, a.place); };
   if (a.place.device < 0 && a.x.size <= few) return reduce();
   const nb::gil_scoped_release released;
@@ -253,6 +255,20 @@ nb::object of_integers(nb::handle x, const Arguments& call) {
   return shape.empty() ? nb::object{out[nb::make_tuple()]} : out;
 }
 
+/// Whether one of the results may be the extremum of nothing.
+bool may_be_of_nothing(const FormatInfo* format, const void* results, std::size_t n) {
+  if (!format) {
+    const auto* const indices = static_cast<const std::int64_t*>(results);
+    return std::any_of(indices, indices + n, [](std::int64_t index) { return index < 0; });
+  }
+  return with_format(*format, [&]<class F>() {
+    const auto* const numbers = static_cast<const F*>(results);
+    return std::any_of(numbers, numbers + n, [](F x) {
+      return static_cast<BitsOf<F>>(to_bits(x) & ~Format<F>::sign_bit) == Format<F>::infinity;
+    });
+  });
+}
+
 nb::object of_array(nb::handle x, const Arguments& call) {
   const Buffer buffer{x.ptr()};
   const FormatInfo* format = buffer.format();
@@ -269,6 +285,7 @@ nb::object of_array(nb::handle x, const Arguments& call) {
   if (shape.empty()) {
     std::uint64_t bits = 0;
     run(call, *found, a, &bits);
+    if (call.as_numpy && may_be_of_nothing(results_in, &bits, 1)) return nb::none();
     return results_in ? nb::handle(scalar)(number_at(*results_in, bits))
                       : nb::handle(scalar)(static_cast<std::int64_t>(bits));
   }
@@ -276,6 +293,8 @@ nb::object of_array(nb::handle x, const Arguments& call) {
   const Buffer results{out.ptr()};
   if (!results.data()) return nb::none();
   run(call, *found, a, results.data());
+  if (call.as_numpy && may_be_of_nothing(results_in, results.data(), Layout{found->layout}.results()))
+    return nb::none();
   return out;
 }
 
@@ -344,10 +363,12 @@ nb::object of_tensor(nb::handle x, const Arguments& call) {
 
 /// Returns the result, or None if the call needs Python's side.
 nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb::handle threads,
-                nb::handle axis, nb::handle keepdims, bool is_detached, double ddof) {
+                nb::handle axis, nb::handle keepdims, bool is_detached, double ddof, bool skip_nan,
+                bool as_numpy) {
   const int keeps_axes = PyObject_IsTrue(keepdims.ptr());
   if (keeps_axes < 0) throw nb::python_error();
-  Arguments call{operation, {}, 0, axis.is_none(), {}, keeps_axes == 1, is_detached, ddof};
+  Arguments call{operation,       {},          0,    axis.is_none(), {},
+                 keeps_axes == 1, is_detached, ddof, skip_nan,       as_numpy};
   if (!nb::try_cast(threads, call.threads) || call.threads < 0) return nb::none();
   if (PyLong_CheckExact(axis.ptr())) {
     if (!nb::try_cast(axis, call.axes.emplace_back())) return nb::none();
@@ -361,6 +382,7 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb:
   }
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
   if (type == known.array) return of_array(x, call);
+  if (skip_nan) return nb::none();
   if (type == known.tensor) return of_tensor(x, call);
   if (PyList_CheckExact(x.ptr())) return of_list(x, call);
   return nb::none();
@@ -370,7 +392,7 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb:
 
 void bind_fast(nb::module_& m) {
   m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
-        nb::arg().none(), nb::arg() = false, nb::arg() = 0.0);
+        nb::arg().none(), nb::arg() = false, nb::arg() = 0.0, nb::arg() = false, nb::arg() = false);
   m.def("remember", [](std::string operation, std::string name, std::string format, std::string backend,
                        const Method& method) {
     remembered()[{operation, name, format, backend}] = &method;

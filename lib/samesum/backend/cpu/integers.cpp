@@ -119,13 +119,17 @@ template <class T> struct IndexOf {
   const IntegerLoops& loops;
   bool smallest;
   T stand_in, last;
+  bool is_boolean = last == 1 || stand_in == 1;  ///< then the first elements often tell
   State start() const { return {stand_in}; }
   bool is_final(const State& state, std::ptrdiff_t next) const {
     return state.best == last && state.index < next;
   }
   void take(State& state, const T* x, std::size_t n, std::ptrdiff_t index, std::ptrdiff_t step) const {
     T best = stand_in;
-    loops.extremum[smallest](x, n, &best);
+    if (is_boolean && loops.find(x, n, &last) < n)
+      best = last;
+    else
+      loops.extremum[smallest](x, n, &best);
     const bool is_better = smallest ? best < state.best : best > state.best;
     if (!is_better && (best != state.best || state.index < index)) return;
     const std::ptrdiff_t found = index + step * static_cast<std::ptrdiff_t>(loops.find(x, n, &best));
