@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Sequence, Union
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
 from ._frames import kind_of, reduce_frames
-from ._integers import EXACT_OPERATIONS, reduce_integers
+from ._integers import EXACT_OPERATIONS, mean_of_integers, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
     beside, counts_of, mask_of, packed_rows, places_of, takes_part, without_mask, without_masks,
@@ -195,6 +195,10 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if format == "int" and keeps_integers:
         result = reduce_integers(library, operation, a, axes, o.keepdims, o.check, o.where)
         return delivered(library, result, x, o.out)
+    if format == "int" and operation == "mean" and is_exact(o.method, operation) and grid is None:
+        result = mean_of_integers(library, a, axes, o.keepdims, o.where)
+        if result is not None:
+            return delivered(library, result, x, o.out)
     if format == "int":
         refuse_product(operation)
         format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")

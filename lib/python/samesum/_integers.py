@@ -31,7 +31,7 @@ def reduce_integers(
     has_objects = getattr(a.dtype, "hasobject", False)  # integers of Python, which do not overflow
     n = math.prod(a.shape[d] for d in axes)
     if n == 0 and operation != "sum":
-        raise no_integers(operation, False)
+        raise no_integers(operation, where is not None)
     if not has_objects and library.view(a).device < 0:
         return _reduce_on_host(library, operation, a, axes, keepdims, where)
     if where is not None:
@@ -81,6 +81,17 @@ def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...],
     if is_invalid:
         raise beyond_64_bits("sum") if operation == "sum" else no_integers(operation, True)
     return out
+
+
+def mean_of_integers(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+    """Returns the means of small integers in host memory, rounded once to fp64; None if sums may be beyond 2^53."""
+    n = math.prod(a.shape[d] for d in axes)
+    if getattr(a.dtype, "hasobject", False) or library.view(a).device >= 0 or n << 8 * a.dtype.itemsize > 1 << 53:
+        return None
+    counts = n if where is None else reduce_integers(library, "sum", where, axes, keepdims, False)
+    if n == 0 or (where is not None and bool((counts == 0).any())):
+        return None
+    return library.astype(reduce_integers(library, "sum", a, axes, keepdims, False, where), "float64") / counts
 
 
 def no_integers(operation: str, selects: bool) -> ValueError:

@@ -254,6 +254,10 @@ class Selected {
       keep(l.first(first), 0, 1, count * l.n, room.get());
     else
       keep(l.first(first), l.outer_stride, count, l.n, room.get());
+    // With +0 in it, the sum of a result without elements is +0.
+    for (std::size_t k = 0; adds_elements() && k < counts.size(); ++k)
+      if (counts[k] == 0 && l.n > 0)
+        std::memset(room.get() + k * (rows ? l.n : 1) * elements_.bytes(), 0, elements_.bytes());
     if (is_mean) return find_means(r, count, room.get(), counts);
     Call part = call_;
     part.x = {*call_.x.format, room.get(), l.n * count};
@@ -263,8 +267,8 @@ class Selected {
     for (std::size_t k = 0; k < count; ++k)
       if (method().returns_index)
         check_index(r + k);
-      else if (adds_elements())
-        clear_if_empty(r + k, counts.empty() ? std::nullopt : std::optional{counts[k] > 0});
+      else if (adds_elements() && counts.empty())
+        clear_if_empty(r + k);
   }
   /// Writes the means of a block, from number r on. Those that words do not tell are found from packed
   /// elements.
@@ -291,11 +295,10 @@ class Selected {
     }
   }
   /// Replaces the sum -0 of no elements by +0.
-  void clear_if_empty(std::size_t r, std::optional<bool> any) const {
+  void clear_if_empty(std::size_t r) const {
     with_format(*call_.out.format, [&]<class F>() {
       F& sum = *static_cast<F*>(result(r).data);
-      if (to_bits(sum) == Format<F>::sign_bit && !(any ? *any : any_takes(elements_of(r))))
-        sum = from_bits<F>(0);
+      if (to_bits(sum) == Format<F>::sign_bit && !any_takes(elements_of(r))) sum = from_bits<F>(0);
     });
   }
   bool any_takes(Stretch s) const {
