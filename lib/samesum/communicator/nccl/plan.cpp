@@ -73,7 +73,9 @@ std::string validation_error(const Call& call, const Layout& layout) {
 }
 
 void Plan::Work::check_data(const Call& call) const {
-  const auto& [m, x, y, keys, whole, out, options] = call;
+  const Method* const m = call.method;
+  const Values &x = call.x, &y = call.y;
+  const Results& out = call.out;
   ranks_.check_device();
   for (const auto& [name, all] : {std::pair{"x", &x}, std::pair{"y", &y}}) {
     if (all == &y && !y.is_given()) continue;
