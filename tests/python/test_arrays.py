@@ -8,6 +8,7 @@ import contextlib
 import functools
 import inspect
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -775,3 +776,55 @@ def test_every_layout_has_the_bits_of_its_contiguous_copy(x: Any, data: Any) -> 
     for method in ("serial/plain", "tree/plain", "pairwise/kahan"):
         expected = samesum.sum(rows, axis=-1, method=method)
         assert samesum.sum(y, axis=axes, method=method).tobytes() == expected.tobytes()
+
+
+def _peak(call) -> int:
+    """Returns the most bytes that NumPy holds during a call."""
+    call()  # finds methods
+    tracemalloc.start()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_integers_are_reduced_without_a_copy(dtype, axis):
+    x = (np.arange(500 * 400).reshape(500, 400) % 7).astype(dtype)
+    for a in (x, x.T, x[::-1]):
+        for function in (samesum.sum, samesum.max, samesum.argmin):
+            for where in (None, a > 0):
+                assert _peak(lambda: function(a, axis=axis, where=where)) < x.nbytes / 4 + 10_000
+    if x.itemsize < 8:
+        assert _peak(lambda: samesum.mean(x, axis=axis)) < x.nbytes / 4 + 10_000
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_missing_elements_are_skipped_without_a_copy(axis):
+    x = np.ones((300, 400), np.float32)
+    x[::7, ::3] = np.nan
+    for function in (samesum.nansum, samesum.nanmean, samesum.nanmax, samesum.nanargmin):
+        assert _peak(lambda: function(x, axis=axis)) < x.nbytes / 4
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "int64", "uint64"])
+def test_integers_have_the_results_of_python_in_any_order_of_axes(dtype):
+    random = np.random.default_rng(3)
+    x = random.integers(0, 2 if dtype == "bool" else 100, (5, 40, 33)).astype(dtype)
+    if dtype.startswith("int"):
+        x -= 50
+    for a in (x, x.transpose(2, 0, 1), x[:, ::-1, ::2], np.broadcast_to(x[:1], x.shape)):
+        for axis in (None, 0, 1, 2, (0, 2), (2, 1)):
+            for where in (None, random.random(a.shape) < 0.5):
+                lists = np.where(True if where is None else where, a.astype(object), 0)
+                found = samesum.sum(a, axis=axis, where=where)
+                assert found.dtype == np.sum(a).dtype and (found == lists.sum(axis)).all()
+                if where is not None and not where.any(axis).all():
+                    continue
+                mean = samesum.mean(a, axis=axis, where=where)
+                assert (mean == np.mean(a, axis=axis, where=True if where is None else where)).all()
+                low = np.where(True if where is None else where, a.astype(object), -(10**6))
+                assert (samesum.max(a, axis=axis, where=where) == low.max(axis)).all()
+                if not isinstance(axis, tuple):
+                    assert (samesum.argmax(a, axis=axis, where=where) == low.argmax(axis)).all()
