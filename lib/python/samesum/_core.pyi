@@ -151,7 +151,9 @@ def fast(
     operation: str, x: Any, method: Any, threads: Any, axis: Any, keepdims: Any, is_detached: bool = False,
     ddof: float = 0.0, skip_nan: bool = False, as_numpy: bool = False, /
 ) -> Any:
-    """Returns the result, or None if the call needs Python's side: with `as_numpy`, also if an extremum may be of nothing."""
+    """Returns the result, or None if the call needs Python's side: with `as_numpy`, also if an extremum may be of
+    nothing.
+    """
 
 _Rows: TypeAlias = tuple[int, int]
 """The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
@@ -195,7 +197,9 @@ def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 
 def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
-def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], integers: Mapping[str, type], /) -> None: ...
+def know_numpy(
+    array: type, empty: Callable[..., Any], scalars: Mapping[str, type], integers: Mapping[str, type], /
+) -> None: ...
 def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...
 integer_types: Sequence[str]
 """The types of integers that reduce_integers takes."""
@@ -203,8 +207,9 @@ integer_types: Sequence[str]
 def reduce_integers(
     operation: str, dtype: str, x: int, where: int, axes: Sequence[tuple[int, int, int, bool]], out: int, /
 ) -> bool:
-    """Reduces integers by sum, min, max, argmin or argmax, and returns whether a result is not valid: a sum beyond 64 bits,
-    or an extremum of nothing. An axis is its length, its strides in elements of x and of `where`, and whether it is reduced.
+    """Reduces integers by sum, min, max, argmin or argmax, and returns whether a result is not valid: a sum beyond
+    64 bits, or an extremum of nothing. An axis is its length, its strides in elements of x and of `where`, and whether
+    it is reduced.
     """
 
 def number_groups(keys: int, n: int, sorted: bool, threads: int, format: str, numbers: int, /) -> bytes:
