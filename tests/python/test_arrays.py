@@ -577,15 +577,12 @@ def test_a_sum_of_unsigned_and_signed_integers_is_refused_where_no_type_holds_it
     assert samesum.sum([[2**63 + 1, -(2**63)]], axis=1, keepdims=True).tolist() == [[1]]
 
 
-def test_integers_of_python_are_rounded_by_functions_of_floats() -> None:
+def test_integers_of_python_are_rounded_by_methods_that_round() -> None:
     for x in ([2**63, -1, 5], [2**64 - 1, 1], [2**53 + 1, 2]):
-        rounded_sum = functools.partial(samesum.sum, method="tree/plain")
-        for function in (samesum.mean, samesum.norm, samesum.var, lambda x: samesum.dot(x, x), rounded_sum):
+        for function in (samesum.norm, functools.partial(samesum.sum, method="tree/plain")):
             assert function(x) == function([float(v) for v in x])
     with pytest.raises(OverflowError, match="samesum: x has integers beyond 64 bits; convert them to floats first"):
         samesum.mean([2**64, 1])
-    with pytest.raises(TypeError, match="cumsum of integers is not supported"):
-        samesum.cumsum([2**63, 1])
 
 
 def test_objects_are_read_as_the_numbers_that_they_are() -> None:

@@ -425,7 +425,7 @@ def test_polars_calls_samesum() -> None:
         (lambda pd, pl, pa: samesum.sum(pl.Series([1.0]), where=pl.Series([None], dtype=pl.Boolean)), ValueError, r"where has 1 null, .*where\.fill_null"),
         (lambda pd, pl, pa: samesum.softmax(pd.array([1.0, None], "Float64")), ValueError, r"x has 1 null, .*x\.dropna\(\)"),
         (lambda pd, pl, pa: samesum.softmax(pa.table({"a": [1.0, None]})), ValueError, "x has 1 null"),
-        (lambda pd, pl, pa: samesum.Partial("dot/exact/fp64").add([1.0, 2.0], pl.Series([1.0, None])), ValueError, r"y has 1 null, .*y\.drop_nulls"),
+        (lambda pd, pl, pa: samesum.Partial("dot/exact/fp64").add([1.0, 2.0], pl.Series([1.0, None])), ValueError, r"y has 1 null, .*pass y\.fill_null\(0\)$"),
         (lambda pd, pl, pa: samesum.cumsum(pa.table({"a": [1.0]})), TypeError, "cumsum: x is a frame; pass one of its columns"),
         (lambda pd, pl, pa: samesum.mean(pa.record_batch({"a": [1.0]}), weights=[1.0]), TypeError, "mean with weights: x is a frame; pass one of its columns"),
         (lambda pd, pl, pa: samesum.cumsum(OnlyStream(pa.table({"a": [1.0]}))), TypeError, "cumsum: x is a frame; pass one of its columns"),
@@ -444,6 +444,56 @@ def test_an_error_names_the_column_and_the_remedy(make: Any, error: Any, message
     packages = [library(name) for name in ("pandas", "polars", "pyarrow")]
     with pytest.raises(error, match="samesum: .*" + message):
         make(*packages)
+
+
+@pytest.mark.parametrize("argument", ["weights", "where", "y"])
+def test_the_remedy_for_nulls_beside_x_keeps_the_length(argument: str) -> None:
+    pd, pl = library("pandas"), library("polars")
+    calls = {
+        "weights": lambda a: samesum.average([1.0, 2.0], weights=a),
+        "where": lambda a: samesum.sum([1.0, 2.0], where=a),
+        "y": lambda a: samesum.Partial("dot/exact/fp64").add([1.0, 2.0], a),
+    }
+    values = [True, None] if argument == "where" else [1, None]
+    fill = "False" if argument == "where" else "0"
+    for column, name in ((pd.array(values, "boolean" if argument == "where" else "Int64"), "fillna"), (pl.Series(values), "fill_null")):
+        with pytest.raises(ValueError, match=rf"{argument} has 1 null, .*pass {argument}\.{name}\({fill}\)") as error:
+            calls[argument](column)
+        assert "drop" not in str(error.value)
+
+
+# --- results without elements ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["min", "max", "argmin", "argmax", "nanmin", "nanmax"])
+def test_a_column_without_integers_is_null_beside_others(name: str) -> None:
+    pd, pl, pa = map(library, ("pandas", "polars", "pyarrow"))
+    frame = pd.DataFrame({"x": [2.0, 2.0], "n": pd.array([None, None], "Int64"), "large": [2**53 + 1] * 2})
+    x, large = (0, 0) if "arg" in name else (2, 2**53 + 1)
+    function = getattr(samesum, name)
+    result = function(frame)
+    assert result["x"] == x and np.isnan(result["n"]) and result["large"] == large
+    assert function(pl.from_pandas(frame)).rows() == [(x, None, large)]
+    assert function(pa.Table.from_pandas(frame)).to_pylist() == [{"x": x, "n": None, "large": large}]
+    with pytest.raises(ValueError, match="of no integers has no value"):
+        function(frame["n"])
+
+
+def test_extrema_of_frames_without_rows_are_those_of_no_elements() -> None:
+    pd = library("pandas")
+    assert samesum.max(pd.DataFrame({"a": np.empty(0), "b": np.empty(0, int)})).tolist()[0] == -np.inf
+    assert samesum.min(pd.DataFrame(np.empty((0, 40), int))).isna().all()
+
+
+def test_rows_without_columns_have_the_results_of_no_elements() -> None:
+    pd = library("pandas")
+    rows = pd.DataFrame(index=["a", "b"])
+    for function, of_nothing in ((samesum.sum, 0), (samesum.prod, 1), (samesum.mean, np.nan), (samesum.max, -np.inf)):
+        result = function(rows, axis=1)
+        assert result.index.tolist() == ["a", "b"]
+        np.testing.assert_array_equal(result, [of_nothing] * 2)
+        np.testing.assert_array_equal(function(rows, axis=(0, 1)), of_nothing)
+    assert len(samesum.sum(rows)) == 0
 
 
 # --- options, second inputs and other functions ------------------------------------------------------------------

@@ -563,6 +563,23 @@ def test_a_grid_is_for_fixed_point_and_large_enough():
         samesum.sum(torch.ones(2, requires_grad=True), method="fixed_point", grid=0)
 
 
+@pytest.mark.parametrize(
+    "operation",
+    ["sum", "mean", "norm", "prod", "max", "min", "logsumexp", "sum_of_magnitudes", "squared_norm"],
+)
+def test_every_operation_of_one_number_is_compared_by_its_own_methods(operation):
+    rows = samesum.compare([1.0, 2.0], operation=operation)
+    assert len(rows) >= 1 and all(row.method.startswith(f"{operation}/") for row in rows)
+    has_truth = any(m.name == f"{operation}/exact/fp64@cpu" for m in samesum.methods())
+    assert all((row.error is not None) == has_truth for row in rows)
+
+
+@pytest.mark.parametrize("operation", ["summ", "var", "cumsum", "scatter_add", "rolling_sum", "softmax"])
+def test_what_is_no_operation_to_compare_is_refused_with_those_that_are(operation):
+    with pytest.raises(ValueError, match=f"compare: operation is '{operation}'; use one of sum, mean, .*norm"):
+        samesum.compare([1.0], operation=operation)
+
+
 def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 

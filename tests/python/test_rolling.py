@@ -163,8 +163,6 @@ def test_bad_arguments_are_refused():
         samesum.rolling_sum(x, 3, 1)
     with pytest.raises(ValueError, match="x is a number"):
         samesum.rolling_sum(1.0, 3)
-    with pytest.raises(TypeError, match="pass dtype='float64'"):
-        samesum.rolling_sum([1, 2, 3], 2)
     with pytest.raises(ValueError, match="only a sum of integers loses nothing .* use exact"):
         samesum.rolling_sum(x, 3, method="tree/kahan")
     with pytest.raises(ValueError, match="use exact"):

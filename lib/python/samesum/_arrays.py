@@ -9,14 +9,14 @@ from typing import Any
 
 from ._converted import Converted, Jax
 from ._cupy import CuPy
-from ._formats import DTYPES, FORMATS, INTEGERS, dtype_name, format_of
+from ._formats import DTYPES, FORMATS, INTEGERS, dtype_name, format_of, method_format
 from ._library import Library, View, library_of
 from ._numpy import NumPy
 from ._pytorch import Torch
 
 __all__ = [
     "Converted", "CuPy", "DTYPES", "FORMATS", "INTEGERS", "Jax", "Library", "NumPy", "Torch", "View", "array_of",
-    "dtype_name", "format_of", "library_of", "second_array",
+    "dtype_name", "format_of", "library_of", "method_format", "second_array",
 ]  # fmt: skip
 
 
@@ -30,11 +30,11 @@ def array_of(x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]
     return library.reader(x, argument, wide)
 
 
-def second_array(library: Any, a: Any, y: Any, argument: str = "y") -> Any:
+def second_array(library: Any, a: Any, y: Any, argument: str = "y", wide: bool = False) -> Any:
     """Returns the second input as an array of the library of the first one, `a`, and in the same memory."""
     if y is None:
         raise TypeError(f"samesum: {argument} is None; pass the second input")
-    reader, b = array_of(y, argument)
+    reader, b = array_of(y, argument, wide)
     places = library.place(a), reader.place(b)
     if places[0] != places[1]:
         raise ValueError(f"samesum: {argument} is on {places[1]} and x on {places[0]}; pass inputs on one device")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, check_grid, check_threads, delivered, method_of, run_call, whole_number
+from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of, method_format
+from ._calls import (
+    Method, check_grid, check_operation, check_threads, delivered, floats_for, method_of, run_call, whole_number,
+)  # fmt: skip
+from ._in_floats import adds_exactly, held_floats, in_two_floats, not_held
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 from ._layout import Layout
 from ._selection import mask_of, places_of, starts_of_packed, takes_part, without_mask, without_masks
@@ -15,8 +18,7 @@ from ._selection import mask_of, places_of, starts_of_packed, takes_part, withou
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
     """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
     library, a = read_array(function, argument, values)
-    if format_of(a.dtype, argument) == "int":
-        a = library.astype(a, "float64")
+    format_of(a.dtype, argument)  # raises for what has no numbers
     if a.ndim == 0 or a.shape[0] != n:
         raise ValueError(
             f"samesum: {function}: {argument} has shape {tuple(a.shape)}, and there are {n} keys; the first axis of "
@@ -55,6 +57,25 @@ def run_by_key(
     )  # fmt: skip
 
 
+def in_floats_by_key(
+    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any], mask: Any, argument: str
+) -> tuple[Any, Any, Any]:
+    """Returns keys, values and mask of a call with integers in fp64: with two pairs for each, if it does not hold them and
+    the method adds exactly.
+    """
+    library, a = values
+    if format_of(a.dtype, argument) != "int":
+        return keys, values, mask
+    floats = held_floats(library, a, method)
+    if floats is not None:
+        return keys, (library, floats), mask
+    if not adds_exactly(method):
+        raise not_held(argument)
+    both = library.namespace.concatenate(in_two_floats(library, a))
+    flags = None if mask is None else library.namespace.concatenate((mask, mask))
+    return (keys[0], keys[0].namespace.concatenate((keys[1], keys[1]))), (library, both), flags
+
+
 def _packed_pairs(keys: tuple[Any, Any], values: tuple[Any, Any], takes: Any, inner: int) -> Any:
     """Returns the pairs that take part of a key and a single element, which has a key of its own in its row."""
     place = {"device": keys[1].device} if keys[0].name == "torch" else {}
@@ -82,9 +103,9 @@ def _sum_by_key(
     """
     library, rows = values
     device = _device_of(function, **{"keys": keys, argument: values})
-    chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
+    chosen = method_of(method, "scatter_add", method_format(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    mask = _mask(library, rows, where)
+    keys, values, mask = in_floats_by_key(chosen, keys, values, _mask(library, rows, where), argument)
     run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid), mask=mask, skipna=bool(skipna))
     return delivered(library, result, source)
 
@@ -117,8 +138,8 @@ def scatter_add(
         integers of shape (n,), from 0 to m - 1. int32, uint32 and int64 are read in place, other types and objects
         that are integers are converted to int64.
     values
-        floats or integers of shape (n, ...), whose axes but the first are those of `out`. Integers are converted
-        to fp64.
+        floats or integers of shape (n, ...), whose axes but the first are those of `out`. Exact sums take integers as
+        they are, others in fp64.
     method
         name of a method, such as 'serial/plain', which has the bits of `numpy.add.at`, or 'fixed_point'. Its
         format must be that of `out`. Default: 'exact'.
@@ -166,7 +187,7 @@ def scatter_add(
             f"{DTYPES[chosen.format]}; convert out, or choose a method in its format"
         )
     rows = read_values[1]
-    if not chosen.accepts(format_of(rows.dtype)):
+    if not chosen.accepts(method_format(rows.dtype)):
         raise TypeError(
             f"samesum: values has elements of type {dtype_name(rows.dtype)}, which method {chosen.name} does not "
             f"accept; convert values to {DTYPES[format]}"
@@ -178,8 +199,8 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    mask = _mask(library, rows, where)
-    run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True, mask, bool(skipna))
+    pairs = in_floats_by_key(chosen, read_keys, read_values, _mask(library, rows, where), "values")
+    run_by_key(chosen, *pairs[:2], (library, result), threads, grid, True, pairs[2], bool(skipna))
     return delivered(library, result, out)
 
 
@@ -201,7 +222,7 @@ def bincount(
     keys
         integers of shape (n,), none of them negative.
     weights
-        floats or integers of shape (n,); None to count. Integers are converted to fp64.
+        floats or integers of shape (n,), as the values of `scatter_add`; None to count.
     minlength
         smallest length of the result.
     method
@@ -277,9 +298,10 @@ def groupby_sum(
     ----------
     keys
         an array of shape (n,) of any type whose elements have a hash: numbers, texts, dates, tuples, None. On a GPU,
-        numbers. Keys of a list that NumPy would make equal stay apart: 1 and "1", 2**53 + 1 and 2.0**53.
+        numbers. Integers beside nulls stay integers, and the nulls are None. Keys of a list that NumPy would make equal
+        stay apart: 1 and "1", 2**53 + 1 and 2.0**53.
     values
-        floats or integers of shape (n, ...). Integers are converted to fp64.
+        floats or integers of shape (n, ...), as in `scatter_add`; sums are in fp64. `groupby` has sums that are integers.
     method
         name of a method of scatter_add. Default: 'exact'.
     grid
@@ -340,7 +362,8 @@ def reduce_by_key(
         an array of shape (n,) of any type whose elements compare: numbers, texts, dates, objects. A list keeps keys
         apart as in `groupby_sum`.
     values
-        floats or integers of shape (n, ...). Integers are converted to fp64.
+        floats or integers of shape (n, ...). Integers are converted to fp64; those that it does not hold are refused,
+        unless the method rounds.
     y
         the second input of the operation dot, of the shape and type of values.
     operation
@@ -369,7 +392,7 @@ def reduce_by_key(
     Raises
     ------
     ValueError
-        if shapes do not agree, or the method does not exist or takes no segments.
+        if shapes do not agree, or there is no such operation or method, or it takes no segments.
     TypeError
         if elements have a type that is not supported.
     NotImplementedError
@@ -379,6 +402,7 @@ def reduce_by_key(
     """
     function = "reduce_by_key"
     threads, grid = check_threads(threads), check_grid(grid)
+    check_operation(function, operation)
     of_keys, read = any_keys(function, keys)
     n = read.shape[0]
     source = values
@@ -387,8 +411,12 @@ def reduce_by_key(
     else:
         values, y, where = without_masks(values, y, where)
     library, rows = _value_array(function, "values", values, n)
+    rows = floats_for(library, operation, rows, method, "values")
     chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
-    inputs = [rows] if y is None else [rows, _value_array(function, "y", y, n)[1]]
+    inputs = [rows]
+    if y is not None:
+        of_y, second = _value_array(function, "y", y, n)
+        inputs.append(floats_for(of_y, operation, second, method, "y"))
     if len(inputs) != chosen.inputs:
         raise ValueError(
             f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
 import operator
 from functools import lru_cache
 from typing import Any, NamedTuple, Sequence, Union
 
 from . import _core
-from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
+from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, method_format, second_array
+from ._carried import keeping_unit
 from ._frames import kind_of, reduce_frames
+from ._in_floats import adds_exactly, held_floats, in_floats, in_two_floats, not_held
 from ._integers import EXACT_OPERATIONS, mean_of_integers, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
@@ -18,6 +21,13 @@ from ._selection import (
 from ._traced import reduce_traced
 
 Method = _core.Method
+
+
+def _method_named(name: str, operation: str) -> Method:
+    return _core.find(name, operation, "", "")
+
+
+copyreg.pickle(Method, lambda method: (_method_named, (method.name, method.operation)))  # type: ignore[arg-type]
 MethodName = Union[str, Method, None]
 run_call = _core.run
 
@@ -93,6 +103,15 @@ def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
     return method.backend == "cuda" and layout != vector(layout.n) and not _core.accepts_layout(method, format, layout)
 
 
+def check_operation(function: str, operation: Any) -> None:
+    """Raises ValueError if an operation, given by its name, is no reduction of all elements to one result."""
+    known = dict.fromkeys(
+        m.operation for m in _core.methods() if not (m.takes_keys or m.takes_window or m.is_scan or m.has_result_per_element)
+    )
+    if operation not in [*known]:  # perhaps without a hash
+        raise ValueError(f"samesum: {function}: operation is {operation!r}; use one of {', '.join(known)}")
+
+
 def whole_number(name: str, value: Any, meaning: str = "") -> int:
     """Returns an argument as an integer. `meaning` ends the message of the TypeError if it is none."""
     try:
@@ -125,19 +144,20 @@ def correction_of(correction: float | None, ddof: float | None) -> float:
 
 def refuse_traced(operation: str, x: Any) -> None:
     """Raises NotImplementedError if x is traced, by an operation with a result per element."""
-    if library_of(x).is_traced(x):
+    library = library_of(x)
+    if library.is_traced(x):
+        library.require_strided(x, "x")
         raise NotImplementedError(
             f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
             "of transformations"
         )
 
 
-def format_of_floats(operation: str, a: Any) -> str:
-    """Returns the format of the elements of an array. Raises TypeError if they are integers."""
-    format = format_of(a.dtype)
-    if format == "int":
-        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
-    return format
+def floats_for(library: Any, operation: str, a: Any, method: str | Method | None, argument: str = "x") -> Any:
+    """Returns the elements of an array as a method of an operation takes them: integers in fp64."""
+    if format_of(a.dtype, argument) != "int":
+        return a
+    return in_floats(library, a, argument, method_of(method, operation, "fp64", library.view(a).device))
 
 
 class Options(NamedTuple):
@@ -160,6 +180,7 @@ class Options(NamedTuple):
     """finish(namespace, result) computes further from the results, in the caller's array library."""
 
 
+@keeping_unit
 def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     """Reduces axes of x (of x and y, for dot) by a method of `operation`. See `Options` for the keywords."""
     if y is None and kind_of(x):
@@ -186,10 +207,13 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
         o = o._replace(threads=threads, grid=grid)
     keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and grid is None
-    library, a = read(x, o.out, wide=keeps_integers and o.dtype is None)
-    b = None if y is None else second_array(library, a, owner.second(y))
+    library, a = read(x, o.out, wide=keeps_integers or o.dtype is not None)
+    b = None if y is None else second_array(library, a, owner.second(y), wide=o.dtype is not None)
     a, b, axes = _paired(library, in_type(library, a, o.dtype), in_type(library, b, o.dtype), o.axis)
-    format = "int" if getattr(a.dtype, "hasobject", False) else format_of(a.dtype)
+    has_objects = getattr(a.dtype, "hasobject", False)
+    if has_objects and not library.are_integers(a):
+        raise not_held("x")
+    format = "int" if has_objects else format_of(a.dtype)
     if where is not None or o.skipna:
         o = o._replace(where=mask_of(library, a, where), skipna=bool(o.skipna) and format != "int")
     if format == "int" and keeps_integers:
@@ -201,8 +225,14 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
             return delivered(library, result, x, o.out)
     if format == "int":
         refuse_product(operation)
-        format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
-    chosen = method_of(o.method, operation, format, library.view(a).device)
+    chosen = method_of(o.method, operation, method_format(a.dtype), library.view(a).device)
+    if format == "int":
+        floats = held_floats(library, a, chosen)
+        if floats is None and adds_exactly(chosen):
+            return delivered(library, _of_two_floats(library, operation, a, axes, o), x, o.out)
+        if floats is None:
+            raise not_held("x")
+        format, a, b = "fp64", floats, None if b is None else in_floats(library, b, "y", chosen)
     if chosen.has_result_per_element:
         if o.where is not None or o.skipna:
             raise TypeError(f"samesum: {operation} takes no masked array; pass x.filled(-math.inf)")
@@ -216,6 +246,17 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
     return delivered(library, result, x, o.out)
+
+
+def _of_two_floats(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Options) -> Any:
+    """Returns sums or means of integers. The mean of n is twice that of their 2n parts."""
+    parts = library.namespace.stack(in_two_floats(library, a), -1)
+    where = None if o.where is None else o.where[..., None]
+    whole = o._replace(axis=(*axes, a.ndim), dtype=None, out=None, where=where)
+    result = reduce(operation, parts, **whole._asdict())
+    if o.keepdims:
+        result = result[..., 0]
+    return result * 2 if operation == "mean" else result
 
 
 def _reduce_chunks(operation: str, chunks: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -325,7 +366,8 @@ def same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
     if first == second:
         return a, b
     wider = common_type(library.namespace, a.dtype, b.dtype)
-    return library.astype(a, wider), library.astype(b, wider)
+    a = in_floats(library, a, dtype=wider) if first == "int" else library.astype(a, wider)
+    return a, in_floats(library, b, "y", dtype=wider) if second == "int" else library.astype(b, wider)
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:

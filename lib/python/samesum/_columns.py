@@ -9,6 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ._arrays import library_of
+from ._carried import refuse_carried
 from ._frames import kind_of, named_columns, values_and_mask
 from ._keys import any_keys, canonical_keys, groups, is_missing, read_array
 from ._selection import is_masked
@@ -276,6 +277,8 @@ def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:
     takes = np.ones(len(column) if family else np.shape(column), bool)
     if is_masked(column):
         column, takes = np.ma.getdata(column), ~np.ma.getmaskarray(column) if skips_null else takes
+    if not family:
+        refuse_carried(column, "values")
     if family == "pandas":
         return np.asarray(column.notna()) if skips_null else takes
     if family == "polars" and skips_null:

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from . import _traced
+from ._carried import refuse_carried
 from ._formats import dtype_name, format_of
 from ._library import Library, library
 
@@ -44,6 +45,7 @@ class Converted(Library):
     name = "dlpack"
 
     def reader(self, x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
+        refuse_carried(x, argument)
         if not self._is_on_gpu(x):
             numpy = library("numpy")
             return numpy, numpy.array(self._on_host(numpy, x, argument), argument, wide)

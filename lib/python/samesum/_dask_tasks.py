@@ -8,10 +8,13 @@ from typing import Any, Callable, NamedTuple, Sequence
 import numpy as np
 
 from . import _functions
+from ._carried import refuse_carried
 from ._dask_weights import WeightedPartial
 from ._frames import as_one_array, values_and_mask
+from ._in_floats import in_floats
 from ._integers import beyond_64_bits
 from ._layout import axes_last, reduced_shape
+from ._library import library
 from ._states import Partial
 from ._traced import square_root
 from ._workers import merged
@@ -26,7 +29,13 @@ def unmasked(name: str, block: Any) -> Any:
         if name in ("x", "y"):
             remedy = f"dask.array.ma.masked_array({name}), or {remedy}, in which masked elements are 0"
         raise TypeError(f"samesum: {name} has masked blocks, but Dask takes them for plain ones; pass {remedy}")
+    refuse_carried(block, name)
     return block
+
+
+def in_common_type(name: str, dtype: str, block: Any) -> Any:
+    """Returns a block of integers in a floating-point type. Raises OverflowError if that does not hold all of them."""
+    return in_floats(library("numpy"), block, name, dtype=dtype)
 
 
 class Call(NamedTuple):

@@ -70,6 +70,16 @@ def format_of(dtype: Any, argument: str = "x") -> str:
     )
 
 
+def method_format(dtype: Any, argument: str = "x") -> str:
+    """Returns the format in which methods take elements of a data type: fp64 for integers. Raises as `format_of`."""
+    format = format_of(dtype, argument)
+    return "fp64" if format == "int" else format
+
+
+class NoValue(ValueError):
+    """An extremum of no integers, which have no number for it as floats have infinity."""
+
+
 def texts_error(argument: str) -> TypeError:
     """Returns the error for elements that are texts."""
     if argument.startswith("column "):

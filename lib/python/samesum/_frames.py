@@ -6,43 +6,46 @@ Nulls are missing values: reductions leave them out. NaN is a number. No library
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from typing import Any, Callable, NamedTuple, Sequence
 
 from . import _arrow
 from ._arrow import Pair
-from ._formats import format_of
+from ._carried import refuse_carried
+from ._formats import NoValue, format_of
+from ._in_floats import in_floats
 from ._layout import normalised_axes
 from ._library import library, library_of
 
 
 class _Kind(NamedTuple):
-    """How a type is read, the package in which its results are made, how its nulls are dropped or filled, and whether it
-    has columns."""
+    """How a type is read, the package in which its results are made, its methods that drop and that fill nulls, and whether
+    it has columns."""
 
     name: str
     package: str
-    remedy: str
+    drop: str
+    fill: str
     is_frame: bool = False
 
 
-_PANDAS, _POLARS = "{0}.dropna(), or {0}.fillna(0)", "{0}.drop_nulls(), or {0}.fill_null(0)"
-_ARROW = "{0}.drop_null(), or {0}.fill_null(0)"
+_PANDAS, _POLARS, _ARROW = ("dropna", "fillna"), ("drop_nulls", "fill_null"), ("drop_null", "fill_null")
 _TYPES: tuple[tuple[str, tuple[str, ...], _Kind | None], ...] = (
-    ("pandas", ("DataFrame",), _Kind("frame", "pandas", _PANDAS, True)),
-    ("pandas", ("Series", "Index"), _Kind("pandas", "pandas", _PANDAS)),
-    ("pandas.api.extensions", ("ExtensionArray",), _Kind("pandas", "pandas", _PANDAS)),
-    ("polars", ("DataFrame",), _Kind("frame", "polars", _POLARS, True)),
-    ("polars", ("LazyFrame",), _Kind("lazy", "polars", _POLARS, True)),
-    ("polars", ("Series",), _Kind("arrow", "polars", _POLARS)),
-    ("pyarrow", ("Table", "RecordBatch"), _Kind("arrow", "pyarrow", _ARROW, True)),
-    ("pyarrow", ("Array", "ChunkedArray"), _Kind("arrow", "pyarrow", _ARROW)),
+    ("pandas", ("DataFrame",), _Kind("frame", "pandas", *_PANDAS, True)),
+    ("pandas", ("Series", "Index"), _Kind("pandas", "pandas", *_PANDAS)),
+    ("pandas.api.extensions", ("ExtensionArray",), _Kind("pandas", "pandas", *_PANDAS)),
+    ("polars", ("DataFrame",), _Kind("frame", "polars", *_POLARS, True)),
+    ("polars", ("LazyFrame",), _Kind("lazy", "polars", *_POLARS, True)),
+    ("polars", ("Series",), _Kind("arrow", "polars", *_POLARS)),
+    ("pyarrow", ("Table", "RecordBatch"), _Kind("arrow", "pyarrow", *_ARROW, True)),
+    ("pyarrow", ("Array", "ChunkedArray"), _Kind("arrow", "pyarrow", *_ARROW)),
     ("xarray", ("DataArray", "Dataset"), None),  # which Arrow would see as tables with columns of coordinates
-    ("dask.dataframe", ("DataFrame", "Series", "Index"), _Kind("dask", "pandas", _PANDAS)),
+    ("dask.dataframe", ("DataFrame", "Series", "Index"), _Kind("dask", "pandas", *_PANDAS)),
 )
 """Types by the module that has them. An object of a module that the caller has not imported does not come here."""
-_OTHER = _Kind("arrow", "", _ARROW)
+_OTHER = _Kind("arrow", "", *_ARROW)
 _kinds: dict[type, _Kind | None] = {}
 
 
@@ -85,6 +88,8 @@ class Table(NamedTuple):
 
     names: list[Any]
     chunks: list[list[Pair]]
+    rows: int = 0
+    """Number of rows, which a table without columns may have."""
 
     def beside(self, names: list[Any], argument: str) -> Table:
         """Returns the columns in the order of these names of the columns of x, if they have the same names."""
@@ -99,14 +104,22 @@ class Table(NamedTuple):
         columns = [*map(_joined, self.chunks)]
         values = [column.values for column in columns]
         if not values:
-            return Pair(np.empty((0, 0)), None)
+            return Pair(np.empty((self.rows, 0)), None)
         common = np.result_type(*values)
         if common.kind == "f" and all(v.dtype.kind in "iub" for v in values):
             common = np.dtype(object)  # no type of 64 bits holds the integers of all columns
         valid = None
         if any(column.valid is not None for column in columns):
             valid = np.stack([_all_or(column) for column in columns], 1)
-        return Pair(np.array([v.astype(common, copy=False) for v in values]).T, valid)
+        return Pair(np.array([_as_type(column, common) for column in columns]).T, valid)
+
+
+def _as_type(column: Pair, common: Any) -> Any:
+    """Returns the elements of a column in the type of all columns. Raises OverflowError if that holds not all integers."""
+    values, valid = column
+    if common.kind != "f" or values.dtype.kind not in "iub":
+        return values.astype(common, copy=False)
+    return in_floats(library("numpy"), values if valid is None else values * valid, dtype=common.name)
 
 
 def require_different(names: list[Any], owner: str, remedy: str) -> None:
@@ -135,7 +148,8 @@ def read_chunks(x: Any, argument: str = "x") -> list[Pair] | Table:
         return read_chunks(x.compute(), argument)
     if name == "frame":
         named = named_columns(x)
-        return Table([each for each, _ in named], [_chunks(c, f"column {each!r} of {argument}") for each, c in named])
+        columns = [_chunks(c, f"column {each!r} of {argument}") for each, c in named]
+        return Table([each for each, _ in named], columns, len(x))
     if name == "pandas":
         return [_of_pandas(x, argument)]
     found = _arrow.read(x, argument)
@@ -258,18 +272,29 @@ def shown(x: Any) -> Any:
     if not (hasattr(type(x), "__array__") or has_arrow(type(x))):
         return x
     try:
+        owner = library_of(x)
+    except ImportError:  # without NumPy
+        return x
+    owner.require_strided(x, "x")
+    refuse_carried(x)
+    try:
         kind = kind_of(x)
         is_frame = kind is not None and (kind.is_frame or getattr(x, "ndim", 1) > 1)
         return x if is_frame else present(x)
-    except (ImportError, TypeError):  # without NumPy, or a column of decimal numbers, which x itself iterates over
+    except TypeError:  # a column of decimal numbers, which x itself iterates over
         return x
 
 
 def _nulls_error(x: Any, argument: str, valid: Any) -> ValueError:
     count = valid.size - int(valid.sum())
+    kind = kind_of(x) or _OTHER
+    remedy = f"{argument}.{kind.fill}({'False' if argument == 'where' else 0})"
+    if argument == "x":
+        remedy = f"x.{kind.drop}(), or {remedy}"
+    elif argument == "weights":
+        remedy += ", with which elements that have no weight take no part"
     return ValueError(
-        f"samesum: {argument} has {count} null{'s' * (count != 1)}, which this call cannot leave out; pass "
-        + (kind_of(x) or _OTHER).remedy.format(argument)
+        f"samesum: {argument} has {count} null{'s' * (count != 1)}, which this call cannot leave out; pass {remedy}"
     )
 
 
@@ -313,8 +338,15 @@ def reduce_frames(
         )
     where = _rows_of(flags_beside(where, found.names), len(found.names))
     if wide is None and axes == (0,):
-        results = [reduced(chunks, _column_of(where, i), **options) for i, chunks in enumerate(found.chunks)]
-        return _named(x, found.names, results)
+
+        def of_column(i: int, chunks: list[Pair]) -> Any:
+            try:
+                return reduced(chunks, _column_of(where, i), **options)
+            except NoValue:  # other columns have one
+                dtype = "int64" if operation.startswith("arg") else chunks[0].values.dtype
+                return library("numpy").np.ma.masked_all((), dtype)
+
+        return _named(x, found.names, [of_column(i, chunks) for i, chunks in enumerate(found.chunks)])
     values, valid = found.matrix() if wide is None else Pair(wide, None)
     result = reduce(operation, values, **options, axis=axes, where=both(valid, where))
     if len(axes) == 2:
@@ -390,7 +422,7 @@ def _column_of(where: Any, i: int) -> Any:
 def _wide_matrix(x: Any) -> Any:
     """Returns a frame of pandas with many columns of one type of NumPy, which are faster together, as a matrix."""
     kind = kind_of(x)
-    if kind is None or kind.name != "frame" or kind.package != "pandas" or x.shape[1] < 32:
+    if kind is None or kind.name != "frame" or kind.package != "pandas" or x.shape[1] < 32 or not len(x):
         return None
     dtype = x.dtypes.iloc[0]
     is_numpys = isinstance(dtype, library("numpy").np.dtype) and dtype.kind in "iubf"
@@ -401,8 +433,9 @@ def _wide_matrix(x: Any) -> Any:
 
 
 def as_one_array(results: Sequence[Any]) -> Any:
-    """Returns results as one array: in their common type if that holds all of them, else as objects."""
+    """Returns results as one array: in their common type if that holds all of them, else as objects. Masked ones are NaN."""
     np = library("numpy").np
+    results = [np.float64(math.nan) if np.ma.isMaskedArray(r) else r for r in results]
     together = np.array(results) if results else np.empty(0)
     if len({r.dtype for r in results}) > 1 and any(
         r.dtype.kind in "iu" and int(r) != int(t) for r, t in zip(results, together)
@@ -416,7 +449,7 @@ def _named(x: Any, names: list[Any], results: list[Any]) -> Any:
     package = (kind_of(x) or _OTHER).package
     if package == "pandas":
         return sys.modules["pandas"].Series(as_one_array(results), index=x.columns)
-    rows = [library("numpy").np.reshape(result, 1) for result in results]
+    rows = [nullable(package, library("numpy").np.reshape(result, 1)) for result in results]
     if package == "polars":
         return type(x)([sys.modules["polars"].Series(name, row) for name, row in zip(names, rows)])
     if package == "pyarrow":
@@ -450,3 +483,17 @@ def _as_column(x: Any, results: Any) -> Any:
     if package == "polars":
         return sys.modules["polars"].Series(results)
     return sys.modules["pyarrow"].array(results) if package == "pyarrow" else results
+
+
+def nullable(package: str, results: Any) -> Any:
+    """Returns results of which some are masked as a column of a library of frames; others as they are."""
+    if not package or not isinstance(results, library("numpy").np.ma.MaskedArray):
+        return results
+    if package == "polars":
+        polars = sys.modules["polars"]
+        return polars.Series(results.tolist(), dtype=polars.Series(results.data[:0]).dtype)
+    if package == "pyarrow":
+        return sys.modules["pyarrow"].array(results.data, mask=results.mask)
+    arrays = sys.modules["pandas"].arrays
+    kind = arrays.BooleanArray if results.dtype.kind == "b" else arrays.IntegerArray
+    return kind(results.data, results.mask)

@@ -78,7 +78,7 @@ def mean(
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, by default correctly rounded.
 
-    The mean of no elements is NaN. Integers are converted to fp64 first.
+    The mean of no elements is NaN. That of integers is in fp64.
 
     >>> mean([0.1] * 10)
     0.1
@@ -189,7 +189,8 @@ def min(
 ) -> Any:  # fmt: skip
     """Returns the smallest element over `axis`; NaN if there is one.
 
-    The minimum of no floating-point elements is +inf, where NumPy raises an error.
+    The minimum of no floating-point elements is +inf, where NumPy raises an error. Integers have no such number, so that
+    of none raises ValueError, or is null in the results of a frame.
 
     >>> min([3.0, -1.0, 2.0])
     -1.0
@@ -206,7 +207,8 @@ def max(
 ) -> Any:  # fmt: skip
     """Returns the largest element over `axis`; NaN if there is one.
 
-    The maximum of no floating-point elements is -inf, where NumPy raises an error.
+    The maximum of no floating-point elements is -inf, where NumPy raises an error. Integers have no such number, so that
+    of none raises ValueError, or is null in the results of a frame.
 
     >>> max([3.0, -1.0, 2.0])
     3.0
@@ -356,7 +358,8 @@ def log_softmax(
 
 _PARAMETERS = {
     "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
-    "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes.",
+    "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes. Where a correctly rounded\n"
+    "function would have to round an integer to fp64 first, it raises OverflowError; pass dtype to round it.",
     "y": "the second input, in the same memory as x; it is broadcast against x.",
     "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first and\n"
     "the last element there are none.",

@@ -6,11 +6,12 @@ import math
 from typing import Any, Callable, Sequence
 
 from . import _core
-from ._arrays import DTYPES, dtype_name, format_of, library_of
-from ._by_key import run_by_key
-from ._calls import Method, check_grid, check_threads, common_type, is_exact, method_of, run_call
+from ._arrays import DTYPES, dtype_name, format_of, library_of, method_format
+from ._by_key import in_floats_by_key, run_by_key
+from ._calls import Method, check_grid, check_threads, floats_for, is_exact, method_of, run_call, same_type
 from ._columns import Values
-from ._integers import EXACT_OPERATIONS, beyond_64_bits, high_and_low
+from ._in_floats import high_and_low, in_floats
+from ._integers import EXACT_OPERATIONS, beyond_64_bits
 from ._layout import Layout
 
 _BY_KEY = {"sum": "scatter_add", "mean": "scatter_mean", "min": "scatter_min", "max": "scatter_max"}
@@ -20,9 +21,12 @@ class GroupRows:
     """The number of the group of each row, and the number of groups."""
 
     def __init__(self, numbers: Any, count: int) -> None:
-        self.np = library_of([]).np
         self.numbers, self.count = numbers, count
         self._order: tuple[Any, Any] | None = None
+
+    @property
+    def np(self) -> Any:  # no attribute, since modules cannot be pickled
+        return library_of([]).np
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -60,7 +64,7 @@ class GroupRows:
         for column, taken in enumerate(takes.reshape(len(takes), -1).T):
             rows = GroupRows(self.numbers[taken], self.count)
             results.append(function(rows, [a[taken, column] for a in flat]))
-        stacked = np.stack(results, 1)
+        stacked = (np.ma if any(map(np.ma.isMaskedArray, results)) else np).stack(results, 1)
         return stacked.reshape((self.count, *shape, *stacked.shape[2:]))
 
     def reduced(
@@ -75,18 +79,20 @@ class GroupRows:
             formats = {format_of(a.dtype, "values") for a in arrays}
             if formats == {"int"} and operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None:
                 return rows._integers(operation, arrays[0])
-            if "int" in formats:
-                arrays = [a.astype("float64") if format_of(a.dtype) == "int" else a for a in arrays]
-            if len({format_of(a.dtype) for a in arrays}) > 1:
-                wider = common_type(np, arrays[0].dtype, arrays[1].dtype)
-                arrays = [a.astype(numpy.dtype(wider)) for a in arrays]
+            if len(arrays) > 1:
+                arrays = [floats_for(numpy, operation, a, method, "values") for a in arrays]
+                arrays = same_type(numpy, *arrays)
             arrays = [np.ascontiguousarray(a) for a in arrays]
-            chosen = method_of(method, operation, format_of(arrays[0].dtype), -1)
+            chosen = method_of(method, operation, method_format(arrays[0].dtype), -1)
             by_key = _method_by_key(chosen, grid)
             if by_key is None:
+                arrays = [floats_for(numpy, operation, a, method, "values") for a in arrays]
                 return rows._by_segments(chosen, arrays, threads, grid, ddof)
+            keys, of_values, _ = in_floats_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), None, "values")
             result = numpy.empty((self.count, *arrays[0].shape[1:]), DTYPES[by_key.format], arrays[0])
-            run_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), (numpy, result), threads, grid)
+            run_by_key(by_key, keys, of_values, (numpy, result), threads, grid)
+            if operation == "mean" and len(keys[1]) > len(rows):
+                result *= 2
             if operation in ("min", "max") and len(rows) < len(self):  # samesum.min of nothing is infinite
                 result[np.bincount(rows.numbers, minlength=self.count) == 0] = math.nan
             return result
@@ -133,7 +139,7 @@ class GroupRows:
         return np.ascontiguousarray(result.transpose(1, 0, 2)).reshape((groups, *shape, *last))
 
     def _integers(self, operation: str, a: Any) -> Any:
-        """Returns the exact sums or extrema of integers: int64 or uint64; as floats if a group has no extremum."""
+        """Returns the exact sums or extrema of integers; masked ones if a group has no extremum."""
         np, numpy = self.np, library_of([])
         order, offsets = self.order()
         has_any = offsets[1:] > offsets[:-1]
@@ -158,11 +164,12 @@ class GroupRows:
                 raise beyond_64_bits("sum")
             return (((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF)).astype(a.dtype)
         extremum = np.minimum if operation == "min" else np.maximum
-        if not has_any.all():
-            a = a.astype(np.float64)
-        result = np.full((self.count, *a.shape[1:]), np.nan if a.dtype.kind == "f" else 0, a.dtype)
+        result = np.zeros((self.count, *a.shape[1:]), a.dtype)
         if len(starts):
             result[has_any] = extremum.reduceat(a[order], starts, 0)
+        if not has_any.all():
+            result = np.ma.array(result)
+            result[~has_any] = np.ma.masked
         return result
 
 
@@ -180,7 +187,10 @@ def _with_nan(np: Any, read: Values, skips_null: bool) -> Any:
     """Returns the elements, with NaN for those that are null and not skipped."""
     if read.valid is None or skips_null:
         return read.array
-    a = read.array.astype(np.float64) if read.array.dtype.kind in "iub" else read.array.copy()
+    a = read.array.copy()
+    if a.dtype.kind in "iub":
+        a[~read.valid] = 0
+        a = in_floats(library_of([]), a, "values")
     a[~read.valid] = np.nan
     return a
 

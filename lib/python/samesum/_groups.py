@@ -13,7 +13,7 @@ from ._calls import Method, correction_of
 from ._columns import (
     Frame, Values, family_of, is_frame, name_of, pandas_index, present, table, taken, values_of,
 )  # fmt: skip
-from ._frames import named_columns, require_different
+from ._frames import named_columns, nullable, require_different
 from ._group_rows import GroupRows
 from ._selection import is_masked
 from ._traced import square_root
@@ -42,7 +42,7 @@ class GroupBy:
     (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null, masked
     arrays what they hide, other arrays nothing; functions such as `samesum.sum` keep NaN, of pandas too. `threads`:
     largest number of threads, 0 for one per processor. `grid`: for the accumulator fixed_point. The sum of no values is 0,
-    other results for them are NaN.
+    other results for them are NaN; extrema of integers are null, and masked in an array.
     """
 
     groups: Any
@@ -51,7 +51,6 @@ class GroupBy:
     def __init__(
         self, columns: list[tuple[Any, Any]], is_one: bool, frame: Frame | None, rows: NumberedRows
     ) -> None:
-        self._np = library_of([]).np
         self._frame = frame
         self._others = [] if frame is None else frame.without(columns)
         self._rows = len(columns[0][1])
@@ -66,6 +65,10 @@ class GroupBy:
             self.groups = dict(self._keys)
         else:
             self.groups = tuple(column for _, column in self._keys)
+
+    @property
+    def _np(self) -> Any:  # no attribute, since modules cannot be pickled
+        return library_of([]).np
 
     def __len__(self) -> int:
         return len(self._first)
@@ -448,7 +451,9 @@ class GroupBy:
     ) -> Any:
         """Returns reduce(argument, column) for the values, or for each of their columns, in the caller's type."""
         family, columns, has_many = self._named(argument, values, left_out)
-        results = [(n, reduce(f"{argument}[{n!r}]" if has_many else argument, column)) for n, column in columns]
+        results = [
+            (n, nullable(family, reduce(f"{argument}[{n!r}]" if has_many else argument, column))) for n, column in columns
+        ]
         if family:
             return self._in_frame(family, results, has_many, argument, name)
         return self._in_library_of(columns[0][1], results[0][1])

@@ -12,6 +12,8 @@ from typing import Any
 
 from . import _core
 from ._arrays import dtype_name
+from ._formats import NoValue
+from ._in_floats import high_and_low
 from ._layout import axes_last, reduced_shape
 
 EXACT_OPERATIONS = ("sum", "min", "max", "argmin", "argmax")
@@ -94,9 +96,9 @@ def mean_of_integers(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool
     return library.astype(reduce_integers(library, "sum", a, axes, keepdims, False, where), "float64") / counts
 
 
-def no_integers(operation: str, selects: bool) -> ValueError:
+def no_integers(operation: str, selects: bool) -> NoValue:
     remedy = "`where`, masks and nulls must leave at least one" if selects else "pass at least one element"
-    return ValueError(f"samesum: {operation} of no integers has no value; {remedy}")
+    return NoValue(f"samesum: {operation} of no integers has no value; {remedy}")
 
 
 def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
@@ -143,13 +145,6 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
         _report(library, a, (high > most) | (high < least), check)
         result = library.astype(((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF), name)
     return result.reshape(reduced_shape(a.shape, axes, True)) if keepdims else result
-
-
-def high_and_low(library: Any, a: Any, dtype: str) -> tuple[Any, Any]:
-    """Returns the high and the low 32 bits of int64 or uint64 integers as int64. The high ones have the sign."""
-    signed = library.astype(a, "int64")  # PyTorch does not shift uint64
-    high = signed >> 32
-    return high & 0xFFFFFFFF if dtype == "uint64" else high, signed & 0xFFFFFFFF
 
 
 def beyond_64_bits(operation: str) -> OverflowError:

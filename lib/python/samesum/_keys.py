@@ -8,6 +8,8 @@ from typing import Any
 
 from . import _core
 from ._arrays import INTEGERS, dtype_name, library_of
+from ._carried import refuse_carried
+from ._frames import kind_of, values_and_mask
 
 _FORMATS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
@@ -22,6 +24,7 @@ def read_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same memory."""
     library = library_of(x)
     if library.is_traced(x):
+        library.require_strided(x, argument)
         raise NotImplementedError(
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
             "it outside of transformations"
@@ -44,7 +47,9 @@ def integer_keys(function: str, keys: Any) -> tuple[Any, Any]:
         library, a = read_array(function, "keys", keys)
     name = dtype_name(a.dtype)
     if name not in INTEGERS - {"bool"}:
-        raise TypeError(f"samesum: {function}: keys has elements of type {name}; use an integer type")
+        nulls = sum(map(is_missing, canonical_keys(function, a))) if name == "object" else 0
+        remedy = f", of which {nulls} is null; leave out such rows of all arguments" if nulls else "; use an integer type"
+        raise TypeError(f"samesum: {function}: keys has elements of type {name}{remedy}")
     _require_one_axis(function, a)
     if library.name == "numpy":
         a = library.array(a, "keys")  # in the byte order of the machine
@@ -75,7 +80,10 @@ def _of_numpy(function: str, keys: Any) -> Any:
             f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys"
         )
     np = numpy.np
-    a = np.asarray(keys)
+    if not kind_of(keys):
+        refuse_carried(keys, "keys")
+    a = _nullable_integers(keys)
+    a = np.asarray(keys) if a is None else a
     if a.ndim == 0 and a.dtype.hasobject:
         raise TypeError(f"samesum: {function}: keys is a {type(keys).__name__}; pass a list or an array")
     if isinstance(keys, (list, tuple)) and a.ndim == 1 and a.dtype.kind in "fcUS" and not _holds(a, keys):
@@ -83,6 +91,21 @@ def _of_numpy(function: str, keys: Any) -> Any:
         a[:] = keys
     _require_one_axis(function, a)
     return a
+
+
+def _nullable_integers(keys: Any) -> Any:
+    """Returns a column of integers or booleans with nulls as objects, of which NumPy would make floats; else None."""
+    if not kind_of(keys):
+        return None
+    try:
+        values, valid = values_and_mask(keys, "keys")
+    except (TypeError, ValueError):  # texts, dates, tuples and others, which NumPy leaves as they are
+        return None
+    if valid is None or values.dtype.kind not in "iub":
+        return None
+    objects = values.astype(object)
+    objects[~valid] = None
+    return objects
 
 
 def _holds(a: Any, keys: Any) -> bool:

@@ -87,6 +87,9 @@ class Library:
         """Whether the library must see the call: to differentiate, to compile, or to batch it."""
         return False
 
+    def require_strided(self, x: Any, argument: str) -> None:
+        """Raises TypeError for an array whose elements are no rows of numbers in memory."""
+
     def second(self, y: Any) -> Any:
         """Returns a second input as the library reads it; one that it does not read stays as it is."""
         return y

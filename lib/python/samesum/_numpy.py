@@ -7,8 +7,10 @@ from array import array
 from typing import Any, Sequence
 
 from . import _core
+from ._carried import refuse_carried
 from ._formats import dtype_name, texts_error
 from ._frames import kind_of, without_nulls
+from ._in_floats import not_held
 from ._library import Library, View
 
 
@@ -17,15 +19,11 @@ def _is_table(x: Any) -> bool:
     return hasattr(getattr(x, "dtypes", None), "__iter__")
 
 
-def _may_be_integers(x: Any) -> bool:
+def _may_have_integers(x: Any) -> bool:
     """Whether x, which NumPy has read as float64, may hold integers: a list, or a table with columns of integers."""
     if _is_table(x):
-        return all(getattr(dtype, "kind", "O") in "iub" for dtype in x.dtypes)
-    if hasattr(x, "__array__") or isinstance(x, (memoryview, array)):
-        return False
-    while isinstance(x, (list, tuple)) and x:
-        x = x[0]
-    return not isinstance(x, float)
+        return any(getattr(dtype, "kind", "O") in "iub" for dtype in x.dtypes)
+    return not hasattr(x, "__array__") and not isinstance(x, (memoryview, array))
 
 
 class NumPy(Library):
@@ -48,7 +46,7 @@ class NumPy(Library):
         _core.know_numpy(numpy.ndarray, numpy.empty, formats, integers)
 
     def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
-        """Returns an array of numbers. With `wide`, integers that no type of 64 bits holds stay Python's."""
+        """Returns an array of numbers. With `wide`, numbers whose integers no type of 64 bits holds stay objects."""
         np = self.np
         if self.is_masked(x):
             if argument == "weights":
@@ -58,14 +56,22 @@ class NumPy(Library):
             raise TypeError(f"samesum: {argument} is a masked array; pass {remedy}")
         if kind_of(x):
             return self.array(without_nulls(x, argument), argument, wide)
+        if type(x) is not np.ndarray:
+            refuse_carried(x, argument)
         try:
-            a = np.asarray(x)
+            a = np.asanyarray(x)
         except ValueError as error:  # rows of different lengths
             raise ValueError(f"samesum: NumPy cannot read {argument}: {error}") from error
-        if a is not x and a.dtype == np.float64 and a.size and _may_be_integers(x) and max(a.max(), -a.min()) > 2**53:
-            # NumPy and pandas make floats of integers if int64 and uint64 meet.
+        if isinstance(a, np.ma.MaskedArray):
+            raise TypeError(
+                f"samesum: {argument} is a {type(x).__name__} that NumPy reads as a masked array; pass "
+                f"numpy.asanyarray({argument}), whose mask samesum reads"
+            )
+        a = np.asarray(a)
+        if a is not x and a.dtype == np.float64 and _may_have_integers(x) and np.abs(a).max(initial=0, where=a == a) >= 2**53:
+            # NumPy and pandas make floats of integers if int64 and uint64 meet, or floats are among them.
             objects = np.asarray(x.astype(object) if _is_table(x) else x, dtype=object)
-            a = objects if self._are_integers(objects) else a
+            a = objects if self.are_integers(objects) else self._in_floats(objects, argument, wide)
         if a.dtype.hasobject:
             a = self._from_objects(a, argument, wide)
         if not a.dtype.isnative:
@@ -79,18 +85,21 @@ class NumPy(Library):
             return any(issubclass(kind, self.np.ma.MaskedArray) for kind in kinds)
         return isinstance(getattr(x, "_meta", x), self.np.ma.MaskedArray)
 
-    def _are_integers(self, a: Any) -> bool:
+    def are_integers(self, a: Any) -> bool:
         return a.size > 0 and all(isinstance(v, (int, self.np.integer, self.np.bool_)) for v in a.flat)
 
     def _from_objects(self, a: Any, argument: str, wide: bool) -> Any:
-        if self._are_integers(a):
+        if self.are_integers(a):
             return self._from_integers(a, argument, wide)
         if all(hasattr(type(v), "__float__") or hasattr(type(v), "__index__") for v in a.flat):
-            return a.astype(self.np.float64)
+            return self._in_floats(a, argument, wide)
         if any(isinstance(v, (str, bytes)) for v in a.flat):
             raise texts_error(argument)
         if a.ndim == 0 and hasattr(a[()], "__iter__"):
-            raise TypeError(f"samesum: {argument} is a {type(a[()]).__name__}; pass a list of its elements")
+            remedy = "a list of its elements"
+            if hasattr(a[()], "toarray"):
+                remedy = f"{argument}.toarray(), or {argument}.data for the elements that are stored"
+            raise TypeError(f"samesum: {argument} is a {type(a[()]).__name__}; pass {remedy}")
         remedy = "booleans, such as x > 0" if argument == "where" else "numbers, with NaN for what is missing"
         raise TypeError(f"samesum: {argument} has elements that are not numbers; pass {remedy}")
 
@@ -106,7 +115,16 @@ class NumPy(Library):
             return a
         if not -(2**63) <= a.min() <= a.max() < 2**64:
             raise OverflowError(f"samesum: {argument} has integers beyond 64 bits; convert them to floats first")
-        return a.astype(np.float64)
+        return self._in_floats(a, argument, wide)
+
+    def _in_floats(self, a: Any, argument: str, wide: bool) -> Any:
+        """Returns objects as fp64. If it does not hold an integer, raises OverflowError or, with `wide`, returns them."""
+        floats = a.astype(self.np.float64)
+        if any(hasattr(type(v), "__index__") and int(v) != x for v, x in zip(a.flat, floats.ravel().tolist())):
+            if not wide:
+                raise not_held(argument)
+            return a
+        return floats
 
     def narrowed(self, a: Any) -> Any:
         """Returns Python's integers in the type int64 or uint64; None if neither holds them."""

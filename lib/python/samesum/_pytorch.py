@@ -32,10 +32,15 @@ class Torch(Library):
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
     def require_strided(self, x: Any, argument: str) -> None:
-        if x.layout is not self.torch.strided:
-            raise TypeError(
-                f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()"
-            )
+        if hasattr(type(x), "get_mask"):
+            what, remedy = "masked", f"pass {argument}.get_data(), and {argument}.get_mask() as where="
+        elif x.is_nested:
+            what, remedy = "nested", f"pass {argument}.values() for all elements, or each tensor of {argument}.unbind()"
+        elif x.layout is not self.torch.strided:
+            what, remedy = "sparse", f"pass {argument}.to_dense() or {argument}.values()"
+        else:
+            return
+        raise TypeError(f"samesum: {argument} is a {what} tensor; {remedy}")
 
     def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
         self.require_strided(x, argument)

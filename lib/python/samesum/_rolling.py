@@ -9,11 +9,12 @@ import math
 from typing import Any
 
 from . import _core
-from ._arrays import DTYPES
+from ._arrays import DTYPES, format_of
 from ._calls import (
-    Method, MethodName, check_grid, check_threads, correction_of, delivered, format_of_floats, in_type, method_of, read,
+    Method, MethodName, check_grid, check_threads, correction_of, delivered, floats_for, in_type, method_of, read,
     refuse_traced, result_array, run_call, whole_number,
 )  # fmt: skip
+from ._carried import keeping_unit
 from ._frames import like_column, refuse_frame
 from ._layout import Layout, normalised_axes
 from ._traced import square_root
@@ -122,6 +123,7 @@ def rolling_max(
     return roll("rolling_max", **locals())
 
 
+@keeping_unit
 def roll(
     operation: str,
     x: Any,
@@ -152,12 +154,13 @@ def roll(
     subtracted = correction_of(correction, ddof)
     threads, grid = check_threads(threads), check_grid(grid)
     refuse_frame(operation, x)
-    library, a = read(x, out)
+    library, a = read(x, out, wide=dtype is not None)
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
-    a = in_type(library, a, dtype)
-    format = format_of_floats(operation, a)
-    chosen = method_of(method, "rolling_var" if is_root else operation, format, library.view(a).device)
+    computed = "rolling_var" if is_root else operation
+    a = floats_for(library, computed, in_type(library, a, dtype), method)
+    format = format_of(a.dtype)
+    chosen = method_of(method, computed, format, library.view(a).device)
     along = normalised_axes(axis, a.ndim)[0]
     a = library.contiguous(a)
     shape = tuple(a.shape)

@@ -6,16 +6,18 @@ import math
 from typing import Any
 
 from . import _core
-from ._arrays import DTYPES
+from ._arrays import DTYPES, format_of
+from ._carried import keeping_unit
 from ._calls import (
-    Method, check_grid, check_threads, delivered, format_of_floats, in_type, method_of, read, refuse_traced,
-    result_array, run_call,
+    Method, check_grid, check_threads, delivered, floats_for, in_type, method_of, read, refuse_traced, result_array,
+    run_call,
 )  # fmt: skip
 from ._frames import like_column
 from ._layout import Layout, axes_last, normalised_axes
 from ._selection import mask_of, takes_part, without_mask
 
 
+@keeping_unit
 def scan(
     operation: str,
     x: Any,
@@ -45,11 +47,11 @@ def scan(
             f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
         )
     threads, grid = check_threads(threads), check_grid(grid)
-    library, a = read(x, out)
+    library, a = read(x, out, wide=dtype is not None)
     if axis is None and a.ndim > 1 and not flattens:
         raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
-    a = in_type(library, a, dtype)
-    format = format_of_floats(operation, a)
+    a = floats_for(library, operation, in_type(library, a, dtype), method)
+    format = format_of(a.dtype)
     chosen = method_of(method, operation, format, library.view(a).device)
     mask = mask_of(library, a, where)
     if axis is None:

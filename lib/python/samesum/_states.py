@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _core
 from ._arrays import DTYPES, INTEGERS, array_of, dtype_name, format_of, second_array
-from ._calls import Method, same_type, check_grid, check_threads, in_type
+from ._calls import Method, same_type, check_grid, check_threads
 from ._frames import has_arrow, present
-from ._integers import high_and_low
+from ._in_floats import in_floats, in_two_floats
 
 fsum = _core.fsum
 
@@ -101,8 +101,8 @@ class Exact(_State):
         x
             an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack, or a buffer, of floating-point
             numbers, integers or booleans; a number of Python, or an iterable of such numbers; or an `Exact`.
-            Elements on a GPU are added there, and the call waits for them. Numbers other than floats and ints
-            are rounded to fp64 first, as `float(x)` does.
+            Elements on a GPU are added there, and the call waits for them. Numbers other than floats and
+            integers are rounded to fp64 first, as `float(x)` does.
         threads
             most threads on the host; 0 for one per processor. They never change the sum.
         """
@@ -202,8 +202,7 @@ def _exact_parts(library: Any, a: Any) -> list[tuple[str, Any]]:
     """Returns floating-point arrays that have the exact sum of a together, and their formats."""
     name = dtype_name(a.dtype)
     if name in ("int64", "uint64"):
-        high, low = (library.astype(words, "float64") for words in high_and_low(library, a, name))
-        return [("fp64", high * 2.0**32), ("fp64", low)]
+        return [("fp64", part) for part in in_two_floats(library, a)]
     if name in INTEGERS:
         return [("fp64", library.astype(a, "float64"))]
     return [(format_of(name), a)]
@@ -269,7 +268,8 @@ class Partial(_State):
         ----------
         x
             an array as for `samesum.sum`, or a list; its elements are taken in row-major order. Integers are
-            converted to fp64. Elements on a GPU are reduced there, and the call waits for them.
+            converted to fp64; those that it does not hold are rounded by methods that round, and refused by
+            exact ones, in place of which `Exact` takes them. Elements on a GPU are reduced there, and the call waits for them.
         y
             second input of dot, of the shape of x.
         threads
@@ -285,7 +285,8 @@ class Partial(_State):
             a, b = same_type(library, a, b)
         format = format_of(a.dtype)
         if format == "int":
-            format, a, b = "fp64", in_type(library, a, "float64"), in_type(library, b, "float64")
+            format, a = "fp64", in_floats(library, a, method=self.method)
+            b = None if b is None else in_floats(library, b, "y", self.method)
         a = library.contiguous(a)
         b = None if b is None else library.contiguous(b)
         first = library.view(a)

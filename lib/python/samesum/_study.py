@@ -9,10 +9,11 @@ import operator
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _core
-from ._arrays import array_of, format_of, library_of
-from ._calls import Method, same_type, default_method, find_method, reduce
+from ._arrays import array_of, format_of, library_of, method_format
+from ._calls import Method, check_operation, default_method, find_method, reduce, same_type
 from ._formats import without_address
 from ._frames import present
+from ._in_floats import adds_exactly, held_floats, in_floats, in_two_floats
 
 
 def methods(pattern: str = "*") -> list[Method]:
@@ -56,7 +57,7 @@ class Estimate(NamedTuple):
 def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estimate:
     """Returns the bits that a method returns for all elements of x, and a bound on their error.
 
-    The bound is rigorous: |value - exact result for x as given| <= bound. For plain sums it is u·Σ|partial sum|
+    The bound is rigorous: |value - exact result for x as given| <= bound, also where a method rounds integers to fp64. For plain sums it is u·Σ|partial sum|
     over the nodes of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.3), or the a-priori bound if that is
     smaller; for other methods it is the a-priori bound (`bound`) for Σ|x| of the data. Elements on a GPU are
     copied to the host, whose bits are the same.
@@ -65,19 +66,48 @@ def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estim
     >>> abs(e.value - 1) <= e.bound < 1e-15
     True
 
-    Raises ValueError for a method that promises nothing, since it has no fixed tree.
+    Raises ValueError for a method that promises nothing, since it has no fixed tree, and OverflowError for integers that
+    fp64 does not hold, if no bound is known for what rounding them changes.
     """
     a, b = _pair_on_host("estimate", x, y)
-    format = format_of(a.dtype)
+    format = method_format(a.dtype)
     operation = "sum" if y is None else "dot"
     if isinstance(method, Method):
         method = method.name
     if method is not None and method.split("/")[0] in {m.operation for m in _core.methods()}:
         operation = method.split("/")[0]
     found = find_method(method, operation, format, "cpu") if method else default_method(operation, format, "cpu")
+    if format_of(a.dtype) == "int":
+        return _estimate_of_integers(found, a, b)
+    return _estimate_of_floats(found, a, b)
+
+
+def _estimate_of_floats(method: Method, a: Any, b: Any) -> Estimate:
     numpy = library_of(a)
     addresses = numpy.view(a).address, 0 if b is None else numpy.view(b).address
-    return Estimate(*_core.estimate(found.name, format, *addresses, a.size), found)
+    return Estimate(*_core.estimate(method.name, format_of(a.dtype), *addresses, a.size), method)
+
+
+_STEADY = ("sum", "mean", "norm", "sum_of_magnitudes", "logsumexp")
+"""Operations whose result changes by no more than the sum of the changes of the elements."""
+
+
+def _estimate_of_integers(method: Method, a: Any, b: Any) -> Estimate:
+    """Returns an estimate whose bound covers the rounding of integers to fp64. Raises OverflowError if it cannot."""
+    numpy = library_of(a)
+    if adds_exactly(method) and held_floats(numpy, a) is None:
+        e = _estimate_of_floats(method, numpy.np.concatenate(in_two_floats(numpy, a)), None)
+        return e if method.operation != "mean" else e._replace(value=2 * e.value, bound=2 * e.bound)
+    is_covered = b is None and method.operation in _STEADY
+    floats = in_floats(numpy, a, method=method if is_covered else None)
+    e = _estimate_of_floats(method, floats, None if b is None else in_floats(numpy, b, "y"))
+    if not is_covered or a.dtype.itemsize < 8:
+        return e
+    changes = float(numpy.np.abs(in_two_floats(numpy, a)[1]).sum())  # exact: of integers below 2^10
+    if changes == 0:
+        return e
+    bound, magnitudes = (math.nextafter(x + changes, math.inf) for x in (e.bound, e.magnitudes))
+    return e._replace(bound=bound, magnitudes=magnitudes)
 
 
 def _pair_on_host(function: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -92,15 +122,14 @@ def _pair_on_host(function: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _on_host(x: Any, argument: str) -> Any:
-    """Returns the elements of x as a contiguous NumPy vector of floats."""
+    """Returns the elements of x as a contiguous NumPy vector."""
     library, a = array_of(x, argument)
-    numpy, format = library_of([]), format_of(a.dtype, argument)
+    numpy = library_of([])
+    format_of(a.dtype, argument)  # raises for what has no numbers
     if library.name == "torch":
         a = numpy.converted(a.cpu())
     elif library.name == "cupy":
         a = a.get()
-    if format == "int":
-        a = a.astype(float)
     return numpy.contiguous(a).reshape(-1)
 
 
@@ -313,8 +342,9 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
         text that selects methods as in `methods`; default: the methods in the format of x.
     """
     operation = _text(operation or ("sum" if y is None else "dot"), "operation")
+    check_operation("compare", operation)
     a, b = _pair_on_host("compare", x, y)
-    format = format_of(a.dtype)
+    format = method_format(a.dtype)
     pattern = pattern or f"*/{format}@cpu"
     chosen = [
         m
@@ -325,7 +355,7 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
         raise ValueError(f"samesum: compare: no method of {operation} for {format} matches {pattern!r}; see methods()")
     if chosen[0].results != 1 or chosen[0].has_result_per_element or chosen[0].returns_index:
         raise ValueError(f"samesum: compare: {operation} does not return one number")
-    exact = [m for m in methods(f"{operation}/exact/fp64@cpu")]
+    exact = [m for m in _core.methods() if m.name == f"{operation}/exact/fp64@cpu"]
     truth = float(reduce(operation, a, b, method=exact[0])) if exact else None
     rows = []
     for m in chosen:

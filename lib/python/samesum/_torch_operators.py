@@ -21,6 +21,7 @@ from torch.library import custom_op
 from . import _core
 from ._arrays import DTYPES, dtype_name
 from ._calls import method_of
+from ._calls import reduce as reduce_arrays
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import axes_last, reduced_shape
 from ._torch_methods import (
@@ -83,7 +84,8 @@ def reduce(
     if x.dtype in FORMATS:
         return reduce_data(operation, x, None, axes, keepdims, method, threads, ddof)
     if operation not in EXACT_OPERATIONS:
-        return reduce_data(operation, x.double(), None, axes, keepdims, method, threads, ddof)
+        options = {"keepdims": keepdims, "method": method, "threads": threads, "ddof": ddof}
+        return row_major(reduce_arrays(operation, x, axis=tuple(axes), **options))
     return row_major(reduce_integers(library, operation, x, tuple(axes), keepdims, False))
 
 

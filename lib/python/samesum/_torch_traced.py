@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ._arrays import dtype_name, format_of, second_array
 from ._calls import Options, check_threads, refuse_product
+from ._in_floats import in_floats
 from ._layout import normalised_axes, paired
 from ._torch_methods import FORMATS, library
 from ._torch_operators import reduce, reduce_pair, require_one_device, softmax, square_root
@@ -28,6 +29,12 @@ def _require_no_transform(x: Tensor) -> None:
             "samesum: forward-mode derivatives are not supported; use torch.autograd.grad, or pass "
             "torch.autograd.forward_ad.unpack_dual(x).primal"
         )
+
+
+def _in_type(argument: str, a: Tensor, dtype: Any) -> Tensor:
+    if format_of(a.dtype) != "int" or torch.compiler.is_compiling():  # a compiled function cannot look at its elements
+        return a.to(dtype)
+    return in_floats(library, a, argument, dtype=dtype_name(dtype))
 
 
 def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
@@ -61,7 +68,7 @@ def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
         require_one_device(x, y)
         formats = {format_of(x.dtype), format_of(y.dtype, "y")}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
-        x, y = x.to(common), y.to(common)
+        x, y = (_in_type(name, a, common) for name, a in (("x", x), ("y", y)))
         x, y, axes = paired(torch, x, y, o.axis)
         result = reduce_pair(x, y, operation, axes, o.keepdims, name, o.threads)
     elif operation in ("softmax", "log_softmax"):

@@ -10,6 +10,7 @@ from . import _core
 from ._arrays import DTYPES, format_of, library_of, second_array
 from ._calls import MethodName, check_threads, common_type, delivered, in_type, method_of, read, reduce
 from ._formats import dtype_name
+from ._in_floats import in_floats
 from ._layout import axes_last, normalised_axes, reduced_shape
 from ._selection import counts_of, mask_of, takes_part, without_mask
 from ._traced import square_root
@@ -26,22 +27,24 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None) -> Inputs:
-    """Reads x and the other arguments of a function. Integers are converted to fp64."""
+    """Reads x and the other arguments of a function. Integers are converted to fp64, and refused if it does not hold them."""
     owner = library_of(x)
     for name, a in {"x": x, **others}.items():
         if library_of(a).is_traced(a):
+            library_of(a).require_strided(a, name)
             raise NotImplementedError(
                 f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
                 "outside of transformations, or use samesum.vecdot, which has gradients"
             )
-    library, first = read(x, out)
+    library, first = read(x, out, wide=dtype is not None)
     if library.view(first).device >= 0:
         raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
-    arrays = [first, *(second_array(library, first, owner.second(a), name) for name, a in others.items())]
+    wide = dtype is not None
+    arrays = [first, *(second_array(library, first, owner.second(a), name, wide) for name, a in others.items())]
     arrays = [in_type(library, a, dtype) for a in arrays]
     for i, name in enumerate(("x", *others)):
         if format_of(arrays[i].dtype, name) == "int":
-            arrays[i] = library.astype(arrays[i], "float64")
+            arrays[i] = in_floats(library, arrays[i], name)
     names = {dtype_name(a.dtype) for a in arrays}
     widest = functools.reduce(
         lambda one, other: common_type(library.namespace, library.dtype(one), library.dtype(other)), sorted(names)

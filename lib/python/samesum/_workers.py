@@ -15,7 +15,7 @@ from importlib import metadata
 from typing import Any, Callable, Iterable, Protocol
 
 from . import _core
-from ._arrays import array_of, dtype_name, format_of, library_of, second_array
+from ._arrays import array_of, dtype_name, library_of, method_format, second_array
 from ._calls import Method, check_grid, method_of
 from ._calls import reduce as _reduce
 from ._states import Partial
@@ -158,8 +158,7 @@ def reduce_blocks(
         nonlocal x, y, chosen
         library, x = array_of(x)
         y = None if y is None else second_array(library, x, y)
-        format = format_of(x.dtype)
-        chosen = find_method(method, "fp64" if format == "int" else format, library.view(x).device)
+        chosen = find_method(method, method_format(x.dtype), library.view(x).device)
         Partial(chosen, grid=check_grid(grid))
         names = {"method": _everywhere(chosen), "grid": check_grid(grid), "correction": float(correction)}
         return names, math.prod(x.shape)
@@ -203,7 +202,7 @@ def merged_bytes(parts: Iterable[Any]) -> Any:
 
 
 def _method_for_elements(name: str | Method | None, format: str, device: int) -> Method:
-    chosen = find_method(name, "fp64" if format == "int" else format, device)
+    chosen = find_method(name, format, device)
     if chosen.inputs != 1 or chosen.results != 1:
         raise ValueError(f"samesum: method {chosen.name} has not one input and one result; use another operation")
     return chosen
@@ -252,7 +251,7 @@ def _reduce_elements(
         require("out", out)
         library, dtype = library_of(x), dtype_name(x.dtype)
         rows = library.contiguous(library.array(x)).reshape(-1)
-        chosen = _method_for_elements(method, format_of(x.dtype), library.view(rows).device)
+        chosen = _method_for_elements(method, method_format(x.dtype), library.view(rows).device)
         operation = chosen.operation
         # The results for no columns have the type of all results.
         none = library.empty((ranks.size, 0), dtype, rows)

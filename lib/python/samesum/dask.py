@@ -105,7 +105,13 @@ def _in_one_type(x: da.Array, y: da.Array) -> list[da.Array]:
     if format_of(x.dtype) == format_of(y.dtype, "y"):
         return [x, y]
     common = np.dtype(common_type(np, x.dtype, y.dtype))
-    return [x.astype(common), y.astype(common)]
+
+    def converted(name: str, a: da.Array) -> da.Array:
+        if format_of(a.dtype) != "int":
+            return a.astype(common)
+        return a.map_blocks(partial(tasks.in_common_type, name, common.name), dtype=common)
+
+    return [converted("x", x), converted("y", y)]
 
 
 def _pair(x: da.Array, y: da.Array, axis: Any) -> tuple[list[da.Array], tuple[int, ...]]:

@@ -8,7 +8,7 @@ Formats. JAX has 64-bit types only after `jax.config.update("jax_enable_x64", Tr
 result is fp64, or whose elements must be converted to fp64, raises TypeError, and indices are int32, as JAX's
 are. Sums of integers are int32 then, or raise OverflowError; under a transformation they raise TypeError,
 since a compiled function cannot raise OverflowError. For the same reason, a sum beyond 64 bits wraps under a
-transformation.
+transformation, and integers that fp64 does not hold are rounded to it.
 
 Gradients. Reverse mode, to any order. They consist of reductions of samesum, with the promise of their
 methods, and of elementwise operations and sums over broadcast axes by XLA, whose bits samesum does not
