@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import threading
 
@@ -359,6 +360,116 @@ def test_results_are_not_written_to_what_has_no_memory():
             with pytest.raises(TypeError, match="samesum: " + message):
                 wide = out.to(torch.int64) if function is samesum.argmax and "ndarray" not in message else out
                 function(x, axis=0, out=wide)
+
+
+# Names of PyTorch
+
+
+REDUCTIONS = samesum._functions.FUNCTIONS + samesum._nan.FUNCTIONS
+
+
+def called(function, x, **keywords):
+    return function(x, x, **keywords) if function is samesum.vecdot else function(x, **keywords)
+
+
+def parameters_of(function):
+    return inspect.signature(function).parameters
+
+
+def test_every_reduction_and_scan_has_pytorchs_names_of_its_axis_and_of_keeping_it():
+    for function in REDUCTIONS:
+        names = set(parameters_of(function))
+        assert ("axis" in names, "keepdims" in names) == ("dim" in names, "keepdim" in names)
+        assert function is samesum.dot or "dim" in names
+
+
+@pytest.mark.parametrize("function", [f for f in REDUCTIONS if f is not samesum.dot], ids=lambda f: f.__name__)
+def test_dim_and_keepdim_are_axis_and_keepdims(function):
+    names = parameters_of(function)
+    takes_several = "keepdim" in names and function is not samesum.vecdot
+    for x in (numbers(2, 3, 4), numbers(2, 3, 4).to("meta")) if "cum" not in function.__name__ else (numbers(2, 3, 4),):
+        if x.is_meta and function in samesum._nan.FUNCTIONS:
+            continue
+        for d in (1, -1, *([(0, 2)] if takes_several else [])):
+            for keep in (False, True) if "keepdim" in names else (None,):
+                ours = {"axis": d} if keep is None else {"axis": d, "keepdims": keep}
+                theirs = {"dim": d} if keep is None else {"dim": d, "keepdim": keep}
+                found, expected = called(function, x, **theirs), called(function, x, **ours)
+                assert found.shape == expected.shape and (x.is_meta or same_bits(found, expected))
+    if takes_several:
+        assert called(function, numbers(2, 3), dim=(), keepdim=True).shape == (1, 1)
+        assert function(numbers(2, 3), 1, keepdim=True).shape == (2, 1)
+
+
+@pytest.mark.parametrize("function", [f for f in REDUCTIONS if f is not samesum.dot], ids=lambda f: f.__name__)
+def test_two_names_of_one_argument_and_names_of_pytorch_for_other_arrays_are_refused(function):
+    x, names = numbers(2, 3), parameters_of(function)
+    with pytest.raises(ValueError, match="samesum: axis is 0 and dim 1; they are two names of one argument"):
+        called(function, x, axis=0, dim=1)
+    if "keepdim" in names:
+        with pytest.raises(ValueError, match="samesum: keepdims and keepdim are two names of one argument; pass one"):
+            called(function, x, keepdims=True, keepdim=True)
+    for other in (x.numpy(), x.tolist()):
+        for keywords in ({"dim": 0}, {"keepdim": True}) if "keepdim" in names else ({"dim": 0},):
+            with pytest.raises(TypeError, match="dim and keepdim are for PyTorch's tensors; pass axis and keepdims"):
+                called(function, other, **keywords)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dim_and_keepdim_go_with_gradients_and_compilation():
+    def function(x):
+        return samesum.sum(x * 2, dim=1, keepdim=True) + samesum.softmax(x, dim=0)
+
+    x, y = numbers(2, 3).requires_grad_(), numbers(2, 3).requires_grad_()
+    function(x).sum().backward()
+    torch.compile(function, backend="eager", fullgraph=True)(y).sum().backward()
+    assert same_bits(x.grad, y.grad)
+
+
+# Tensors that are more than strided elements
+
+
+SPECIAL = {
+    "nested": (
+        lambda **k: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], **k),
+        r"is a nested tensor; pass torch.nested.to_padded_tensor\({0}, 0\), or each of {0}.unbind\(\)",
+    ),
+    "jagged": (
+        lambda **k: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged, **k),
+        "is a nested tensor",
+    ),
+    "masked": (
+        lambda **k: torch.masked.masked_tensor(torch.tensor([1.0, 2, 4]), torch.tensor([True, False, True]), **k),
+        r"is a masked tensor; pass {0}.get_data\(\), and {0}.get_mask\(\) as where=",
+    ),
+    "sparse": (lambda requires_grad: torch.ones(3).to_sparse().requires_grad_(requires_grad), "is a sparse tensor"),
+}  # fmt: skip
+SPECIAL_CALLS = [
+    ("x", samesum.sum), ("x", samesum.mean), ("x", samesum.softmax), ("x", samesum.argmax), ("x", samesum.nanmax),
+    ("x", samesum.var), ("x", lambda x: samesum.sum(x, dim=0)), ("x", lambda x: samesum.rolling_sum(x, 2)),
+    ("x", samesum.estimate), ("x", samesum.compare), ("x", samesum.Exact), ("x", samesum.average), ("x", samesum.cov),
+    ("x", lambda x: samesum.Partial("sum/exact/fp64").add(x)), ("y", lambda x: samesum.vecdot(torch.ones(3), x)),
+    ("y", lambda x: samesum.vecdot(torch.ones(3).numpy(), x)), ("where", lambda x: samesum.sum(torch.ones(3), where=x)),
+    ("weights", lambda x: samesum.mean(torch.ones(3), weights=x)), ("keys", samesum.bincount),
+    ("values", lambda x: samesum.groupby([1, 1, 1]).sum(x)), ("values", lambda x: samesum.reduce_by_key([1, 1, 1], x)),
+    ("values", lambda x: samesum.scatter_add(torch.zeros(3), [0, 1, 2], x)),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_nested_masked_and_sparse_tensors_are_refused_by_name(kind, traced):
+    make, message = SPECIAL[kind]
+    x = make(requires_grad=traced)
+    for argument, call in SPECIAL_CALLS if kind != "sparse" else SPECIAL_CALLS[:4]:
+        with pytest.raises(TypeError, match=f"samesum: {argument} " + message.format(argument)):
+            call(x)
+    if kind == "masked":
+        for function in (samesum.fsum, samesum.cumsum):
+            with pytest.raises(TypeError, match=r"samesum: .* masked tensor; pass x.get_data\(\), and x.get_mask\(\) as where="):
+                function(x)
+        assert samesum.sum(x.get_data(), where=x.get_mask()) == 5
 
 
 def test_an_index_has_no_gradient():
@@ -872,6 +983,14 @@ def empty(x):
     return x.new_empty(0)
 
 
+def outs(x, *names):
+    return {name: empty(x.float()) for name in names}
+
+
+def rows(x):
+    return x.detach().float().reshape(x.shape[0], -1) if x.numel() else x.new_ones(2, 3).float()
+
+
 aten = torch.ops.aten
 LOSSES = (
     F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.soft_margin_loss, F.binary_cross_entropy_with_logits,
@@ -891,7 +1010,7 @@ OF_ANY_LAYOUT = {
     "norm": lambda x, d, k: (
         torch.linalg.vector_norm(x, 2, d, k), torch.norm(x, 1, d, k), aten.norm.Scalar(x, 2),
         aten.norm.ScalarOpt_dim(x, 2, [d], k), aten.norm.ScalarOpt_dtype(x, 2, dtype=torch.float32),
-        aten.norm.ScalarOpt_dim_dtype(x, 2, [d], k, dtype=torch.float32),
+        aten.norm.ScalarOpt_dim_dtype(x, 2, [d], k, dtype=torch.float32), *torch._foreach_norm([x, x.detach()], 1),
     ),
     "softmax": lambda x, d, k: (x.softmax(d), x.softmax(d, dtype=torch.float32), aten._safe_softmax(x, d)),
     "log_softmax": lambda x, d, k: (x.log_softmax(d), x.log_softmax(d, dtype=torch.float32)),
@@ -932,8 +1051,13 @@ OF_ANY_LAYOUT = {
 WRITING = {
     "sum": lambda x, d, k: (torch.sum(x, d, k, out=empty(x)), aten.sum.out(x, out=empty(x))),
     "mean": lambda x, d, k: (torch.mean(x, d, k, out=empty(x)), aten.mean.dtype_out(x, out=empty(x))),
-    "moments": lambda x, d, k: (torch.var(x, d, keepdim=k, out=empty(x)), torch.std(x, d, keepdim=k, out=empty(x))),
+    "moments": lambda x, d, k: (
+        torch.var(x, d, keepdim=k, out=empty(x)), torch.std(x, d, keepdim=k, out=empty(x)),
+        *aten.var_mean.correction_out(x, [d], keepdim=k, out0=empty(x), out1=empty(x)),
+        *aten.std_mean.correction_out(x, [d], keepdim=k, out0=empty(x), out1=empty(x)),
+    ),
     "norm": lambda x, d, k: (
+        aten.norm.Scalar_out(x, 1, out=empty(x)), aten.norm.ScalarOpt_dtype_out(x, 1, dtype=x.dtype, out=empty(x)),
         torch.linalg.vector_norm(x, 2, d, k, out=empty(x)), aten.norm.out(x, 2, [d], k, out=empty(x)),
         aten.norm.dtype_out(x, 2, [d], k, dtype=x.dtype, out=empty(x)),
     ),
@@ -945,6 +1069,25 @@ WRITING = {
     "softmax_backward": lambda x, d, k: (
         aten._softmax_backward_data.out(x, x, d, x.dtype, grad_input=empty(x)),
         aten._log_softmax_backward_data.out(x, x, d, x.dtype, out=empty(x)),
+    ),
+    "layer_norm": lambda x, d, k: aten.native_layer_norm.out(
+        rows(x), rows(x).shape[1:], None, None, 1e-5, **outs(x, "out0", "out1", "out2")
+    ),
+    "gradients of layer_norm": lambda x, d, k: aten.native_layer_norm_backward.out(
+        rows(x), rows(x), rows(x).shape[1:], *aten.native_layer_norm(rows(x), rows(x).shape[1:], None, None, 1e-5)[1:],
+        ones(rows(x), 1), ones(rows(x), 1), [True] * 3, **outs(x, "out0", "out1", "out2"),
+    ),
+    "nll_loss": lambda x, d, k: (
+        *aten.nll_loss_forward.output(
+            rows(x), first_classes(rows(x)), None, 1, -100, **outs(x, "output", "total_weight")
+        ),
+        *aten.nll_loss2d_forward.output(
+            rows(x)[..., None, None], first_classes(rows(x)[..., None, None]), None, 2, -100,
+            **outs(x, "output", "total_weight"),
+        ),
+    ),
+    "gradient of embedding": lambda x, d, k: aten.embedding_dense_backward.out(
+        rows(x), torch.arange(len(rows(x)), device=x.device) % 2, 2, -1, False, **outs(x, "out")
     ),
     "losses": lambda x, d, k: tuple(
         loss.out(x.sigmoid(), x.sigmoid(), *middle, reduction, out=empty(x))
@@ -1028,9 +1171,9 @@ def test_results_and_gradients_have_the_strides_of_pytorch(name, device):
 @pytest.mark.parametrize("name", WRITING)
 def test_tensors_that_are_written_have_the_strides_of_pytorch(name, device):
     for x, d, keepdim in layouts(name, device):
-        usual = WRITING[name](x, d, keepdim)
+        usual = as_tuple(WRITING[name](x, d, keepdim))
         with deterministic():
-            found = WRITING[name](x, d, keepdim)
+            found = as_tuple(WRITING[name](x, d, keepdim))
         assert strides_of(found, True) == strides_of(usual, True), (x.dtype, x.shape, x.stride(), d, keepdim)
         if name not in ("losses", "softmax_backward"):  # PyTorch's binary_cross_entropy with out is wrong
             torch.testing.assert_close(found, usual, rtol=0.1, atol=0.5, equal_nan=True)

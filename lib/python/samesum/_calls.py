@@ -142,6 +142,23 @@ def correction_of(correction: float | None, ddof: float | None) -> float:
     return float(correction if correction is not None else ddof if ddof is not None else 0)
 
 
+def names_of_torch(
+    x: Any, axis: Any, dim: Any, keepdims: bool = False, keepdim: bool | None = None, default: int | None = None
+) -> tuple[Any, bool]:
+    """Returns axis and keepdims from their names in PyTorch, dim and keepdim. `default` is that of axis."""
+    if library_of(x).name != "torch":
+        raise TypeError(
+            f"samesum: x is a {type(x).__name__}, and dim and keepdim are for PyTorch's tensors; pass axis and keepdims"
+        )
+    if dim is not None and axis != default:
+        raise ValueError(f"samesum: axis is {axis} and dim {dim}; they are two names of one argument, so pass one")
+    if keepdim is not None and keepdims:
+        raise ValueError("samesum: keepdims and keepdim are two names of one argument; pass one")
+    if dim is not None:
+        axis = None if isinstance(dim, (tuple, list)) and not dim else dim
+    return axis, bool(keepdim) or keepdims
+
+
 def refuse_traced(operation: str, x: Any) -> None:
     """Raises NotImplementedError if x is traced, by an operation with a result per element."""
     library = library_of(x)

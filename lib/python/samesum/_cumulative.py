@@ -14,6 +14,7 @@ from ._scans import scan
 def cumsum(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the sums of the first elements along `axis`, by default correctly rounded.
 
@@ -33,6 +34,7 @@ def cumsum(
 def cumprod(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the products of the first elements along `axis`.
 
@@ -50,6 +52,7 @@ def cumprod(
 def cummax(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the maxima of the first elements along `axis`.
 
@@ -66,6 +69,7 @@ def cummax(
 def cummin(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the minima of the first elements along `axis`.
 
@@ -82,6 +86,7 @@ def cummin(
 def cumlogsumexp(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the log(Σ exp(x)) of the first elements along `axis`, in fp64 for elements in fp64, else in fp32.
 
@@ -98,6 +103,7 @@ def cumlogsumexp(
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
     method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns what `cumsum` returns, with the arguments of the array API standard.
 
@@ -115,6 +121,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns what `cumprod` returns, with the arguments of the array API standard.
 

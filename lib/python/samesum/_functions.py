@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence, Union
 
 from . import _core
 from ._arrays import library_of
-from ._calls import MethodName, correction_of, reduce
+from ._calls import MethodName, correction_of, names_of_torch, reduce
 from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._layout import VECTOR
 from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
@@ -41,6 +41,7 @@ def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
     where: Any = None, skipna: bool = False, weights: Any = None,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the sum of the elements over `axis`, by default correctly rounded.
 
@@ -61,6 +62,8 @@ def sum(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
         if check:
             raise ValueError("samesum: check is for sums of integers without weights; leave it out")
@@ -75,6 +78,7 @@ def mean(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
     where: Any = None, skipna: bool = False, weights: Any = None,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, by default correctly rounded.
 
@@ -89,6 +93,8 @@ def mean(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
         return weighted_mean(
             x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
@@ -101,6 +107,7 @@ def var(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False, weights: Any = None, weights_are: str = "frequencies",
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the variance over `axis`, by default correctly rounded.
 
@@ -120,6 +127,8 @@ def var(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
         return weighted_variance(
             x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
@@ -141,6 +150,7 @@ def std(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False, weights: Any = None, weights_are: str = "frequencies",
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the standard deviation over `axis`: the rounded square root of `var`, whose arguments it has.
 
@@ -149,6 +159,8 @@ def std(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
         return weighted_variance(
             x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
@@ -169,6 +181,7 @@ def prod(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the product over `axis`. Intermediate results neither overflow nor underflow.
 
@@ -179,6 +192,8 @@ def prod(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("prod", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -186,6 +201,7 @@ def min(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the smallest element over `axis`; NaN if there is one.
 
@@ -197,6 +213,8 @@ def min(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("min", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -204,6 +222,7 @@ def max(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the largest element over `axis`; NaN if there is one.
 
@@ -215,6 +234,8 @@ def max(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("max", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -222,6 +243,7 @@ def argmin(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the first index (int64) of the smallest element over `axis`, or of the first NaN.
 
@@ -232,6 +254,8 @@ def argmin(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("argmin", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -239,6 +263,7 @@ def argmax(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the first index (int64) of the largest element over `axis`, or of the first NaN.
 
@@ -249,6 +274,8 @@ def argmax(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("argmax", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -256,6 +283,7 @@ def vecdot(
     x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
     where: Any = None, skipna: bool = False,
+    dim: int | None = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the dot products of x and y over `axis`, by default correctly rounded.
 
@@ -266,6 +294,8 @@ def vecdot(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, default=-1)
     return reduce(
         "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
         where=where, skipna=skipna,
@@ -296,6 +326,7 @@ def norm(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the Euclidean norm over `axis`, the square root of the sum of squares.
 
@@ -306,6 +337,8 @@ def norm(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("norm", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
@@ -313,6 +346,7 @@ def logsumexp(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
     where: Any = None, skipna: bool = False,
+    dim: Axis = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns log(Σ exp(x)) over `axis`, computed in fp64 for elements in fp64, else in fp32.
 
@@ -323,12 +357,15 @@ def logsumexp(
 
     {parameters}
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     return _reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
 
 
 def softmax(
-    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
-) -> Any:
+    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+    dim: Axis = None,
+) -> Any:  # fmt: skip
     """Returns exp(x) / Σ exp(x) over `axis`: an array of the shape and format of x.
 
     Elements in fp64 are computed in fp64, others in fp32.
@@ -338,12 +375,15 @@ def softmax(
 
     {parameters}
     """
+    if dim is not None:
+        axis, _ = names_of_torch(x, axis, dim, default=-1)
     return _reduced("softmax", x, axis, dtype, out, True, method, threads)
 
 
 def log_softmax(
-    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
-) -> Any:
+    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+    dim: Axis = None,
+) -> Any:  # fmt: skip
     """Returns x - log(Σ exp(x)) over `axis`: an array of the shape and format of x.
 
     Elements in fp64 are computed in fp64, others in fp32.
@@ -353,6 +393,8 @@ def log_softmax(
 
     {parameters}
     """
+    if dim is not None:
+        axis, _ = names_of_torch(x, axis, dim, default=-1)
     return _reduced("log_softmax", x, axis, dtype, out, True, method, threads)
 
 
@@ -388,6 +430,8 @@ _PARAMETERS = {
     "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the lengths\n"
     "of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
     "weights_are": "'frequencies' or 'reliabilities': see above.",
+    "dim": "PyTorch's name of axis, for tensors only. As in PyTorch, () means all axes.",
+    "keepdim": "PyTorch's name of keepdims, for tensors only.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
 

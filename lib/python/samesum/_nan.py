@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from . import _functions as functions
+from ._calls import names_of_torch
 
 
 def _skipping(name: str, of_nothing: str, as_numpy: bool = False) -> Callable[..., Any]:
@@ -16,7 +17,11 @@ def _skipping(name: str, of_nothing: str, as_numpy: bool = False) -> Callable[..
         if as_numpy:
             given = signature.bind(x, axis, **keywords)  # raises for an unknown keyword
             given.apply_defaults()
-            return functions._reduced(name, skipna=True, as_numpy=True, **{"dtype": None, **given.arguments})
+            options = {"dtype": None, **given.arguments}
+            dim, keepdim = options.pop("dim"), options.pop("keepdim")
+            if dim is not None or keepdim is not None:
+                options["axis"], options["keepdims"] = names_of_torch(x, axis, dim, options["keepdims"], keepdim)
+            return functions._reduced(name, skipna=True, as_numpy=True, **options)
         return function(x, axis, **keywords, skipna=True)
 
     whole = inspect.signature(function)

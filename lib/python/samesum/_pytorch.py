@@ -32,15 +32,16 @@ class Torch(Library):
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
     def require_strided(self, x: Any, argument: str) -> None:
-        if hasattr(type(x), "get_mask"):
-            what, remedy = "masked", f"pass {argument}.get_data(), and {argument}.get_mask() as where="
-        elif x.is_nested:
-            what, remedy = "nested", f"pass {argument}.values() for all elements, or each tensor of {argument}.unbind()"
+        """Raises TypeError for a tensor that is more than strided elements: a nested, masked or sparse one."""
+        if x.is_nested:
+            kind, remedy = "nested", "torch.nested.to_padded_tensor({0}, 0), or each of {0}.unbind()"
+        elif isinstance(x, self.torch.masked.MaskedTensor):
+            kind, remedy = "masked", "{0}.get_data(), and {0}.get_mask() as where="
         elif x.layout is not self.torch.strided:
-            what, remedy = "sparse", f"pass {argument}.to_dense() or {argument}.values()"
+            kind, remedy = "sparse", "{0}.to_dense() or {0}.values()"
         else:
             return
-        raise TypeError(f"samesum: {argument} is a {what} tensor; {remedy}")
+        raise TypeError(f"samesum: {argument} is a {kind} tensor; pass {remedy.format(argument)}")
 
     def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
         self.require_strided(x, argument)
@@ -99,6 +100,8 @@ class Torch(Library):
     def is_traced(self, x: Any) -> bool:
         """Whether PyTorch must see the call: to differentiate, to compile, or for a tensor without data."""
         torch = self.torch
+        if x.is_nested or isinstance(x, torch.masked.MaskedTensor):
+            return False  # `array` refuses it
         return (
             (x.requires_grad and torch.is_grad_enabled())
             or torch.compiler.is_compiling()

@@ -9,8 +9,8 @@ from . import _core
 from ._arrays import DTYPES, format_of
 from ._carried import keeping_unit
 from ._calls import (
-    Method, check_grid, check_threads, delivered, floats_for, in_type, method_of, read, refuse_traced, result_array,
-    run_call,
+    Method, check_grid, check_threads, delivered, floats_for, in_type, method_of, names_of_torch, read, refuse_traced,
+    result_array, run_call,
 )  # fmt: skip
 from ._frames import like_column
 from ._layout import Layout, axes_last, normalised_axes
@@ -33,6 +33,7 @@ def scan(
     grid: int | None = None,
     where: Any = None,
     skipna: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
@@ -41,6 +42,8 @@ def scan(
     """
     source = x
     x, where = without_mask(x, where, operation)
+    if dim is not None:
+        axis, _ = names_of_torch(x, axis, dim)
     refuse_traced(operation, x)
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(

@@ -112,6 +112,9 @@ class Recursion {
 
 nb::object fsum(nb::handle numbers) {
   const Recursion guarded;
+  const bool is_sequence = PyList_CheckExact(numbers.ptr()) || PyTuple_CheckExact(numbers.ptr());
+  if (!is_sequence && nb::hasattr(numbers, "get_mask"))  // of PyTorch, which fails to iterate over it
+    throw nb::type_error("samesum: fsum takes no masked tensor; pass x.get_data()[x.get_mask()]");
   NumberSum all{Integers::rounded};
   all.add_all(numbers);
   const Exact& sum = all.sum();

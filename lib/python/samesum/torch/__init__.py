@@ -14,7 +14,10 @@ tensors that require gradients.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from contextlib import ContextDecorator
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
 from torch._compile import _disable_dynamo
@@ -25,36 +28,23 @@ from .. import _core
 from .._torch_methods import fields
 from ._graphs import _Recording
 from ._handlers import _HANDLERS
+from ._operators import names_by_family
 from ._routing import _Routing
 
 __all__ = ["deterministic", "not_routed", "routed"]
 
-_NOT_ROUTED = {
-    "matrix products": "mm, bmm, addmm, matmul, linear, einsum, dot, vdot, outer products' gradients",
-    "attention": "scaled_dot_product_attention and its fused kernels, MultiheadAttention's fast path",
-    "convolutions": "conv1d, conv2d, conv3d, their transposes and gradients",
-    "products and cumulative operators": "prod, cumprod, logcumsumexp, trace, nansum, nanmean",
-    "scatters": "scatter_reduce, segment_reduce, put with accumulate, bincount, histc, gradients of "
-    "embedding_bag, sparse gradients of embedding",
-    "other normalisations": "batch_norm, group_norm, instance_norm, weight_norm, local_response_norm",
-    "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, "
-    "renorm",
-    "pooling and resampling": "avg_pool, adaptive_avg_pool, interpolate, grid_sample, fold",
-    "losses with kernels of their own": "ctc_loss, multi_margin_loss, multilabel_margin_loss",
-    "recurrent layers, FFTs, sparse tensors": "lstm, gru, fft, torch.sparse",
-    "minima and maxima": "min, max, amin, amax, argmin, argmax, median, sort: their results do not depend on "
-    "an order",
-}
-
 
 def not_routed() -> dict[str, str]:
-    """Returns what the manager leaves to PyTorch: operators that add, by family.
+    """Returns what the manager leaves to PyTorch: names of the installed PyTorch's operators that add, by family.
 
     Some of them have the same bits in every run anyway, some only if PyTorch's own flag
-    torch.use_deterministic_algorithms is set, which the manager does not touch. Elementwise functions such as
-    exp and gelu add nothing, but the CPU's and a GPU's may round differently.
+    torch.use_deterministic_algorithms is set, which the manager does not touch. One that is routed is listed too if it
+    is routed for some arguments only, such as norms of the orders 1 and 2. The last family adds nothing, but which of
+    several elements is written to one place may depend on the run. Minima, maxima and sorting are not listed, since
+    their values do not depend on an order, nor are elementwise functions such as exp and gelu, which add nothing,
+    though the CPU's and a GPU's may round differently.
     """
-    return dict(_NOT_ROUTED)
+    return names_by_family()
 
 
 def routed() -> list[str]:
@@ -80,17 +70,25 @@ def _validated(method: str | _core.Method) -> str:
     return like
 
 
-class deterministic:
-    """Context manager under which PyTorch's reductions have the same bits in every run and on every machine.
+class _Entered(threading.local):
+    """The modes that a manager has entered, by thread: a decorated function may run in several."""
+
+    def __init__(self) -> None:
+        self.modes: list[tuple[Any, Any]] = []
+
+
+class deterministic(ContextDecorator):
+    """Manager and decorator under which PyTorch's reductions have the same bits in every run and on every machine.
 
     Inside it, these operators are computed by methods of samesum, on the CPU and on NVIDIA GPUs, forward and
-    backward: sum, mean, var, std, var_mean, std_mean, the vector 1-norm and 2-norm, softmax, log_softmax,
-    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, index_put with accumulate, the gradients
-    of embedding, gather, index_select and of indexing by tensors, and the sums and means of nll_loss,
-    cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div and binary_cross_entropy. Sums that
-    autograd itself makes, such as the gradient of a bias, are among them. `routed` lists the operators,
-    `not_routed` what is left to PyTorch: matrix products and attention above all. PyTorch's own flag for
-    determinism is not touched.
+    backward: sum, mean, var, std, var_mean, std_mean, the 1-norm and the 2-norm of vectors and of lists of tensors
+    (as in clip_grad_norm_), softmax, log_softmax, logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add,
+    index_put with accumulate, the gradients of embedding, gather, index_select and of indexing by tensors, and the
+    sums and means of nll_loss, cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div and
+    binary_cross_entropy. Sums that autograd itself makes, such as the gradient of a bias, are among them. `routed`
+    lists the operators, `not_routed` what is left to PyTorch: matrix products and attention above all. `missed` counts
+    the calls that were left, and with `strict` the first one raises RuntimeError. PyTorch's own flag for determinism
+    is not touched.
 
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
     operation that lacks it uses its closest method, for example norm/tree for "exact", cumsum/prefix/kahan for
@@ -100,11 +98,12 @@ class deterministic:
 
     Scope
     -----
-    The manager acts in the thread that enters it, and in autograd's threads during a backward pass that this
-    thread starts. Managers nest: the innermost one counts and chooses the method. A backward pass of what was
-    recorded inside must run inside a manager; outside, it raises RuntimeError. The watch covers results of
-    calls and first arguments that a call changes, as in y += b. It does not cover what C++ code or an
-    autograd.Function records, if no later operator of the graph was recorded inside.
+    The manager acts in the thread that enters it, or that calls the function it decorates, and in autograd's threads
+    during a backward pass that this thread starts. Managers nest: the innermost one counts and chooses the method;
+    what it misses, the outer ones miss too. A backward pass of what was recorded inside must run inside a manager;
+    outside, it raises RuntimeError. The watch covers results of calls and first arguments that a call changes, as in
+    y += b. It does not cover what C++ code or an autograd.Function records, if no later operator of the graph was
+    recorded inside.
 
     A function of torch.compile that was compiled outside is compiled again inside. Its graphs contain
     operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another
@@ -114,11 +113,16 @@ class deterministic:
     ----------
     method
         an order and an accumulator of sums whose bits are the same everywhere, or a method of sums.
+    strict
+        whether the first call that is left to PyTorch, and adds floating-point numbers, raises RuntimeError.
 
     Attributes
     ----------
     calls
-        number of calls by operator, a Counter.
+        number of routed calls by operator, a Counter.
+    missed
+        number of calls that were left to PyTorch and add floating-point numbers, by operator, a Counter. It counts
+        operators that samesum does not know, too: those of other packages.
 
     >>> import torch
     >>> with deterministic("tree/kahan") as routing:
@@ -126,34 +130,57 @@ class deterministic:
     tensor(1.)
     >>> routing.calls
     Counter({'sum': 1})
+    >>> with deterministic() as routing:
+    ...     y = torch.ones(2, 2) @ torch.ones(2, 2)
+    >>> routing.missed
+    Counter({'mm': 1})
+    >>> @deterministic("exact", strict=True)
+    ... def total(x):
+    ...     return x.sum()
+    >>> total(torch.tensor([1e8, 1.0, -1e8]))
+    tensor(1.)
     """
 
-    def __init__(self, method: str | _core.Method = "tree/plain") -> None:
-        self.method = _validated(method)
+    def __init__(self, method: str | _core.Method = "tree/plain", *, strict: bool = False) -> None:
+        self.method, self.strict = _validated(method), strict
         self.calls: Counter[str] = Counter()
-        self._entered: list[tuple[Any, Any]] = []
+        self.missed: Counter[str] = Counter()
+        self._entered = _Entered()
+
+    def __call__(self, function: Any) -> Any:
+        """Returns the function under the manager, whose counters then count all its calls."""
+        name = getattr(function, "__qualname__", type(function).__name__)
+        if isinstance(function, type):
+            raise TypeError(f"samesum: deterministic decorates {name}, a class; decorate its methods")
+        if isgeneratorfunction(function) or iscoroutinefunction(function) or isasyncgenfunction(function):
+            raise TypeError(
+                f"samesum: deterministic decorates {name}, whose body runs after the call; decorate the functions that "
+                "it calls"
+            )
+        return super().__call__(function)
 
     @_disable_dynamo
     def __enter__(self) -> deterministic:
-        routing, recording = _Routing(self.method, self.calls), _Recording(self.method)
+        routing = _Routing(self.method, self.calls, self.missed, self.strict)
+        recording = _Recording(self.method)
         routing.__enter__()
         recording.__enter__()
-        self._entered.append((routing, recording))
+        self._entered.modes.append((routing, recording))
         return self
 
     @_disable_dynamo
     def __exit__(self, *error: Any) -> None:
-        if not self._entered:
+        if not self._entered.modes:
             raise RuntimeError("samesum: this manager was not entered; enter it by a with statement")
-        routing, recording = self._entered[-1]
+        routing, recording = self._entered.modes[-1]
         if _get_current_function_mode() is not recording or _get_current_dispatch_mode() is not routing:
             raise RuntimeError(
                 "samesum: this manager is not the innermost mode of its thread; leave managers in the reverse "
                 "order of entering them, as with statements do"
             )
-        self._entered.pop()
+        self._entered.modes.pop()
         recording.__exit__(*error)
         routing.__exit__(*error)
 
     def __repr__(self) -> str:
-        return f"samesum.torch.deterministic({self.method!r})"
+        return f"samesum.torch.deterministic({self.method!r}{', strict=True' * self.strict})"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._torch_methods import row_major
-from ._handlers import _axis, _handles, _HANDLERS, _in_place, _into_out, _is_integral, aten
+from ._handlers import _axis, _handles, _is_integral, aten
 
 
 def _fits(out: Tensor, index: Tensor, source: Tensor) -> bool:
@@ -33,7 +33,7 @@ def _index_add(
         one = _index_add(route, func, out.reshape(1), 0, index.reshape(-1), source.reshape(1), alpha=alpha)
         return one.reshape(())
     expected = [*out.shape[:axis], index.numel(), *out.shape[axis + 1 :]]
-    fits = _fits(out, index, source) and index.dim() <= 1 and list(source.shape) == expected
+    fits = _fits(out, index, source) and index.dim() <= 1 <= out.dim() and list(source.shape) == expected
     if _is_integral(out, None) or not fits:
         return func(out, dim, index, source, alpha=alpha)  # exact in any order, or an error
     rows = source if alpha == 1 else source * alpha
@@ -44,10 +44,13 @@ def _index_add(
 @_handles("scatter_add", aten.scatter_add.default)
 def _scatter_add(route: Any, func: Any, out: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = _axis(dim, out.dim())
+    if out.dim() == 0:
+        sums = _scatter_add(route, func, out.reshape(1), 0, torch.atleast_1d(index), torch.atleast_1d(source))
+        return sums.reshape(())
     others = [d for d in range(out.dim()) if d != axis]
     fits = (
         _fits(out, index, source)
-        and 0 < out.dim() == index.dim() == source.dim()
+        and out.dim() == index.dim() == source.dim()
         and all(index.shape[d] <= source.shape[d] for d in range(out.dim()))
         and all(index.shape[d] <= out.shape[d] for d in others)
     )
@@ -119,12 +122,3 @@ def _embedding_backward(
     if padding >= 0:
         sums[padding] = 0
     return sums.to(gradient.dtype)
-
-
-for _functional, _inplace, _out in (
-    (aten.index_add.default, aten.index_add_.default, aten.index_add.out),
-    (aten.scatter_add.default, aten.scatter_add_.default, aten.scatter_add.out),
-    (aten.index_put.default, aten.index_put_.default, aten.index_put.out),
-):
-    _handles(_HANDLERS[_functional][0], _inplace)(_in_place(_functional))
-    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional, _out))

@@ -13,10 +13,12 @@ from torch import Tensor
 from .. import _torch_norms as norms
 from .._torch_methods import row_major
 from .._torch_operators import softmax_gradient, square_root
+from ._operators import is_integral
 
 aten = torch.ops.aten
 
-# A handler gets the mode and the operator, then the operator's arguments.
+# A handler gets the mode and the operator, then the operator's arguments. It returns NotImplemented if it leaves the
+# call to PyTorch, which then may add in an order of its own.
 
 Handler = Callable[..., Any]
 _HANDLERS: dict[Any, tuple[str, Handler]] = {}
@@ -70,8 +72,7 @@ def _reduced(
 
 
 def _is_integral(x: Tensor, dtype: torch.dtype | None) -> bool:
-    chosen = x.dtype if dtype is None else dtype
-    return not (chosen.is_floating_point or chosen.is_complex)
+    return is_integral(x.dtype if dtype is None else dtype)
 
 
 def _added(operation: str) -> Handler:
@@ -133,7 +134,7 @@ _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
 
 @_handles("norm", aten.linalg_vector_norm.default)
 def _vector_norm(route: Any, func: Any, x: Tensor, ord: Any = 2, *axes: Any, **options: Any) -> Any:
-    return _reduced(_NORMS[ord], route, x, *axes, **options) if ord in _NORMS else func(x, ord, *axes, **options)
+    return _reduced(_NORMS[ord], route, x, *axes, **options) if ord in _NORMS else NotImplemented
 
 
 @_handles(
@@ -144,7 +145,14 @@ def _vector_norm(route: Any, func: Any, x: Tensor, ord: Any = 2, *axes: Any, **o
     aten.norm.ScalarOpt_dim_dtype,
 )
 def _norm(route: Any, func: Any, x: Tensor, p: Any = 2, *axes: Any, **options: Any) -> Any:
-    return _vector_norm(route, aten.linalg_vector_norm.default, x, 2 if p is None else p, *axes, **options)
+    return _vector_norm(route, func, x, 2 if p is None else p, *axes, **options)
+
+
+@_handles("norm", aten._foreach_norm.Scalar)
+def _norms(route: Any, func: Any, tensors: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    if ord not in _NORMS or not tensors:
+        return NotImplemented  # no tensors are an error
+    return [_reduced(_NORMS[ord], route, x, dtype=dtype) for x in tensors]
 
 
 def _softmax_of(operation: str, route: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
@@ -293,43 +301,43 @@ def _cumsum(route: Any, func: Any, x: Tensor, dim: int, *, dtype: Any = None) ->
     return sums.reshape(x.shape).to(result)
 
 
-def _in_place(functional: Any) -> Handler:
-    """Returns the handler of a form that writes to its first argument, for an operator whose other form is handled."""
-
-    def handler(route: Any, func: Any, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return x.copy_(_HANDLERS[functional][1](route, functional, x, *args, **kwargs))
-
-    return handler
-
-
 def _written(out: Tensor, result: Tensor) -> Tensor:
     if out.shape != result.shape:
         out.resize_(result.shape)
     return out.copy_(result)
 
 
-def _into_out(functional: Any, form: Any) -> Handler:
-    """Returns the handler of the form with `out`, for an operator whose other form is handled."""
-    (name,) = (argument.name for argument in form._schema.arguments if argument.is_out)
+def _is_form(functional: Any, form: Any) -> bool:
+    """Whether an overload differs from another one only in that it writes, to `out` or to its first argument."""
+    read, written = (
+        [(a.name, str(a.type)) for a in f._schema.arguments if not a.is_out or str(a.type) != "Tensor"]
+        for f in (functional, form)
+    )
+    return read == written and form._schema.is_mutable
 
-    def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Tensor:
-        out = kwargs.pop(name)
-        return _written(out, _HANDLERS[functional][1](route, functional, *args, **kwargs))
+
+def _writing(functional: Any, form: Any) -> Handler:
+    """Returns the handler of a form that writes, for an operator whose other form is handled."""
+    names = [a.name for a in form._schema.arguments if a.is_out]
+
+    def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        outs = [kwargs.pop(name) for name in names]
+        results = _HANDLERS[functional][1](route, functional, *args, **kwargs)
+        if results is NotImplemented:
+            return NotImplemented
+        if not outs:
+            return args[0].copy_(results)
+        pairs = zip(outs, results if isinstance(results, (tuple, list)) else (results,))
+        written = tuple(out if result is None else _written(out, result) for out, result in pairs)
+        return written if len(written) > 1 else written[0]
 
     return handler
 
 
-_handles("cumsum", aten.cumsum_.default)(_in_place(aten.cumsum.default))
-for _functional, _out in (
-    (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
-    (aten.mean.default, aten.mean.dtype_out), (aten.mean.dim, aten.mean.out),
-    (aten.var.correction, aten.var.correction_out), (aten.std.correction, aten.std.correction_out),
-    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out),
-    (aten.logsumexp.default, aten.logsumexp.out),
-    (aten.norm.ScalarOpt_dim, aten.norm.out), (aten.norm.ScalarOpt_dim_dtype, aten.norm.dtype_out),
-    (aten._softmax.default, aten._softmax.out), (aten._log_softmax.default, aten._log_softmax.out),
-    (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
-    (aten._log_softmax_backward_data.default, aten._log_softmax_backward_data.out),
-    (aten.cumsum.default, aten.cumsum.out),
-):  # fmt: skip
-    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional, _out))
+def handle_writing_forms() -> None:
+    """Registers the handlers of the forms that write, of all operators that are handled."""
+    for functional, (name, _) in list(_HANDLERS.items()):
+        packets = (getattr(aten, str(functional).split(".")[1] + suffix, None) for suffix in ("", "_"))
+        for form in (getattr(packet, o) for packet in packets if packet for o in packet.overloads()):
+            if form not in _HANDLERS and _is_form(functional, form):
+                _handles(name, form)(_writing(functional, form))

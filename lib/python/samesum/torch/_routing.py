@@ -14,7 +14,8 @@ from .. import _core
 from .. import _torch_methods
 from .._torch_methods import FORMATS, closest
 from . import _by_key  # noqa: F401  registers its handlers
-from ._handlers import _HANDLERS
+from ._handlers import _HANDLERS, handle_writing_forms
+from ._operators import missed_family, name_of
 
 try:
     from torch._C._dynamo import eval_frame as _skip
@@ -35,6 +36,17 @@ def _with_divisor(method: str | None, dtype: torch.dtype, ddof: float) -> Any:
     return method if ddof % 1 == 0 else closest("tree/plain", "moments", FORMATS[dtype])
 
 
+handle_writing_forms()
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+@lru_cache(maxsize=None)
+def _is_composite(operator: Any) -> bool:
+    """Whether an operator is made of others. PyTorch decomposes it before a mode sees it, but not in inference mode."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), _COMPOSITE.name)
+
+
 _PLAIN_TYPES = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 _OWN = {
     torch.ops.samesum.layer_norm.default: "layer_norm",
@@ -51,9 +63,9 @@ _OWN = {
 class _Routing(TorchDispatchMode):
     """Below autograd: computes PyTorch's reductions by methods of samesum, forward and backward."""
 
-    def __init__(self, like: str, calls: Counter[str]) -> None:
+    def __init__(self, like: str, calls: Counter[str], missed: Counter[str], strict: bool) -> None:
         super().__init__()
-        self.like, self.calls = like, calls
+        self.like, self.calls, self.missed, self.strict = like, calls, missed, strict
         self._methods = _methods(like)
 
     @classmethod
@@ -67,23 +79,44 @@ class _Routing(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if types and not _PLAIN_TYPES.issuperset(types):
             return NotImplemented  # the subclass computes with plain tensors, which come here
+        kwargs = kwargs or {}
         found = _HANDLERS.get(func)
         if found is None:
             own = _OWN.get(func)
             if own is not None:
                 self.calls[args[own] if isinstance(own, int) else own] += 1
-            return func(*args, **kwargs) if kwargs else func(*args)
-        x = args[0]
-        if x.layout is not torch.strided or not (x.is_cpu or x.is_cuda):
+                return func(*args, **kwargs)
+            if _is_composite(func):
+                with self:
+                    return func._op_dk(_COMPOSITE, *args, **kwargs)
+            return self._left(func, args, kwargs)
+        for x in args[0] if isinstance(args[0], list) else args[:1]:
+            if x.layout is torch.strided and (x.is_cpu or x.is_cuda):
+                continue
             if x.device.type == "meta":
-                return func(*args, **(kwargs or {}))
+                return func(*args, **kwargs)
             raise NotImplementedError(
                 f"samesum: {func} of a tensor with layout {x.layout} on {x.device} is not routed; call it "
                 "outside samesum.torch.deterministic, or use dense tensors on 'cpu' or 'cuda'"
             )
         name, handler = found
+        result = handler(self, func, *args, **kwargs)
+        if result is NotImplemented:
+            return self._left(func, args, kwargs)
         self.calls[name] += 1
-        return handler(self, func, *args, **kwargs) if kwargs else handler(self, func, *args)
+        return result
+
+    def _left(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Leaves a call to PyTorch. Counts it if it adds, or raises RuntimeError if the manager is strict."""
+        family = missed_family(func, args, kwargs)
+        if family is not None:
+            if self.strict:
+                raise RuntimeError(
+                    f"samesum: {name_of(func)} is not routed ({family}); call it outside "
+                    "samesum.torch.deterministic, or leave out strict=True and read the attribute missed"
+                )
+            self.missed[name_of(func)] += 1
+        return func(*args, **kwargs)
 
     def _method(self, operation: str, x: Tensor) -> str:
         method = self._methods.get((operation, x.dtype))
