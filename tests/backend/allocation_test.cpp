@@ -240,12 +240,14 @@ TEST(ACallInC, ThatFindsNoMemoryReturnsACodeAndAMessage) {
   const Array x{format_info<fp32>(), wide(14'000, 200, 1)};  // too wide for a window, which allocates nothing
   const samesum_values values = c_interface::values_in_c(x.values());
   std::vector<float> out(8);
-  samesum_call call{};
+  samesum_call call = samesum_call_default();
+  samesum_options options = samesum_options_default();
   call.method = c_interface::found("moments/exact/fp32");
   call.x = values;
   call.layout = samesum_axis(1, 3500, 4);
   call.out = {out.data(), out.size(), 0, SAMESUM_FP32};
-  call.options.threads = 4;
+  options.threads = 4;
+  call.options = &options;
   samesum_partial* partial = nullptr;
   char message[100] = "";
   std::size_t size = 0;

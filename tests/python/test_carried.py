@@ -187,7 +187,7 @@ def test_masked_and_nested_tensors_are_refused_by_name() -> None:
         lambda x: samesum.rolling_sum(x, 2), lambda x: samesum.groupby_sum([1, 2, 3], x),
     )  # fmt: skip
     for call in calls:
-        with pytest.raises(TypeError, match=r"is a masked tensor; pass .*\.get_data\(\), and .*\.get_mask\(\) as where="):
+        with pytest.raises(TypeError, match=r"masked tensor; pass .*\.get_data\(\)"):
             call(masked)
         for x in (nested, jagged):
             with pytest.raises(TypeError, match=r"is a nested tensor; pass .*to_padded_tensor"):
