@@ -33,7 +33,7 @@ def _require_no_transform(x: Tensor) -> None:
 
 def _in_type(argument: str, a: Tensor, dtype: Any) -> Tensor:
     has_elements = not (torch.compiler.is_compiling() or a.is_meta or isinstance(a, torch._subclasses.FakeTensor))
-    if format_of(a.dtype) != "int" or not has_elements:  # nothing to look at
+    if format_of(a.dtype) != "int" or not has_elements:  # then there is nothing to look at
         return a.to(dtype)
     return in_floats(library, a, argument, dtype=dtype_name(dtype))
 
