@@ -258,7 +258,7 @@ std::vector<SpeedTask> tasks(const Wanted& wanted, const std::vector<const Metho
           m->backend != "reference")
         task.methods.push_back(m);
     if (task.methods.empty()) continue;
-    if (cell.data == "normal") std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (cell.data == "normal") append_peers(task);
     all.push_back(task);
   }
   return all;
@@ -285,7 +285,7 @@ int main(int argc, char** argv) {
       "written; the ceiling is a copy. Peers are std::inclusive_scan and std::partial_sum, on a GPU "
       "DeviceScan of CUB. Exit code 1 if an error exceeds its bound, an exact result is not correctly "
       "rounded, a prefix does not have the bits of its sum, or a promise is broken.",
-      {"errors", "repeats", "reduction"},
+      {"errors", "repeats", "reduction", "declined"},
       "  prefix_sums\n"
       "  prefix_sums --filter 'prefix/*/fp32@cpu' --longest 12\n"
       "  prefix_sums --full --out build/study\n\nData:" +

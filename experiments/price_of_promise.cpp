@@ -186,7 +186,7 @@ void measure(Study& study, const Task& task, Samples& samples) {
     print(study, row);
     if (row["verified"] == Json(false))
       study.fail(row["method"].get<std::string>() + " of " + std::string{cell.input->name} +
-                 ", n = " + power_or_number(cell.n) + ": wrong bits");
+                 ", n = " + power_or_number(cell.n) + ": " + what_is_wrong(row["method"]));
   }
 }
 
@@ -211,7 +211,10 @@ int main(int argc, char** argv) {
       "formats other than fp32 at lengths other than 2^20. Rows that are measured in turns are written "
       "together: if the program is "
       "stopped in between, all of them are measured again.\n\n"
-      "Exit code 1 if a method that promises its bits everywhere gave other bits.",
+      "Exit code 1 if a method that promises its bits everywhere gave other bits, or if a result of a peer "
+      "is "
+      "wrong: it is compared with wider arithmetic within 4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k "
+      "are the partial sums.",
       {"price"},
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"

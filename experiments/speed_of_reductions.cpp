@@ -159,7 +159,7 @@ std::vector<SpeedTask> tasks(const Choice& choice) {
       if (wanted) task.methods.push_back(&m);
     }
     if (task.methods.empty() || cell.elements() > two_to(choice.longest)) continue;
-    if (!is_awkward) std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (cell.data == "normal") append_peers(task);
     all.push_back(task);
   }
   for (std::size_t i = 0; i < globs.size(); ++i)
@@ -185,14 +185,18 @@ int main(int argc, char** argv) {
       "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "
       "percentile. Before the timing, the bits of the first and the last result are compared with those of "
       "the reference implementation (for vectors of more than 2^18 elements, on their first 2^18); on a GPU "
-      "with those of the CPU.\n\n"
+      "with those of the CPU. Peers promise no bits: all their results are compared with those in wider "
+      "arithmetic, within 4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the partial sums. No method "
+      "is "
+      "compared with a peer whose results are wrong, and a peer that does not compute the whole call is "
+      "listed with the reason.\n\n"
       "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same bytes "
       "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
       "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
       "another method or in microseconds. A missed target is not a failure. Peers and the ceiling are "
       "measured "
       "too, whatever --filter selects.",
-      {"reduction"},
+      {"reduction", "declined"},
       "  speed_of_reductions\n"
       "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"
       "  speed_of_reductions --full --out build/study"};

@@ -404,7 +404,7 @@ std::vector<SpeedTask> tasks(const std::vector<const Method*>& methods, bool ful
         task.methods.push_back(m);
     }
     if (task.methods.empty() || cell.elements() > two_to(longest)) continue;
-    if (cell.data == "normal") std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    if (cell.data == "normal") append_peers(task);
     all.push_back(task);
   }
   return all;
@@ -431,7 +431,7 @@ int main(int argc, char** argv) {
       "grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort and ReduceByKey "
       "of CUB; scatter_add in the order atomic_element adds as most GPU programs do. Exit code 1 if an error "
       "exceeds its bound, an exact result is not correctly rounded, a promise is broken or bits are wrong.",
-      {"errors", "repeats", "reduction"},
+      {"errors", "repeats", "reduction", "declined"},
       "  sums_by_key\n"
       "  sums_by_key --filter 'scatter_add/*/fp32@cpu' --longest 14\n"
       "  sums_by_key --full --out build/study\n\nKeys:" +

@@ -270,7 +270,7 @@ TEST(PeersOfReductions, ComputeTheSameResults) {
         std::pair{cell("norm", 1, rows * n), std::vector{std::sqrt(squares)}},
         std::pair{cell("sum", rows, n), sums}, std::pair{cell("sum", 1, rows, n), columns},
         std::pair{cell("softmax", rows, n), softmax}})
-    for (const Method* peer : peers_of(c)) {
+    for (const Method* peer : peers_of(c).methods) {
       const std::vector<std::byte> bytes = Bench{c, 9, c.elements()}.results(c, *peer);
       std::vector<float> found(bytes.size() / sizeof(float));
       std::memcpy(found.data(), bytes.data(), bytes.size());
@@ -283,7 +283,7 @@ TEST(PeersOfReductions, ComputeTheSameResults) {
 
 std::vector<std::string> names_of_peers(const Cell& c) {
   std::vector<std::string> names;
-  for (const Method* m : peers_of(c)) names.push_back(m->name);
+  for (const Method* m : peers_of(c).methods) names.push_back(m->name);
   return names;
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/key_sets.hpp"
 #include "harness/peers.hpp"
+#include "harness/verify.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -99,13 +100,16 @@ bool fits(const Method& m, const Cell& cell) {
          m.accepts(*cell.input, cell.layout());
 }
 
-std::vector<const Method*> peers_of(const Cell& cell) {
-  const auto reduces = [&](const Method& m) {
-    return cell.inner == 1 || cell.by_key() || (cell.outer == 1 && m.name.starts_with("eigen/sum/"));
-  };
-  std::vector<const Method*> all;
-  for (const Method& m : peers_of_batches())
-    if (fits(m, cell) && cell.threads <= 1 && reduces(m)) all.push_back(&m);
+PeersOfCell peers_of(const Cell& cell) {
+  PeersOfCell all;
+  for (const Method& m : peers_of_batches()) {
+    if (m.operation != cell.operation || runs_on_gpu(m) != cell.on_gpu() || !m.accepts(*cell.input)) continue;
+    const std::string why = cell.threads > 1 ? "it computes with one thread" : refusal(m, cell.layout());
+    if (why.empty())
+      all.methods.push_back(&m);
+    else
+      all.declined.push_back({&m, why});
+  }
   return all;
 }
 
@@ -220,6 +224,28 @@ bool Bench::has_right_bits_by_key(const Cell& cell, const Call& call) const {
   return got == expected;
 }
 
+std::optional<bool> Bench::has_right_results(const Cell& cell, const Call& call) const {
+  const auto on_host = [&](const void* data, std::size_t bytes) {
+    if (!data || !cell.on_gpu()) return std::shared_ptr<const void>{std::shared_ptr<void>{}, data};
+    const auto copy = std::make_shared<Bytes>(bytes);
+    place_->copy(copy->data(), data, bytes);
+    return std::shared_ptr<const void>{copy, copy->data()};
+  };
+  const std::size_t bytes = bytes_of_results(*call.method, cell);
+  // Makes a result that is not written wrong.
+  place_->copy(call.out.data, Bytes(bytes, std::byte{0xff}).data(), bytes);
+  place_->bind(call)(0);
+  place_->finish(call.method->name);
+  const auto x = on_host(call.x.data, cell.input_bytes()), y = on_host(call.y.data, cell.input_bytes()),
+             keys = on_host(call.keys.data, cell.key_bytes()), out = on_host(call.out.data, bytes);
+  Call done = call;
+  done.x.data = x.get();
+  done.y.data = y.get();
+  done.keys.data = keys.get();
+  done.out.data = const_cast<void*>(out.get());
+  return verify(done).verified();
+}
+
 Turn Bench::ceiling(const Cell& cell) const {
   const std::byte *x = x_.get(), *y = cell.inputs() == 2 ? y_.get() : nullptr;
   std::byte* const out = out_.get();
@@ -239,7 +265,9 @@ std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Meth
   const auto add = [&](const Call& call) {
     const Method& m = *call.method;
     std::optional<bool> verified;
-    if (!is_peer(m) && m.promise >= Promise::everywhere)
+    if (is_peer(m))
+      verified = has_right_results(cell, call);
+    else if (m.promise >= Promise::everywhere)
       verified = cell.by_key() ? has_right_bits_by_key(cell, call) : has_right_bits(cell, call);
     turns.push_back({m.name, verified, place_->bind(call), call.options.grid});
   };

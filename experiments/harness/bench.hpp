@@ -74,9 +74,17 @@ bool same_but_for_grid(const Cell& a, const Cell& b);
 /// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 
-/// Peers that fit the cell: vectors and rows, with or without keys, and sums of columns by Eigen; on a CPU
-/// only for cells with one thread.
-std::vector<const Method*> peers_of(const Cell& cell);
+/// The peers for batches that compute the operation of the cell from its format on its processor: those that
+/// take the cell, and those that do not, and why.
+struct PeersOfCell {
+  std::vector<const Method*> methods;
+  struct Declined {
+    const Method* method;
+    std::string reason;
+  };
+  std::vector<Declined> declined;
+};
+PeersOfCell peers_of(const Cell& cell);
 
 /// Elements that are generated once and repeated in longer arrays: 2^20, or `most` if that is less.
 inline constexpr std::size_t log2_speed_block = 20;
@@ -93,7 +101,8 @@ class Bench {
   /// Measures each method, and last the ceiling. For methods of samesum, compares the bits of the first and
   /// the last result with the reference implementation, on a GPU with the CPU; by key, those of all results.
   /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^24 for sums and
-  /// scans on a GPU, by key 2^22 or as many as there are results.
+  /// scans on a GPU, by key 2^22 or as many as there are results. For peers, compares all results of all
+  /// elements with those in wider arithmetic: verify.hpp states the tolerance.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats);
 
   /// The bytes that the method writes.
@@ -106,6 +115,7 @@ class Bench {
   void fill_keys(const Cell& cell);
   bool has_right_bits(const Cell& cell, const Call& call) const;
   bool has_right_bits_by_key(const Cell& cell, const Call& call) const;
+  std::optional<bool> has_right_results(const Cell& cell, const Call& call) const;
   Turn ceiling(const Cell& cell) const;
 
   const FormatInfo& format_;

@@ -47,68 +47,74 @@ std::vector<Entry> sums() {
   return all;
 }
 
+/// The rows that a peer reduces one by one, as its users do.
+template <class F> struct Row {
+  const F *x, *y;
+  std::size_t n;
+  F* out;  ///< where the results of the row begin
+};
+
+/// Runs a call in rows: Reduce, a function without state, reduces each of them.
+template <class F, class Reduce> void run_rows(HostRun& work) {
+  const Call& c = work.call;
+  const auto *x = static_cast<const F*>(c.x.data), *y = static_cast<const F*>(c.y.data);
+  const std::size_t apart = c.method->has_result_per_element ? c.out.stride_of(c.layout)
+                                                             : static_cast<std::size_t>(c.method->results);
+  for (std::size_t o = 0; o < c.layout.outer; ++o) {
+    const std::size_t first = c.layout.first(o);
+    Reduce{}({x + first, y ? y + first : nullptr, c.layout.n, static_cast<F*>(c.out.data) + o * apart});
+  }
+}
+
+/// Appends a peer that reduces rows one by one.
+template <class Operation, class F, class Reduce>
+void append_rows(std::vector<Entry>& all, std::string_view name, Reduce) {
+  all.push_back(describe_batch_peer<Operation, F>(name, run_rows<F, Reduce>));
+}
+
+/// The peer on a CPU that takes columns, too.
+constexpr std::string_view of_columns = "eigen/sum";
+
 #ifdef SAMESUM_EIGEN
+template <class F> void eigen_sums(HostRun& work) {
+  const Call& c = work.call;
+  const Layout& l = c.layout;
+  const auto* x = static_cast<const F*>(c.x.data);
+  auto* sums = static_cast<F*>(c.out.data);
+  if (l.inner == 1 && l.stride == 1) return peer::eigen_row_sums(x, l.outer, l.n, l.outer_stride, sums);
+  for (std::size_t o = 0; o < l.outer; ++o)
+    peer::eigen_column_sums(x + l.first(o), l.n, l.inner, l.stride, sums + o * l.inner);
+}
+
 template <class F> void append_eigen(std::vector<Entry>& all) {
-  all.push_back(describe_batch_peer<Dot, F>("eigen/dot", [](HostRun& work) {
-    const Call& c = work.call;
-    *static_cast<F*>(c.out.data) =
-        peer::eigen_dot(static_cast<const F*>(c.x.data), static_cast<const F*>(c.y.data), c.layout.n);
-  }));
-  all.push_back(describe_batch_peer<Norm, F>("eigen/norm", [](HostRun& work) {
-    const Call& c = work.call;
-    *static_cast<F*>(c.out.data) = peer::eigen_norm(static_cast<const F*>(c.x.data), c.layout.n);
-  }));
-  all.push_back(describe_batch_peer<Prod, F>("eigen/prod", [](HostRun& work) {
-    const Call& c = work.call;
-    *static_cast<F*>(c.out.data) = peer::eigen_prod(static_cast<const F*>(c.x.data), c.layout.n);
-  }));
-  all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](HostRun& work) {
-    const Call& c = work.call;
-    const auto* x = static_cast<const F*>(c.x.data);
-    auto* sums = static_cast<F*>(c.out.data);
-    if (c.layout.inner == 1)
-      peer::eigen_row_sums(x, c.layout.outer, c.layout.n, sums);
-    else
-      peer::eigen_column_sums(x, c.layout.n, c.layout.inner, sums);
-  }));
+  append_rows<Dot, F>(all, "eigen/dot", [](const Row<F>& r) { *r.out = peer::eigen_dot(r.x, r.y, r.n); });
+  append_rows<Norm, F>(all, "eigen/norm", [](const Row<F>& r) { *r.out = peer::eigen_norm(r.x, r.n); });
+  append_rows<Prod, F>(all, "eigen/prod", [](const Row<F>& r) { *r.out = peer::eigen_prod(r.x, r.n); });
+  all.push_back(describe_batch_peer<samesum::Sum, F>(of_columns, eigen_sums<F>));
 }
 #endif
 
-template <class F> void append_std_and_boost(std::vector<Entry>& all) {
-  all.push_back(describe_batch_peer<Dot, F>("std/dot", [](HostRun& work) {
-    const Call& c = work.call;
-    *static_cast<F*>(c.out.data) =
-        peer::std_dot(static_cast<const F*>(c.x.data), static_cast<const F*>(c.y.data), c.layout.n);
-  }));
-  all.push_back(describe_batch_peer<Mean, F>("boost/mean", [](HostRun& work) {
-    const Call& c = work.call;
-    *static_cast<F*>(c.out.data) = c.layout.n == 0
-                                       ? std::numeric_limits<F>::quiet_NaN()
-                                       : peer::boost_mean(static_cast<const F*>(c.x.data), c.layout.n);
-  }));
-  all.push_back(describe_batch_peer<MeanAndVariance, F>("boost/moments", [](HostRun& work) {
-    const Call& c = work.call;
-    const F* x = static_cast<const F*>(c.x.data);
-    F* out = static_cast<F*>(c.out.data);
-    out[0] = out[1] = std::numeric_limits<F>::quiet_NaN();
-    if (c.layout.n > 0)
-      out[0] = peer::boost_mean(x, c.layout.n), out[1] = peer::boost_variance(x, c.layout.n);
-  }));
+template <class F> F boost_mean(const Row<F>& r) {
+  return r.n == 0 ? std::numeric_limits<F>::quiet_NaN() : peer::boost_mean(r.x, r.n);
+}
+template <class F> F boost_variance(const Row<F>& r) {
+  return r.n == 0 ? std::numeric_limits<F>::quiet_NaN() : peer::boost_variance(r.x, r.n);
 }
 
-template <class F, void (*scan)(const F*, std::size_t, F*)>
-void append_scan(std::vector<Entry>& all, std::string_view name) {
-  all.push_back(describe_batch_peer<CumSum, F>(name, [](HostRun& work) {
-    const Call& c = work.call;
-    for (std::size_t row = 0; row < c.layout.outer; ++row)
-      scan(static_cast<const F*>(c.x.data) + row * c.layout.outer_stride, c.layout.n,
-           static_cast<F*>(c.out.data) + row * c.out.row_stride);
-  }));
+template <class F> void append_std_and_boost(std::vector<Entry>& all) {
+  append_rows<Dot, F>(all, "std/dot", [](const Row<F>& r) { *r.out = peer::std_dot(r.x, r.y, r.n); });
+  append_rows<Mean, F>(all, "boost/mean", [](const Row<F>& r) { *r.out = boost_mean(r); });
+  append_rows<MeanAndVariance, F>(all, "boost/moments", [](const Row<F>& r) {
+    r.out[0] = boost_mean(r);
+    r.out[1] = boost_variance(r);
+  });
 }
 
 template <class F> void append_scans_and_sums_by_key(std::vector<Entry>& all) {
-  append_scan<F, peer::std_inclusive_scan<F>>(all, "std/inclusive_scan");
-  append_scan<F, peer::std_partial_sum<F>>(all, "std/partial_sum");
+  append_rows<CumSum, F>(all, "std/inclusive_scan",
+                         [](const Row<F>& r) { peer::std_inclusive_scan(r.x, r.n, r.out); });
+  append_rows<CumSum, F>(all, "std/partial_sum",
+                         [](const Row<F>& r) { peer::std_partial_sum(r.x, r.n, r.out); });
   all.push_back(describe_batch_peer<ScatterAdd, F>("loop/by_key", [](HostRun& work) {
     const Call& c = work.call;
     with_key_format(c.keys.format, [&]<class K>() {
@@ -116,7 +122,7 @@ template <class F> void append_scans_and_sums_by_key(std::vector<Entry>& all) {
         peer::loop_by_key(static_cast<const F*>(c.x.data), static_cast<const K*>(c.keys.data), c.layout.n,
                           c.layout.inner, bins(c), static_cast<F*>(c.out.data));
       else
-        throw std::invalid_argument{"loop/by_key takes keys of uint32"};
+        throw std::invalid_argument{"samesum: loop/by_key takes keys of uint32"};
     });
   }));
 }
@@ -131,11 +137,8 @@ std::vector<Entry> batches() {
   append_eigen<fp32>(all);
   append_eigen<fp64>(all);
 #endif
-  all.push_back(describe_batch_peer<Softmax, fp32>("loop/softmax", [](HostRun& work) {
-    const Call& c = work.call;
-    peer::softmax_in_three_passes(static_cast<const float*>(c.x.data), c.layout.outer, c.layout.n,
-                                  static_cast<float*>(c.out.data));
-  }));
+  append_rows<Softmax, fp32>(all, "loop/softmax",
+                             [](const Row<fp32>& r) { peer::softmax_in_three_passes(r.x, 1, r.n, r.out); });
   return all;
 }
 
@@ -143,6 +146,11 @@ class Peers final : public Backend {
  public:
   std::string_view name() const override { return "peer"; }
   std::vector<Entry> entries() const override { return sums(); }
+  void run(HostRun& run) const override {
+    if (const std::string why = refusal(*run.call.method, run.call.layout); !why.empty())
+      refuse(*run.call.method, why + "; use such a layout or a method of samesum");
+    Backend::run(run);
+  }
 };
 
 /// The backend "cuda" of the library runs the peers of the GPU.
@@ -164,6 +172,14 @@ std::span<const Method> peers() {
 std::span<const Method> peers_of_batches() {
   static const MethodTable table = table_of(batches(), gpu_peers().batches);
   return table.methods;
+}
+
+std::string refusal(const Method& peer, const Layout& layout) {
+  if (layout.offsets) return "it takes no segments";
+  if (!peer.accepts(*peer.format, layout)) return "it reduces one vector per call";
+  const bool takes_columns = peer.takes_keys || peer.name.starts_with(std::string{of_columns} + '/');
+  const bool has_rows = layout.inner == 1 && (layout.stride == 1 || layout.n <= 1);
+  return has_rows || takes_columns ? "" : "it reduces contiguous elements: vectors and rows";
 }
 
 std::span<const Absent> absent_peers() {

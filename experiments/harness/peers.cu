@@ -12,7 +12,9 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
+#include <cuda/functional>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -53,14 +55,13 @@ template <class F> struct Widen {
   template <class T> __host__ __device__ F operator()(T x) const { return static_cast<F>(x); }
 };
 
-/// Runs a sum in CUB's two phases, which are also those of a launch: query of the size, then run. A workspace
-/// that is not null but too small is an error.
-template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
-  std::size_t needed = 0;
-  cudaError_t error = sum(nullptr, needed);
-  if (error == cudaSuccess &&
-      gpu::accept_workspace(launch, std::max(needed, gpu::size_if_none_needed), error))
-    error = sum(launch.workspace, launch.bytes);
+/// Runs an algorithm of CUB in its two phases, which are also those of a launch: the query of the size, which
+/// is not timed, or the run with a workspace of that size.
+template <class Algorithm> cudaError_t in_two_phases(Launch& launch, Algorithm algorithm) {
+  if (!refusal(*launch.call.method, launch.call.layout).empty()) return cudaErrorInvalidValue;
+  if (launch.workspace != nullptr) return algorithm(launch.workspace, launch.bytes);
+  const cudaError_t error = algorithm(nullptr, launch.bytes);
+  launch.bytes = std::max(launch.bytes, gpu::size_if_none_needed);
   return error;
 }
 
@@ -113,32 +114,52 @@ template <class Determinism> struct With {
 #endif
 
 struct Begin {
-  std::size_t n;
-  __host__ __device__ std::size_t operator()(std::size_t row) const { return row * n; }
+  std::size_t apart;
+  __host__ __device__ std::size_t operator()(std::size_t row) const { return row * apart; }
 };
+struct End {
+  std::size_t n;
+  __host__ __device__ std::size_t operator()(std::size_t begin) const { return begin + n; }
+};
+
+/// The offsets of the rows of a layout.
+inline auto row_offsets(const Layout& layout) {
+  return thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0},
+                                         Begin{layout.outer_stride});
+}
 
 /// Sums of rows, in fp32 or wider.
 template <class F, class T> struct RowSums {
   static constexpr bool exists = RunToRun<F, T>::exists && sizeof(F) >= 4;
   static cudaError_t enqueue(Launch& launch) {
+    const Layout& rows = launch.call.layout;
     const auto values = thrust::make_transform_iterator(elements<T>(launch), Widen<F>{});
-    const auto begin = thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0},
-                                                       Begin{launch.call.layout.n});
+    const auto begin = row_offsets(rows);
+    const auto end = thrust::make_transform_iterator(begin, End{rows.n});
     return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
       auto* out = static_cast<F*>(launch.call.out.data);
-      if (launch.call.layout.outer == 1)
-        return cub::DeviceReduce::Sum(workspace, bytes, values, out, launch.call.x.size, launch.stream);
-      return cub::DeviceSegmentedReduce::Sum(workspace, bytes, values, out,
-                                             static_cast<std::int64_t>(launch.call.layout.outer), begin,
-                                             begin + 1, launch.stream);
+      if (rows.outer == 1)
+        return cub::DeviceReduce::Sum(workspace, bytes, values, out, rows.n, launch.stream);
+      return cub::DeviceSegmentedReduce::Sum(
+          workspace, bytes, values, out, static_cast<std::int64_t>(rows.outer), begin, end, launch.stream);
     });
   }
 };
 
+/// Maxima of rows. CUB's Max begins with the lowest finite number, which is wrong for rows without elements.
 template <class F> cudaError_t enqueue_max(Launch& launch) {
+  const Layout& rows = launch.call.layout;
+  const auto begin = row_offsets(rows);
+  const auto end = thrust::make_transform_iterator(begin, End{rows.n});
+  const F least = -std::numeric_limits<F>::infinity();
   return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
-    return cub::DeviceReduce::Max(workspace, bytes, elements<F>(launch),
-                                  static_cast<F*>(launch.call.out.data), launch.call.x.size, launch.stream);
+    auto* out = static_cast<F*>(launch.call.out.data);
+    if (rows.outer == 1)
+      return cub::DeviceReduce::Reduce(workspace, bytes, elements<F>(launch), out, rows.n,
+                                       ::cuda::maximum<>{}, least, launch.stream);
+    return cub::DeviceSegmentedReduce::Reduce(workspace, bytes, elements<F>(launch), out,
+                                              static_cast<std::int64_t>(rows.outer), begin, end,
+                                              ::cuda::maximum<>{}, least, launch.stream);
   });
 }
 template <class F> void append_max(std::vector<Entry>& all) {
@@ -178,25 +199,29 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
     return cub::DeviceReduce::ReduceByKey(workspace, bytes, sorted, unique, values, sums, runs,
                                           ::cuda::std::plus<F>{}, n, launch.stream);
   };
-  std::size_t to_sort = 0, to_sum = 0;
-  cudaError_t error = sort(nullptr, to_sort, nullptr, nullptr);
-  if (error == cudaSuccess) error = sum(nullptr, to_sum, nullptr, nullptr, nullptr, nullptr, nullptr);
-  if (error != cudaSuccess) return error;
   const auto aligned = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
   const std::size_t of_keys = aligned(launch.call.x.size * sizeof(std::uint32_t)),
                     of_values = aligned(launch.call.x.size * sizeof(F)),
-                    temporary = aligned(std::max({to_sort, to_sum, std::size_t{1}}));
-  if (!gpu::accept_workspace(launch, temporary + 2 * (of_keys + of_values) + aligned(sizeof(int)), error))
+                    arrays = 2 * (of_keys + of_values) + aligned(sizeof(int));
+  cudaError_t error = cudaSuccess;
+  if (launch.workspace == nullptr) {
+    std::size_t to_sort = 0, to_sum = 0;
+    error = sort(nullptr, to_sort, nullptr, nullptr);
+    if (error == cudaSuccess) error = sum(nullptr, to_sum, nullptr, nullptr, nullptr, nullptr, nullptr);
+    launch.bytes = arrays + std::max({to_sort, to_sum, std::size_t{1}});
     return error;
-  auto* at = static_cast<std::byte*>(launch.workspace) + temporary;
+  }
+  if (launch.bytes <= arrays) return cudaErrorInvalidValue;
+  auto* at = static_cast<std::byte*>(launch.workspace);
   const auto part = [&](std::size_t bytes) { return std::exchange(at, at + bytes); };
   auto *sorted = reinterpret_cast<std::uint32_t*>(part(of_keys)),
        *unique = reinterpret_cast<std::uint32_t*>(part(of_keys));
   auto *values = reinterpret_cast<F*>(part(of_values)), *sums = reinterpret_cast<F*>(part(of_values));
-  auto* runs = reinterpret_cast<int*>(at);
+  auto* runs = reinterpret_cast<int*>(part(aligned(sizeof(int))));
+  std::size_t temporary = launch.bytes - arrays;  // both algorithms check that it is enough
   auto* out = static_cast<F*>(launch.call.out.data);
-  if ((error = sort(launch.workspace, to_sort, sorted, values))) return error;
-  if ((error = sum(launch.workspace, to_sum, sorted, values, unique, sums, runs))) return error;
+  if ((error = sort(at, temporary, sorted, values))) return error;
+  if ((error = sum(at, temporary, sorted, values, unique, sums, runs))) return error;
   if ((error = cudaMemsetAsync(out, 0, bins(launch.call) * sizeof(F), launch.stream))) return error;
   if (gpu::KeyStatus* const status = launch.status) {  // as if no key were bad
     error = cudaMemsetAsync(&status->first_bad_key, 0xff, sizeof status->first_bad_key, launch.stream);
@@ -210,10 +235,9 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
 }
 
 template <class F> void append_scan_and_by_key(std::vector<Entry>& all) {
-  all.push_back(describe_batch_peer<CumSum, F>("cub/inclusive_sum", gpu::run_launch<enqueue_scan<F>>));
-  Entry by_key = describe_batch_peer<ScatterAdd, F>("cub/sort_reduce_by_key");
-  by_key.code.device.vector[Formats::index_of<F>()] = gpu::run_launch<enqueue_by_key<F>>;
-  all.push_back(by_key);
+  all.push_back(describe_vector_peer<CumSum, F>("cub/inclusive_sum", gpu::run_launch<enqueue_scan<F>>));
+  all.push_back(
+      describe_vector_peer<ScatterAdd, F>("cub/sort_reduce_by_key", gpu::run_launch<enqueue_by_key<F>>));
 }
 
 using Device = Functions<Launch>;

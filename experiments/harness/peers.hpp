@@ -23,6 +23,11 @@ std::span<const Method> peers_of_batches();
 /// Libraries for the CPU that were not compiled, and why.
 std::span<const Absent> absent_peers();
 
+/// Why a peer, on either processor, does not compute a call in this layout; empty if it does. A peer computes
+/// the whole layout or refuses it: on a CPU it throws std::invalid_argument, on a GPU it returns
+/// cudaErrorInvalidValue.
+std::string refusal(const Method& peer, const Layout& layout);
+
 inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 
 /// Whether the method adds one element after the other in one thread. They are the slowest on long arrays.
@@ -70,6 +75,14 @@ template <class Operation, class T, class F = T>
 Entry describe_batch_peer(std::string_view name, Functions<gpu::Launch>::Run run) {
   Entry e = describe_batch_peer<Operation, F>(name);
   e.code.device.any[Formats::index_of<T>()] = run;
+  return e;
+}
+
+/// Describes it with code for one vector per call of elements of format T on a GPU.
+template <class Operation, class T, class F = T>
+Entry describe_vector_peer(std::string_view name, Functions<gpu::Launch>::Run run) {
+  Entry e = describe_batch_peer<Operation, F>(name);
+  e.code.device.vector[Formats::index_of<T>()] = run;
   return e;
 }
 

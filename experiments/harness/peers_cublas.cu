@@ -43,7 +43,7 @@ const Cublas& cublas() {
   return only;
 }
 
-/// Runs a function of cuBLAS, which needs no workspace of the caller.
+/// Runs a function of cuBLAS on one vector. It needs no workspace of the caller.
 template <class Run> cudaError_t enqueue(Launch& l, Run run) {
   cudaError_t error;
   if (!gpu::accept_workspace(l, gpu::size_if_none_needed, error)) return error;
@@ -83,10 +83,10 @@ template <class F> cudaError_t enqueue_norm(Launch& l) {
 std::vector<Entry> cublas_peers() {
   if (!cublas().handle) return {};
   std::vector<Entry> all;
-  all.push_back(describe_batch_peer<Dot, fp32>("cublas/dot", gpu::run_launch<enqueue_dot<fp32>>));
-  all.push_back(describe_batch_peer<Dot, fp64>("cublas/dot", gpu::run_launch<enqueue_dot<fp64>>));
-  all.push_back(describe_batch_peer<Norm, fp32>("cublas/norm", gpu::run_launch<enqueue_norm<fp32>>));
-  all.push_back(describe_batch_peer<Norm, fp64>("cublas/norm", gpu::run_launch<enqueue_norm<fp64>>));
+  all.push_back(describe_vector_peer<Dot, fp32>("cublas/dot", gpu::run_launch<enqueue_dot<fp32>>));
+  all.push_back(describe_vector_peer<Dot, fp64>("cublas/dot", gpu::run_launch<enqueue_dot<fp64>>));
+  all.push_back(describe_vector_peer<Norm, fp32>("cublas/norm", gpu::run_launch<enqueue_norm<fp32>>));
+  all.push_back(describe_vector_peer<Norm, fp64>("cublas/norm", gpu::run_launch<enqueue_norm<fp64>>));
   return all;
 }
 

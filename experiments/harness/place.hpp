@@ -14,8 +14,9 @@ namespace samesum::harness {
 /// Times of repeated runs.
 struct Speed {
   std::string method;
-  double seconds, low, high;     ///< median, 10th and 90th percentile
-  std::optional<bool> verified;  ///< the bits are correct; empty if they were not checked
+  double seconds, low, high;  ///< median, 10th and 90th percentile
+  /// The bits are correct; for a peer, the results are; empty if they were not checked.
+  std::optional<bool> verified;
   std::vector<double> rounds;    ///< seconds per round, in the order of the rounds
   std::optional<int> grid = {};  ///< exponent of the grid that the method was given
 };

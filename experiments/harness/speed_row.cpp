@@ -31,6 +31,10 @@ Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdic
   return values;
 }
 
+std::string what_is_wrong(const std::string& method) {
+  return method.ends_with("@peer") ? "wrong results" : "wrong bits";
+}
+
 void BarCount::add(const Json& row) {
   for (const Json& bar : row["bars"]) ++(bar["holds"] ? held : missed);
 }

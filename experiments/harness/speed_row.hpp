@@ -19,6 +19,9 @@ Json timing(std::size_t bytes, const Speed& speed);
 /// The measured fields, and the verdicts on the targets (bars) of the method.
 Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts);
 
+/// What the verification of a method, or of a peer, has found wrong.
+std::string what_is_wrong(const std::string& method);
+
 /// Counts targets (bars) that are reached and missed.
 struct BarCount {
   int held = 0, missed = 0;

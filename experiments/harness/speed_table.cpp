@@ -57,7 +57,8 @@ void add_ratios(Json& values, const Speed& speed, const std::vector<Speed>& toge
   values["times_ceiling"] = ratio_of_rounds(speed.rounds, together.back().rounds);
   const Speed* fastest = nullptr;
   for (const Speed& s : together)
-    if (s.method.ends_with("@peer") && (!fastest || s.seconds < fastest->seconds)) fastest = &s;
+    if (s.method.ends_with("@peer") && s.verified != false && (!fastest || s.seconds < fastest->seconds))
+      fastest = &s;
   values["peer"] = fastest ? Json(fastest->method) : Json(nullptr);
   values["times_peer"] = fastest ? Json(ratio_of_rounds(speed.rounds, fastest->rounds)) : Json(nullptr);
 }
@@ -77,21 +78,31 @@ std::vector<Json> measure_in_turns(const SpeedTask& task, std::uint64_t seed, bo
                                    std::vector<SpeedRow> measured) {
   const std::vector<Speed> speeds =
       Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
-  const std::size_t first = measured.size();
-  for (const Speed& s : speeds) measured.push_back({task.cell, s.method, s.seconds, s.rounds, s.grid});
+  const auto row_of = [&](const Speed& s) {
+    return SpeedRow{task.cell, s.method, s.seconds, s.rounds, s.grid};
+  };
+  for (const Speed& s : speeds)
+    if (s.verified != false) measured.push_back(row_of(s));
   std::vector<Json> rows;
-  for (std::size_t i = 0; i < speeds.size(); ++i) {
-    rows.push_back(speed_values(task.cell, speeds[i], verdicts(measured[first + i], measured)));
-    add_ratios(rows.back(), speeds[i], speeds);
-    if (task.cell.data != "normal" && i + 1 < speeds.size())
-      rows.back()["times_normal"] = times_normal(measured[first + i], measured);
+  for (const Speed& s : speeds) {
+    const SpeedRow row = row_of(s);
+    rows.push_back(speed_values(task.cell, s, verdicts(row, measured)));
+    add_ratios(rows.back(), s, speeds);
+    if (task.cell.data != "normal" && &s != &speeds.back())
+      rows.back()["times_normal"] = times_normal(row, measured);
   }
   return rows;
 }
 
 }  // namespace
 
-std::size_t rows_of(const SpeedTask& task) { return timed_methods(task).size(); }
+void append_peers(SpeedTask& task) {
+  PeersOfCell peers = peers_of(task.cell);
+  std::ranges::move(peers.methods, std::back_inserter(task.methods));
+  task.declined = std::move(peers.declined);
+}
+
+std::size_t rows_of(const SpeedTask& task) { return timed_methods(task).size() + task.declined.size(); }
 
 Json reduction_key(const Cell& cell, const std::string& method, std::optional<int> grid, std::uint64_t seed) {
   Json key = {{"kind", "reduction"},         {"method", method},
@@ -133,12 +144,21 @@ void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {
         study.rows(keys, [&] { return measure_in_turns(task, study.seed(), study.full(), measured); });
     study.print(head_of(task.cell));
     for (const Json& row : rows) {
-      measured.push_back({task.cell, row["method"], row["seconds"], {}, grid_of(row)});
+      const std::string method = row["method"];
+      const bool wrong = row["verified"] == Json(false);
+      if (!wrong) measured.push_back({task.cell, method, row["seconds"], {}, grid_of(row)});
       print_row(study, row, rows.back());
       count.add(row);
-      if (row["verified"] == Json(false))
-        study.fail(row["method"].get<std::string>() + " of " + shape_in_words(task.cell) + " " +
-                   std::string{task.cell.input->name} + ": wrong bits");
+      if (wrong)
+        study.fail(method + " of " + shape_in_words(task.cell) + " " + std::string{task.cell.input->name} +
+                   ": " + what_is_wrong(method));
+    }
+    for (const auto& [peer, reason] : task.declined) {
+      Json key = reduction_key(task.cell, peer->name, {}, study.seed());
+      key["kind"] = "declined";
+      key.erase("grid");
+      study.row(key, [&] { return Json{{"reason", reason}}; });
+      study.print("  " + left(peer->name, 40) + "  declined: " + reason);
     }
     study.print("");
   }

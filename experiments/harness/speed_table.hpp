@@ -12,9 +12,14 @@ namespace samesum::harness {
 struct SpeedTask {
   Cell cell;
   std::vector<const Method*> methods;  ///< of samesum, then peers
+  std::vector<PeersOfCell::Declined> declined = {};
 };
 
-/// Number of rows of a task: one per method, one more per method that is given a grid, and the ceiling.
+/// Appends the peers of the cell, and those that decline it.
+void append_peers(SpeedTask& task);
+
+/// Number of rows of a task: one per method, one more per method that is given a grid, the ceiling, and one
+/// per peer that declines the cell.
 std::size_t rows_of(const SpeedTask& task);
 
 /// The fields that identify a row of kind "reduction".
@@ -24,7 +29,8 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
 std::string shape_in_words(const Cell& cell);
 
 /// Measures all tasks as rows of kind "reduction", and prints them with the targets that they reach or miss.
-/// Reports wrong bits.
+/// Writes a row of kind "declined" for each peer that declines a cell. Reports wrong bits, and wrong results
+/// of peers: such rows are marked, and nothing is compared with their times.
 void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks);
 
 }  // namespace samesum::harness

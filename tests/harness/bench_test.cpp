@@ -92,7 +92,7 @@ TEST(PeersOfScans, ComputeTheSameResults) {
     const Cell c = scan_cell(10'000, threads);
     Bench bench{c, 9, c.n};
     const std::vector<double> expected = numbers(bench.results(c, find(named("cumsum/exact/fp32", c))));
-    const std::vector<const Method*> peers = peers_of(c);
+    const std::vector<const Method*> peers = peers_of(c).methods;
     EXPECT_THAT(peers, SizeIs(threads == 0 ? 1 : 2));
     for (const Method* peer : peers) {
       const std::vector<double> found = numbers(bench.results(c, *peer));
@@ -122,7 +122,7 @@ TEST(PeersByKey, ComputeTheSameResults) {
       const std::vector<double> expected =
           numbers(bench.results(c, find(named("scatter_add/exact/fp32", c))));
       ASSERT_EQ(expected.size(), bins * inner);
-      const std::vector<const Method*> peers = peers_of(c);
+      const std::vector<const Method*> peers = peers_of(c).methods;
       EXPECT_THAT(peers, SizeIs(threads == 0 && inner > 1 ? 0 : 1));
       for (const Method* peer : peers) {
         const std::vector<double> found = numbers(bench.results(c, *peer));

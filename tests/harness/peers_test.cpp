@@ -9,7 +9,7 @@
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/measure.hpp"
-#include "harness/sample.hpp"
+#include "harness/verify.hpp"
 #include "known_sums.hpp"
 #include "samesum/samesum.hpp"
 #if defined(__x86_64__)
@@ -75,56 +75,94 @@ TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Peers, EveryCpuPeer, ::testing::ValuesIn(cpu_peers()), testing_support::test_name);
 
-/// Compares the sums of two equal rows with the exact one.
-void expect_sums_of_rows(const Method& m, const std::vector<double>& row) {
-  std::vector<double> rows = row;
-  rows.insert(rows.end(), row.begin(), row.end());
-  const Column x = column_of(*m.format, rows), one = column_of(*m.format, row);
-  std::vector<double> sums(2);
-  with_format(*m.format, [&]<class F>() {
-    std::vector<F> out(2);
-    reduce(m, x.values(), Layout::rows(2, row.size()), std::span<F>{out});
-    std::ranges::transform(out, sums.begin(), [](F sum) { return convert<double>(sum); });
-  });
-  const double exact = Truth{one.values()}.rounded(format_info<fp64>()).to_double();
-  for (const double sum : sums)
-    EXPECT_NEAR(sum / exact, 1, 4 * static_cast<double>(row.size()) * m.format->unit_roundoff) << m.name;
-}
-
-class EveryPeerOfAnOperation : public ::testing::TestWithParam<const Method*> {};
-
-TEST_P(EveryPeerOfAnOperation, ComputesTheOperation) {
-  const Method& m = *GetParam();
-  for (const std::size_t n : {1, 2, 17, 1000, 20'003}) {
-    // Near 1, so that products neither overflow nor underflow; farther apart if there is a variance, so that
-    // its condition number is about 2.
-    const double width = m.results == 1 ? 1e-3 : 1;
-    std::vector<double> x = testing_support::uniform(n, 1), y = testing_support::uniform(n, 2);
-    for (double& e : x) e = 1 + width * e;
-    for (double& e : y) e = 1 + width * e;
-    if (m.operation == "sum") {
-      expect_sums_of_rows(m, x);
-      continue;
+/// A call of a peer on uniform data near 1, whose products neither overflow nor underflow in any order, and
+/// whose variance is not small beside the squares. Results begin as NaN.
+class CallOfPeer {
+ public:
+  CallOfPeer(const Method& m, Layout layout)
+      : call_{.method = &m, .x = {*m.format, nullptr, 0}, .layout = layout, .out = {m.format, nullptr, 0}} {
+    const std::size_t n = layout.results() * layout.n;
+    x_ = near_one(m, n, 1);
+    y_ = near_one(m, n, 2);
+    call_.x = x_.values();
+    if (m.inputs == 2) call_.y = y_.values();
+    if (m.takes_keys) {
+      for (std::size_t k = 0; k < layout.n; ++k) keys_.push_back(static_cast<std::uint32_t>(k * k % bins));
+      call_.keys = keys_;
     }
-    Sample sample{column_of(*m.format, x), m.operation,
-                  m.inputs == 2 ? std::optional{column_of(*m.format, y)} : std::nullopt};
-    const Measurement found = sample.judged(m);
-    // A first-order bound on a result in any order; that of a variance has its condition number as a factor.
-    double bound = 4 * static_cast<double>(n) * m.format->unit_roundoff;
-    if (m.results > 1 && found.truth.to_double() > 0) bound *= sample.truth().condition();
-    EXPECT_LT(bound, 0.1);
-    EXPECT_LE(found.error.relative, bound) << m.name << " of " << n << ": " << found.value.to_double();
+    call_.out.size = m.takes_keys               ? bins * layout.inner
+                     : m.has_result_per_element ? n
+                                                : layout.results() * static_cast<std::size_t>(m.results);
+    out_.resize(call_.out.size * m.format->bytes, std::byte{0xff});
+    call_.out.data = out_.data();
   }
+
+  Verification verified() const {
+    run(call_);
+    return verify(call_);
+  }
+
+ private:
+  static constexpr std::size_t bins = 7;
+  static Column near_one(const Method& m, std::size_t n, int seed) {
+    const double width = m.operation == "prod" ? 1e-3 : 0.5;
+    std::vector<double> x = testing_support::uniform(n, seed);
+    for (double& e : x) e = 1 + width * e;
+    return column_of(*m.format, x);
+  }
+
+  Call call_;
+  Column x_, y_;
+  std::vector<std::uint32_t> keys_;
+  std::vector<std::byte> out_;
+};
+
+class EveryPeer : public ::testing::TestWithParam<const Method*> {};
+
+TEST_P(EveryPeer, ComputesTheWholeLayoutOrRefusesItWithAReason) {
+  const Method& m = *GetParam();
+  int computed = 0;
+  for (const std::size_t n : {0, 1, 2, 33, 1000})
+    for (const Layout& l :
+         {Layout::vector(n), Layout::rows(3, n), Layout::axis(1, n, 5), Layout::axis(2, n, 4)}) {
+      if (m.takes_keys && l.outer > 1) continue;
+      SCOPED_TRACE(m.name + ", " + std::to_string(l.outer) + " x " + std::to_string(n) + " x " +
+                   std::to_string(l.inner));
+      const CallOfPeer call{m, l};
+      if (!refusal(m, l).empty()) {
+        EXPECT_ANY_THROW(call.verified());
+        continue;
+      }
+      const Verification found = call.verified();
+      EXPECT_EQ(found.wrong, "");
+      if (n > 1) {
+        EXPECT_EQ(found.verified(), true) << "the tolerance is too wide";
+      }
+      ++computed;
+    }
+  EXPECT_GE(computed, 5) << "every peer computes vectors";
 }
 
-std::vector<const Method*> peers_of_operations() {
+std::vector<const Method*> all_peers() {
   std::vector<const Method*> all;
-  for (const Method& m : peers_of_batches())
-    if (!m.takes_keys && !m.is_scan()) all.push_back(&m);  // bench_test.cpp compares those
+  for (const Method& m : peers()) all.push_back(&m);
+  for (const Method& m : peers_of_batches()) all.push_back(&m);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Peers, EveryPeerOfAnOperation, ::testing::ValuesIn(peers_of_operations()),
-                         testing_support::test_name);
+INSTANTIATE_TEST_SUITE_P(Peers, EveryPeer, ::testing::ValuesIn(all_peers()), testing_support::test_name);
+
+TEST(Peers, OfRowsRefuseColumns) {
+  const auto refuses = [](const std::string& name, Layout l) {
+    return !refusal(*std::ranges::find(peers_of_batches(), name, &Method::name), l).empty();
+  };
+  EXPECT_FALSE(refuses("std/dot/fp32@peer", Layout::rows(3, 10)));
+  EXPECT_FALSE(refuses("std/dot/fp32@peer", Layout::rows(3, 10, 12)));
+  EXPECT_TRUE(refuses("std/dot/fp32@peer", Layout::axis(1, 10, 3)));
+  EXPECT_TRUE(refuses("boost/moments/fp64@peer", Layout::axis(2, 10, 3)));
+  EXPECT_FALSE(refuses("loop/by_key/fp32@peer", Layout::axis(1, 10, 3)));
+  EXPECT_TRUE(refusal(peer("loop/fp32"), Layout::rows(3, 10)) != "");
+  EXPECT_TRUE(refusal(peer("loop/fp32"), Layout::vector(10)) == "");
+}
 
 TEST(APlainLoop, HasTheBitsOfSerial) {
   for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {

@@ -26,8 +26,11 @@ template <class F> F boost_variance(const F* x, std::size_t n);
 template <class F> F eigen_prod(const F* x, std::size_t n);
 template <class F> F eigen_dot(const F* x, const F* y, std::size_t n);
 template <class F> F eigen_norm(const F* x, std::size_t n);
-template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums);
-template <class F> void eigen_column_sums(const F* x, std::size_t rows, std::size_t columns, F* sums);
+/// Sums of the rows, or of the columns, of an array whose rows begin `apart` elements apart.
+template <class F>
+void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
+template <class F>
+void eigen_column_sums(const F* x, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
 
 /// Softmax of rows in three passes: the maximum, the exponentials and their sum, the division by it. The
 /// compiler vectorises each pass with -ffast-math.

@@ -1,0 +1,219 @@
+#include "harness/verify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+namespace samesum::harness {
+namespace {
+
+using Extended = long double;
+
+constexpr Extended infinity = std::numeric_limits<Extended>::infinity();
+
+/// A result, and the distance from it that is accepted.
+struct Expected {
+  Extended value, tolerance;
+};
+
+/// What rounding to the format of the results may do.
+struct Rounding {
+  Extended relative;  ///< 4u
+  Extended least;     ///< the smallest normal number: a smaller one may be flushed to 0
+  Extended most;      ///< the largest number
+
+  explicit Rounding(const FormatInfo& f)
+      : relative{4 * Extended{f.unit_roundoff}},
+        least{Extended{f.smallest_subnormal} / (2 * Extended{f.unit_roundoff})},
+        most{f.max_finite} {}
+};
+
+/// A sum of terms, and what its tolerance depends on.
+struct TermSum {
+  Extended count = 0, sum = 0, magnitudes = 0, farthest = 0;
+
+  void add(Extended term) {
+    ++count;
+    sum += term;
+    magnitudes += std::fabs(term);
+    farthest = std::max(farthest, std::fabs(sum));
+  }
+  Expected expected(const Rounding& r) const {
+    if (!(magnitudes <= r.most)) return {sum, infinity};  // also for NaN
+    return {sum, r.relative * (std::sqrt(count) * farthest + magnitudes) + count * r.least};
+  }
+};
+
+/// The elements of one result.
+template <class F> struct Vector {
+  const F *x, *y;
+  std::size_t n, stride;
+
+  Extended operator[](std::size_t k) const { return convert<double>(x[k * stride]); }
+  Extended product(std::size_t k) const { return (*this)[k] * convert<double>(y[k * stride]); }
+  template <class Term> TermSum terms(Term term) const {
+    TermSum all;
+    for (std::size_t k = 0; k < n; ++k) all.add(term(k));
+    return all;
+  }
+  TermSum terms() const {
+    return terms([this](std::size_t k) { return (*this)[k]; });
+  }
+};
+
+class Verifier {
+ public:
+  explicit Verifier(const Call& done)
+      : c_{done}, layout_{done.layout}, rounding_{*done.out.format}, operation_{done.method->operation} {}
+
+  Verification found() {
+    with_format(*c_.x.format, [&]<class F>() {
+      if (c_.method->takes_keys) return by_key<F>();
+      for (std::size_t o = 0; o < layout_.outer; ++o)
+        for (std::size_t i = 0; i < layout_.inner; ++i) {
+          const std::size_t first = layout_.first(o) + i;
+          const F *x = static_cast<const F*>(c_.x.data), *y = static_cast<const F*>(c_.y.data);
+          const Vector<F> v{x + first, y ? y + first : nullptr, layout_.n, layout_.stride};
+          if (c_.method->has_result_per_element)
+            per_element(v, o * c_.out.stride_of(layout_) + i);
+          else
+            per_vector(v, (o * layout_.inner + i) * static_cast<std::size_t>(c_.method->results));
+        }
+    });
+    return found_;
+  }
+
+ private:
+  template <class F> void by_key() {
+    if (operation_ != "scatter_add") refuse();
+    std::vector<TermSum> all(c_.out.size);
+    with_key_format(c_.keys.format, [&]<class K>() {
+      const auto* const keys = static_cast<const K*>(c_.keys.data);
+      const auto* x = static_cast<const F*>(c_.x.data);
+      for (std::size_t k = 0; k < c_.keys.size; ++k)
+        for (std::size_t i = 0; i < layout_.inner; ++i)
+          all[static_cast<std::size_t>(keys[k]) * layout_.inner + i].add(convert<double>(*x++));
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) compare(i, all[i].expected(rounding_));
+  }
+
+  template <class F> void per_vector(const Vector<F>& v, std::size_t at) {
+    if (operation_ == "sum") return compare(at, v.terms().expected(rounding_));
+    if (operation_ == "dot")
+      return compare(at, v.terms([&](std::size_t k) { return v.product(k); }).expected(rounding_));
+    if (operation_ == "norm") return compare(at, norm(v));
+    if (operation_ == "prod") return compare(at, product(v));
+    if (operation_ == "max") return compare(at, maximum(v));
+    if (operation_ == "mean") return compare(at, mean(v));
+    if (operation_ != "moments") refuse();
+    compare(at, mean(v));
+    compare(at + 1, variance(v));
+  }
+
+  template <class F> void per_element(const Vector<F>& v, std::size_t at) {
+    if (operation_ == "softmax") return softmax(v, at);
+    if (operation_ != "cumsum") refuse();
+    TermSum all;
+    for (std::size_t k = 0; k < v.n; ++k) {
+      all.add(v[k]);
+      compare(at + k * layout_.inner, all.expected(rounding_));
+    }
+  }
+
+  template <class F> Expected norm(const Vector<F>& v) const {
+    const auto [squares, tolerance] = v.terms([&](std::size_t k) { return v[k] * v[k]; }).expected(rounding_);
+    const Extended root = std::sqrt(squares);
+    return {root, squares == 0 ? 0 : tolerance / root};
+  }
+
+  /// Any product of some elements lies between those of the small and of the large ones.
+  template <class F> Expected product(const Vector<F>& v) const {
+    Extended product = 1, small = 1, large = 1;
+    for (std::size_t k = 0; k < v.n; ++k) {
+      const Extended x = v[k], magnitude = std::fabs(x);
+      product *= x;
+      (magnitude < 1 ? small : large) *= magnitude;
+    }
+    const bool in_range = small >= rounding_.least && large <= rounding_.most;
+    const Extended error = rounding_.relative * std::sqrt(static_cast<Extended>(v.n));
+    return {product, in_range ? error * std::fabs(product) : infinity};
+  }
+
+  template <class F> Expected maximum(const Vector<F>& v) const {
+    Extended most = -infinity;
+    for (std::size_t k = 0; k < v.n; ++k) {
+      if (std::isnan(v[k])) return {v[k], infinity};
+      most = std::max(most, v[k]);
+    }
+    return {most, 0};
+  }
+
+  template <class F> Expected mean(const Vector<F>& v) const {
+    const auto [sum, tolerance] = v.terms().expected(rounding_);
+    const auto n = static_cast<Extended>(v.n);
+    return {sum / n, v.n == 0 ? 0 : tolerance / n};
+  }
+
+  /// An error of the mean, or of an element's distance from it, is relative to the root of the mean square.
+  template <class F> Expected variance(const Vector<F>& v) const {
+    const auto n = static_cast<Extended>(v.n), mean = v.terms().sum / n;
+    const Extended squares = v.terms([&](std::size_t k) { return (v[k] - mean) * (v[k] - mean); }).magnitudes;
+    const Extended variance = squares / n, root_mean_square = std::sqrt(variance + mean * mean);
+    const Extended error = rounding_.relative * (std::sqrt(n) + 1) * root_mean_square;
+    if (v.n == 0) return {variance, 0};
+    if (!(n * (variance + mean * mean) <= rounding_.most)) return {variance, infinity};
+    return {variance, error * (std::sqrt(variance) + error) + n * rounding_.least};
+  }
+
+  /// The error of an exponential is relative to that of its argument.
+  template <class F> void softmax(const Vector<F>& v, std::size_t at) {
+    const Extended largest = maximum(v).value;
+    const auto exponential = [&](std::size_t k) -> Extended {
+      if constexpr (sizeof(F) < sizeof(double))  // the exponential of doubles is several times as fast
+        return std::exp(static_cast<double>(v[k] - largest));
+      else
+        return std::exp(v[k] - largest);
+    };
+    const Extended total = v.terms(exponential).sum, root = std::sqrt(static_cast<Extended>(v.n));
+    for (std::size_t k = 0; k < v.n; ++k) {
+      const Extended value = exponential(k) / total;
+      const Extended error = rounding_.relative * (root + 2 + largest - v[k]) * value + rounding_.least;
+      compare(at + k * layout_.inner, {value, std::isfinite(error) ? error : infinity});
+    }
+  }
+
+  void compare(std::size_t at, const Expected& expected) {
+    const Extended result = with_format(*c_.out.format, [&]<class F>() -> Extended {
+      return convert<double>(static_cast<const F*>(c_.out.data)[at]);
+    });
+    const auto& [value, tolerance] = expected;
+    const bool right = tolerance == infinity || (std::isnan(value) && std::isnan(result)) ||
+                       result == value || std::fabs(result - value) <= tolerance;
+    found_.significant += tolerance <= std::fabs(value) / 2;
+    if (right || !found_.wrong.empty()) return;
+    std::ostringstream text;
+    text.precision(10);
+    text << "result " << at << " is " << result << " instead of " << value << ", with a tolerance of "
+         << tolerance;
+    found_.wrong = text.str();
+  }
+
+  [[noreturn]] void refuse() const {
+    throw std::invalid_argument{"samesum: results of " + operation_ + " cannot be verified"};
+  }
+
+  const Call& c_;
+  const Layout& layout_;
+  Rounding rounding_;
+  const std::string& operation_;
+  Verification found_;
+};
+
+}  // namespace
+
+Verification verify(const Call& done) { return Verifier{done}.found(); }
+
+}  // namespace samesum::harness

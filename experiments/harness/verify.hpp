@@ -1,0 +1,37 @@
+/// Compares results of peers, which promise no bits, with results in wider arithmetic.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "samesum/call/call.hpp"
+
+namespace samesum::harness {
+
+/// What a comparison of all results of a call has found.
+struct Verification {
+  std::string wrong;            ///< the first wrong result, and what it should be; empty if there is none
+  std::size_t significant = 0;  ///< number of results whose tolerance is at most half of their magnitude
+
+  /// Empty if no result is significant: the tolerances then cannot tell right results from zeros.
+  std::optional<bool> verified() const {
+    return significant > 0 || !wrong.empty() ? std::optional{wrong.empty()} : std::nullopt;
+  }
+};
+
+/// Compares all results of a call in any layout without offsets, whose data and results are in host memory,
+/// with those in long double, in which errors are negligible.
+///
+/// A sum of n terms is right if its error is at most 4u (√n max|s_k| + Σ|term|), where u is the unit roundoff
+/// of the results and s_k are the sums of the first k terms. A sum in any order stays within that if its
+/// rounding errors are as good as random: Higham and Mary 2019, with the probability 1 - 2 exp(-8). It is far
+/// smaller than the rigorous bound n u Σ|term|, which a result of 0 would meet on normal data. Means, dot
+/// products, norms and moments follow from sums; products have relative errors of 4u√n, and extrema must be
+/// equal. If a sum or product may overflow or underflow in some order, or if elements are not finite, any
+/// result is accepted, and none is significant.
+///
+/// Throws std::invalid_argument for an operation that no peer computes.
+Verification verify(const Call& done);
+
+}  // namespace samesum::harness
