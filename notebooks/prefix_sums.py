@@ -9,7 +9,8 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures,
                            is_ours, is_repeatable, largest_errors, of_format, ratio, repeat_failures,
                            repeats_finding, short_name, speed_failures, targets)
-from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
+from section import (Check, Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place,
+                     starting_with)
 from timing import fastest
 
 NAMED = ["serial/plain", "prefix/plain", "exact"]  # methods whose errors a sentence compares
@@ -26,7 +27,8 @@ def section(sources):
     errors, repeats, speeds = (rows_with_place(sources, kind) for kind in ("errors", "repeats", "reduction"))
     s.verdict = next(error_finding(errors), "")
     s.findings = [*bounds_finding(errors), *error_finding(errors), *consistency_finding(errors),
-                  *repeats_finding(repeats), *speed_finding(speeds), *by_data.finding(speeds, what)]
+                  *repeats_finding(repeats), *speed_finding(speeds), *by_data.finding(speeds, what),
+                  *declined_findings(sources)]
     normal = by_data.of_normal(speeds)
     s.figures = [f for f in [figure(errors, normal)] if f.series]
     s.tables = [*tables(normal), *by_data.tables(speeds, what)]

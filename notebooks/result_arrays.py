@@ -146,8 +146,8 @@ def is_repeatable(r):
 
 def speed_failures(rows, what):
     for at, r in rows:
-        if is_ours(r) and r["verified"] is False:
-            yield f"{at}: {r['method']} returned wrong bits for {what(r)}"
+        if r["verified"] is False:
+            yield f"{at}: {r['method']} returned wrong {'bits' if is_ours(r) else 'results'} for {what(r)}"
 
 
 def number_range(values, text):

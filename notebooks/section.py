@@ -129,7 +129,9 @@ def result_failures(r):
 
 
 def check_findings(results):
-    """Yields a sentence on the bits of timed results, which are pairs (place, row)."""
+    """Yields sentences on the bits of timed results, which are pairs (place, row), and on the results of timed peers."""
+    peers = [(at, r) for at, r in results if phrases.is_peer(r["method"])]
+    results = [(at, r) for at, r in results if not phrases.is_peer(r["method"])]
     checked = [(at, r) for at, r in results if r["verified"] is not None]
     if checked:
         wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
@@ -140,6 +142,24 @@ def check_findings(results):
                        "because only methods that promise “everywhere” have known bits" if others else "")
                     + phrases.exceptions(wrong),
                     right, len(checked), "timed result with the right bits", "timed results with the right bits")
+    checked = [(at, r) for at, r in peers if r["verified"] is not None]
+    if checked:
+        wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
+        right = len(checked) - len(wrong)
+        yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked call'))} of other libraries "
+               f"{phrases.verb(right, len(checked), 'has', 'have')} all results within a tolerance of those in wider "
+               "arithmetic" + phrases.exceptions(wrong))
+
+
+def declined_findings(sources):
+    """Yields a sentence per place on the calls that other libraries do not compute, and why."""
+    for at, rows in group_by_place(rows_with_place(sources, "declined")).items():
+        calls = {}
+        for r in rows:
+            calls.setdefault((r["reason"], phrases.parts(r["method"])[0]), []).append(r)
+        yield phrases.capitalised(f"{at}: not measured are " + "; ".join(
+            f"{library} in {phrases.plural(some, 'reduction')} ({reason})"
+            for (reason, library), some in ((key, len(rows)) for key, rows in calls.items())) + ".")
 
 
 def place(source, r):

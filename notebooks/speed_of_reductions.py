@@ -6,8 +6,9 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from result_arrays import CEILINGS, cells, is_ours
-from section import Section, Table, check_findings, group_by_place, preferred, rows_with_place, starting_with
+from result_arrays import CEILINGS, cells, is_ours, speed_failures
+from section import (Section, Table, check_findings, declined_findings, group_by_place, preferred, rows_with_place,
+                     starting_with)
 from timing import MOST_MISSES, fastest, share_of_target
 
 # The target relative to PyTorch is added here, because a separate script measures its rows.
@@ -24,11 +25,10 @@ def section(sources):
     rows = rows_with_place(sources, "reduction")
     normal = by_data.of_normal(rows)
     s.verdict = verdict(normal)
-    s.findings = list(findings(rows))
+    s.findings = [*findings(rows), *declined_findings(sources)]
     s.figures = [f for f in [figure(normal)] if f.series]
     s.tables = [*tables(rows), *by_data.tables(rows, what)]
-    s.failures = [f"{at}: {r['method']} returned wrong bits for {what(r)}"
-                  for at, r in rows if r["verified"] is False and not phrases.is_peer(r["method"])]
+    s.failures = list(speed_failures(rows, what))
     return s
 
 
@@ -79,7 +79,7 @@ def findings(rows):
         for library in dict.fromkeys(library_of(r) for r in normal if phrases.is_peer(r["method"])):
             yield from library_findings(at, library, rivals(normal, library))
     yield from by_data.finding(rows, what)
-    yield from check_findings([(at, r) for at, r in rows if is_ours(r)])
+    yield from check_findings([(at, r) for at, r in rows if r["method"] not in CEILINGS])
 
 
 def target_findings(at, judged):

@@ -12,7 +12,8 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
                            short_name, speed_failures)
-from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side, starting_with
+from section import (Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place,
+                     side_by_side, starting_with)
 from timing import fastest
 
 SUM = "scatter_add"
@@ -37,7 +38,7 @@ def section(sources):
                                for kind in ("errors", "repeats", "reduction"))
     s.verdict = verdict(speeds)
     s.findings = [*bounds_finding(errors), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
-                  *others_finding(speeds), *by_data.finding(speeds, what)]
+                  *others_finding(speeds), *by_data.finding(speeds, what), *declined_findings(sources)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
     s.tables = [*error_tables(errors), *tables(speeds), *by_data.tables(speeds, what)]
     s.failures = [*error_failures(errors), *repeat_failures(repeats), *speed_failures(speeds, what)]

