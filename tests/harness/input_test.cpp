@@ -663,10 +663,10 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
   EXPECT_EQ(says(path("no.txt")), path("no.txt") + ": no such file");
   EXPECT_THAT(says(path("")), HasSubstr("is a directory"));
   EXPECT_THAT(says(""), HasSubstr("the name is empty"));
-  EXPECT_THAT(
-      says(write("a.dat", "1")),
-      HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
-                ".txt .csv .tsv, each also with .gz, and - for text, .npy or .npz on standard input"));
+  EXPECT_THAT(says(write("a.dat", "1")),
+              HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
+                        ".txt .csv .tsv, each also with .gz, .parquet .arrow .feather, and - for text, .npy "
+                        "or .npz on standard input"));
   EXPECT_THAT(says(write("a.npz", "PK")), HasSubstr("not a .npz file"));
   EXPECT_THAT(says(write("plain", "1")), HasSubstr("no extension"));
   EXPECT_THAT(says(path("a\nb.txt")), HasSubstr("a\\x0ab.txt: no such file"));
