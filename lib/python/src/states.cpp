@@ -31,7 +31,7 @@ class NumberSum {
     if (PyFloat_CheckExact(number)) return put(PyFloat_AsDouble(number));
     if (PyLong_CheckExact(number))
       return integers_ == Integers::rounded ? put(checked(PyLong_AsDouble(number))) : add_integer(number);
-    const nb::object held = nb::borrow(number);  // its __float__ may remove it from a list
+    const nb::object held = nb::borrow(number);                   // its __float__ may remove it from a list
     if (integers_ == Integers::exact && PyIndex_Check(number)) {  // an integer of NumPy
       const nb::object integer = nb::steal(PyNumber_Index(number));
       if (!integer.is_valid()) throw nb::python_error();
