@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "harness/commands.hpp"
@@ -135,7 +136,9 @@ TEST_P(EveryPeer, ComputesTheWholeLayoutOrRefusesItWithAReason) {
       }
       const Verification found = call.verified();
       EXPECT_EQ(found.wrong, "");
-      if (n > 1) {
+      // In bf16, a thousand terms have a tolerance beyond half of their sum.
+      const bool is_telling = 8 * m.format->unit_roundoff * (1 + std::sqrt(static_cast<double>(n))) < 1;
+      if (n > 1 && is_telling) {
         EXPECT_EQ(found.verified(), true) << "the tolerance is too wide";
       }
       ++computed;
