@@ -220,8 +220,8 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
   auto* runs = reinterpret_cast<int*>(part(aligned(sizeof(int))));
   std::size_t temporary = launch.bytes - arrays;  // both algorithms check that it is enough
   auto* out = static_cast<F*>(launch.call.out.data);
-  if ((error = sort(at, temporary, sorted, values))) return error;
-  if ((error = sum(at, temporary, sorted, values, unique, sums, runs))) return error;
+  if (n > 0 && (error = sort(at, temporary, sorted, values))) return error;
+  if (n > 0 && (error = sum(at, temporary, sorted, values, unique, sums, runs))) return error;
   if ((error = cudaMemsetAsync(out, 0, bins(launch.call) * sizeof(F), launch.stream))) return error;
   if (gpu::KeyStatus* const status = launch.status) {  // as if no key were bad
     error = cudaMemsetAsync(&status->first_bad_key, 0xff, sizeof status->first_bad_key, launch.stream);
@@ -229,6 +229,7 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
       error = cudaMemsetAsync(&status->overflowed, 0, sizeof status->overflowed, launch.stream);
     if (error != cudaSuccess) return error;
   }
+  if (n == 0) return cudaSuccess;
   const std::size_t most = std::min(launch.call.x.size, bins(launch.call));
   return gpu::launch(scatter_runs<F>, std::clamp<std::size_t>((most + 255) / 256, 1, 4096), 256,
                      launch.stream, unique, sums, runs, out);

@@ -96,7 +96,7 @@ std::string error_of_inputs(const Call& call) {
     return "the method does not accept elements of " + std::string{x.format->name} +
            "; convert them to one of " + others;
   }
-  if (!call.keys.is_given() && !m.accepts(*x.format, call.layout))
+  if (!m.accepts(*x.format, call.layout))
     return "the method reduces only single vectors of " + std::string{x.format->name} +
            "; for rows, columns and segments use the order tree or a format that holds the elements";
   return {};
