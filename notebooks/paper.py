@@ -183,11 +183,11 @@ def opening(n):
            "the scheduler, so that another run, another thread count or another graphics card returns other bits "
            "[Shanmugavelu et al.; He et al.]. Then tests need tolerances, the search for a regression becomes guesswork, "
            "and a checkpoint cannot be replayed. It is common to regard this as the price of speed.")
-    yield ("It is not. A reduction is limited by memory, and memory does not care in which tree the numbers meet. The "
+    yield ("It is not. A reduction is limited by the reads from memory, whose time does not depend on the tree. The "
            "tree can be chosen once, by the definition of the sum, so that it has the parallelism of the hardware and "
            "is still a function of n alone. The claim of this paper is that such a sum costs next to nothing, and that "
            "only the stronger promise, the same bits for any order of the elements, has a price, which is small where "
-           "integer operations hide behind loads. The following sections say what is promised, how the claim is tested, "
+           "loads hide the integer operations. The following sections say what is promised, how the claim is tested, "
            "how large the problem is that it removes, what it costs, and what it does not give.")
 
 
@@ -291,8 +291,8 @@ def answers(n):
                          for at, r in top], text_columns=4)
     if "order" in n.sections:
         yield (f"The reason is visible in the trees. {n.verdict('order')} A library that documents no order may change it "
-               "with any release, and with it the bits of every program that uses it; what a promise adds is not another "
-               "tree, but its name.")
+               "with any release, and with it the bits of every program that uses it. A promise does not need another "
+               "tree; it documents one, which later releases must keep.")
         gallery = n.figure("order")
         if gallery:
             peers = [t for t in gallery.tiles if not t.title.startswith("samesum")]
@@ -397,8 +397,8 @@ def threats(n):
     yield "## Conclusion"
     yield ("The tree of a sum can belong to its definition instead of to its schedule. Then the bits are a property of the "
            "data, and the cost is at the limit of what we can measure. The stronger promise, independence of the order of the "
-           "elements, costs what integer operations cost where they cannot hide. Neither makes a sum accurate by itself; both "
-           "make its error something to state.")
+           "elements, costs the time of integer operations where loads do not hide it. Neither makes a sum accurate by itself; "
+           "both make its error something to state.")
     yield "## References"
     yield [REFERENCES[key] for key in sorted(REFERENCES, key=lambda key: REFERENCES[key].casefold())]
 

@@ -217,12 +217,12 @@ def recommendation(at, rows):
 
     if not exact or exact is quick:
         return f"{phrases.capitalised(at)}: {facts(quick)}."
-    times = timing.speed_ratio(quick, exact)
-    if not times:
+    faster = fastest([r for r in ours if timing.is_faster(r, exact)])
+    if not faster:
         return f"{phrases.capitalised(at)}: {facts(exact)}; no other with the same bits everywhere is measurably faster."
-    first, second = (exact, quick) if times <= SLOW else (quick, exact)
+    first, second = (exact, faster) if timing.speed_ratio(faster, exact) <= SLOW else (faster, exact)
     return (f"{phrases.capitalised(at)}: {facts(first)}, or "
-            + (f"the fastest with the same bits everywhere, {facts(second)}." if first is exact else
+            + (f"measurably faster with the same bits everywhere, {facts(second)}." if first is exact else
                f"if every bit counts {facts(second)}."))
 
 

@@ -100,8 +100,8 @@ class TheFirstScreen(made_up.SentenceTest):
     def test_which_method_to_use(self):
         ask = "Which method for a million fp32 numbers?"
         self.assert_sentences([self.answer(ask)],
-                              "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or the "
-                              "fastest … tree/plain (1 ms, relative error 4e-07).")
+                              "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or "
+                              "measurably faster … tree/plain (1 ms, relative error 4e-07).")
         self.prices[1].update(low=0.5e-3, high=1.3e-3)
         self.assert_sentences([self.answer(ask)], "exact (1.4 ms, correctly rounded); no other … is measurably faster.")
         self.prices[1].update(made_up.took(1e-3))
@@ -115,6 +115,14 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assert_sentences([self.answer(ask)], "This machine, GPU: tree/plain (10 µs, relative error 9e-07)", "This machine, CPU")
         self.prices = self.prices[3:4]
         self.assertIsNone(self.answer(ask))
+
+    def test_a_noisy_fastest_method_does_not_hide_another_that_is_measurably_faster_than_exact(self):
+        ask = "Which method for a million fp32 numbers?"
+        self.prices[1].update(low=0.5e-3, high=1.3e-3)
+        self.prices.append(price("pairwise/plain/fp32@cpu", "everywhere", 1.1e-3, 4))
+        self.assert_sentences([self.answer(ask)], "exact (1.4 ms, correctly rounded), or measurably faster … pairwise/plain (1.1 ms")
+        self.prices[-1]["promise"] = "none"
+        self.assert_sentences([self.answer(ask)], "no other with the same bits everywhere is measurably faster.")
 
     def test_whether_other_libraries_keep_their_promises(self):
         ask = "Do other libraries keep their promises?"
