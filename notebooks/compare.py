@@ -44,8 +44,8 @@ def section(sources):
 
 def make_section(found, notes=()):
     """The section on these comparisons. `notes` describe data sets, by base name and length."""
-    s = Section("data-sets", "Data sets", "How wrong are sums of real data?",
-                "Every method on real and synthetic data. Errors are relative to the exact "
+    s = Section("data-sets", "Data sets", "How wrong are sums of real and made data?",
+                f"Every method on data sets. {made_data_sets()} Errors are relative to the exact "
                 "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
                 "format is narrower than the data, each element is first rounded to it.", "experiments/run",
                 terms=("method", "order", "accumulator", "promise", "bound", "condition number", "frontier"))
@@ -110,6 +110,14 @@ def about_data_sets():
     table = next(node.value for node in body if isinstance(node, ast.Assign) and node.targets[0].id == "DATASETS")
     return {(ast.literal_eval(name), ast.literal_eval(n)): first_lines[make.id] for name, make, n, _ in
             (row.elts for row in table.elts)}
+
+
+def made_data_sets():
+    """A sentence that counts the data sets of the study that are not from a package."""
+    about = about_data_sets()
+    made = [name for (name, _), note in about.items() if " from the package " not in note]
+    return (f"{phrases.capitalised(phrases.out_of(len(made), len(about), 'data set'))} of the study "
+            f"{phrases.verb(len(made), len(about))} made by a program: {', '.join(made)}.")
 
 
 def is_of_study(comparison):

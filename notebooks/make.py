@@ -1,5 +1,5 @@
 """Makes what is committed beside the results: the outputs of the notebooks, figures/same_bits.svg, the paper, and the
-tables of lib/python/README.md on its speed beside NumPy.
+tables of results in README.md and other pages.
 
 Run it after the committed results or the notebooks have changed, with the packages of experiments/requirements.txt and
 tests/requirements.txt: build/venv/bin/python notebooks/make.py. The tests compare.
@@ -12,9 +12,8 @@ import tempfile
 import nbclient
 import nbformat
 
+import pages
 import paper
-import python_speed
-import results
 import same_bits_figure
 import tool
 
@@ -44,7 +43,7 @@ def main():
         for path in sorted(FOLDER.glob("*.ipynb")):
             nbformat.write(executed(path), path)
             print(path.name, f"{path.stat().st_size:,} bytes")
-    python_speed.PAGE.write_text(python_speed.page(results.of("python_speed")), encoding="utf-8")
+    pages.main()
     same_bits_figure.main()
     paper.main([])
 

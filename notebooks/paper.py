@@ -261,7 +261,7 @@ def method(n):
            "report; each experiment is also a program of its own. The table lists the results behind this paper. This text "
            "is generated from them by `notebooks/paper.py`; no number in it is typed.")
     yield section.Table("The results files in experiments/results", ["file", "rows", "command", "date", "commit"],
-                        [[s.path.name, f"{len(s.rows):,}", command(s), p["date"][:10], p["commit"][:8]]
+                        [[s.path.name, f"{len(s.rows):,}", command(s), p["date"][:10], s.commit]
                          for s, p in zip(sources, facts)], text_columns=1)
 
 

@@ -4,15 +4,12 @@ import re
 
 import captions
 import phrases
-import results
 import style
 from figure import Figure, Series
 from result_arrays import cells, is_ours
 from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side
 from speed_of_reductions import bars_in_words, target_findings
 
-PAGE = results.ROOT / "lib/python/README.md"
-MARKS = "<!-- of the committed results, by notebooks/make.py -->\n", "<!-- end of the committed results -->\n"
 NUMPY = "numpy/"
 FEW = 8  # length of the shortest vectors
 
@@ -172,9 +169,3 @@ def page_sentences(rows):
         if few["n"] == FEW and has_speed(few, NUMPY):
             yield (f"A call for {few['n']} {few['input_format']} takes {phrases.duration(few['seconds'], 2)}, NumPy's "
                    f"{phrases.duration(few['seconds'] / few['times_peer'], 2)}.")
-
-
-def page(sources):
-    """The page of the package with the tables of the sources."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(MARKS[0])
-    return f"{before}{MARKS[0]}\n{page_tables(sources)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"

@@ -71,6 +71,12 @@ class Source:
         return [r for r in self.rows if r["kind"] == kind and not is_of_sum(r)]
 
     @property
+    def commit(self):
+        """The commit in short: "4b95cf0", or "4b95cf0-dirty" if files were changed."""
+        commit, dash, dirty = self.header["provenance"]["commit"].partition("-")
+        return commit[:7] + dash + dirty
+
+    @property
     def host(self):
         """Name of the machine for results of its CPU: "H200 host" if the machine is named after its GPU."""
         gpu = self.header.get("provenance", {}).get("gpu") or ""

@@ -144,6 +144,8 @@ class DataSets(made_up.SectionTest):
             self.rows[0]["data"].update(name=name, n=n)
             self.assertEqual(note in self.check().tables[0].note, expected, name)
         self.assertEqual(len(compare.about_data_sets()), 4)
+        self.assertEqual(compare.made_data_sets(),
+                         "3 of 4 data sets of the study are made by a program: uniform.f32, wide.f32, ones.bf16.")
 
     # --- the figure and the tables ------------------------------------------------------------------------------
 

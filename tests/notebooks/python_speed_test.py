@@ -76,12 +76,6 @@ class PythonSpeed(made_up.SectionTest):
         self.assertEqual([t.caption for t in section.tables if "beside" in t.caption],
                          ["this machine, CPU, 1 thread: samesum beside NumPy", "H200, CPU, 1 thread: samesum beside NumPy"])
 
-    def test_the_page_of_the_package_has_the_committed_results(self):
-        """If this fails, run notebooks/make.py."""
-        sources = results.read(None, made_up.ROOT / "experiments/results", ["python_speed"])["python_speed"]
-        self.assertTrue(sources)
-        self.assertEqual(python_speed.page(sources), python_speed.PAGE.read_text(encoding="utf-8"))
-
     def test_the_tables_of_the_page(self):
         source = results.dataclasses.replace(made_up.source("python_speed", self.rows, "EPYC"),
                                              header={"provenance": made_up.PROVENANCE, "options": {"numpy": "2.4"}})

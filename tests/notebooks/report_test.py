@@ -298,7 +298,7 @@ class Findings(WithFiles):
     def test_comparisons_of_data_of_the_study_are_not_own_data(self):
         self.comparisons.append(made_up.comparison("data/uniform.f32", self.comparisons[0]["methods"], n=1 << 22))
         self.run_report()
-        own, study = self.text().split("\n## How large are the errors?\n")[1].split("\n## How wrong are sums of real data?\n")
+        own, study = self.text().split("\n## How large are the errors?\n")[1].split("\n## How wrong are sums of real and made data?\n")
         self.assertTrue("up.f32" in own and "uniform.f32" in study)
         self.assertFalse("uniform.f32" in own or "up.f32" in study.split("\n## ")[0])
         self.assertLess(self.text().index("How large are the errors?"), self.text().index("samesum is a"))

@@ -1,0 +1,284 @@
+"""Makes the tables of results that pages such as README.md show, from the committed results.
+
+A page has a table between two comments, of which the first names it. Each table ends with its files, their commits, dates
+and machines.
+"""
+
+import os
+import re
+
+import phrases
+import python_speed
+import results
+
+PAGES = "README.md", "experiments/*.md", "lib/**/*.md"
+MARKED = re.compile(r"(<!-- (\w+), made by notebooks/make\.py -->\n).*?(<!-- end of \2 -->\n)", re.S)
+ABSENT = "–"  # what the file does not have
+
+
+class Files:
+    """The results files by name. It remembers which were used."""
+
+    def __init__(self, found):
+        self.by_name = {s.path.name: s for some in found.values() for s in some}
+        self.used = []
+
+    def rows(self, file, **fields):
+        """The rows with these fields; None matches a row that has no such field. Results that are known to be wrong have no
+        place in a table."""
+        if file not in self.by_name:
+            raise results.Refused(f"{file}: is missing, and a table of a page shows its results")
+        if file not in self.used:
+            self.used.append(file)
+        return [r for r in self.by_name[file].rows
+                if r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
+
+    def row(self, file, **fields):
+        """The only row with these fields, or None."""
+        found = self.rows(file, **fields)
+        if len(found) > 1:
+            raise results.Refused(f"{file}: has {len(found)} rows with {fields}, and a table of a page shows one")
+        return found[0] if found else None
+
+    def sources(self, folder):
+        """A paragraph on the files that were used, with links from a folder."""
+        by_machine = {}
+        for name in self.used:
+            s = self.by_name[name]
+            about = s.header["provenance"]
+            gpu = re.sub(", driver for CUDA [0-9.]+", "", about["gpu"] or "")
+            machine = ", ".join(filter(None, [gpu, about["cpu"], phrases.plural(about["hardware_threads"], "hardware thread")]))
+            by_machine.setdefault(phrases.printable(machine), []).append(
+                f"[{name.removesuffix('.jsonl')}]({os.path.relpath(s.path, folder)}) ({s.commit}, {about['date'][:10]})")
+        return f"Results: {'; '.join(f'{machine}: ' + ', '.join(files) for machine, files in by_machine.items())}."
+
+
+def table(columns, rows, text_columns=1):
+    """Lines of Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (
+        columns, ["---" if i < text_columns else "---:" for i in range(len(columns))], *rows)]
+
+
+def name_of(method):
+    """'`tree/plain`' for sum/tree/plain/fp32@cuda; 'reading alone'."""
+    return "reading alone" if method == "read" else f"`{phrases.parts(method)[0]}`"
+
+
+def two_to_the(n):
+    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
+
+
+def time(r):
+    return phrases.duration(r["seconds"], 2) if r else ABSENT
+
+
+def speed(r):
+    return phrases.number(r["gb_per_s"]).replace(",", "") if r else ABSENT
+
+
+def without_empty(lines, first):
+    """The lines that have a figure after the first columns."""
+    return [line for line in lines if set(line[first:]) != {ABSENT}]
+
+
+# --- different results --------------------------------------------------------------------------------------------
+
+SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS = (f"h200.{name}.jsonl" for name in (
+    "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key"))
+SCAN = {"input_format": "fp32", "operation": "cumsum"}
+BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
+# What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
+CALLS = [("sum of {n} fp32 at {runs} addresses",
+          (SPREAD, {"kind": "spread", "axis": "alignment", "data": "normal", "input_format": "fp32"}),
+          (LENGTHS, {"kind": "speed", "caches": "hot", "data": "normal", "input_format": "fp32"}),
+          ("tree/plain/fp32@cuda", "exact/fp32@cuda")),
+         ("prefix sums of {n} fp32",
+          (SCANS, {"kind": "repeats", "axis": "runs", "data": "normal"} | SCAN),
+          (SCANS, {"kind": "reduction", "data": None, "grid": None} | SCAN),
+          ("cumsum/prefix/plain/fp32@cuda", "cumsum/exact/fp32@cuda")),
+         ("sums of {n} fp32 by 256 keys",
+          (KEYS, {"kind": "repeats", "axis": "runs", "data": "normal"} | BY_KEY),
+          (KEYS, {"kind": "reduction", "data": None, "grid": None, "inner": 1} | BY_KEY),
+          ("scatter_add/exact/fp32@cuda",))]
+
+
+def different_results(files):
+    lines = []
+    for what, (file, fields), (timed, of_times), ours in CALLS:
+        rows = files.rows(file, **fields)
+        for r in [r for r in rows if r["method"].startswith("cub/")] + [r for r in rows if r["method"] in ours]:
+            when = files.row(timed, method=r["method"], n=r["n"], **of_times)
+            lines.append([what.format(n=two_to_the(r["n"]), runs=r["runs"]), name_of(r["method"]),
+                          f"{r['distinct_bits']} in {phrases.plural(r['runs'], 'call')}", time(when)])
+    return table(["call", "method", "different results", "time"], lines, 2)
+
+
+# --- speeds -------------------------------------------------------------------------------------------------------
+
+HOT = {"kind": "speed", "caches": "hot", "input_format": "fp32", "data": "normal"}
+MOST_PEERS = 4
+
+
+def of_vectors(files, n, threads):
+    """Rows of sums of fp32 in fp32."""
+    return [r for r in files.rows(LENGTHS, n=n, threads=threads, **HOT) if r["method"] == "read" or "/fp32@" in r["method"]]
+
+
+def of_reductions(files, **fields):
+    return files.rows(REDUCTIONS, kind="reduction", input_format="fp32", data=None, grid=None, threads=0, **fields)
+
+
+# Each row of the table: what is computed, its results, and how a cell shows one.
+SPEEDS = [("sum of 2^20 fp32", lambda files: of_vectors(files, 1 << 20, 0), time),
+          ("sum of 2^28 fp32", lambda files: of_vectors(files, 1 << 28, 0), speed),
+          ("dot product of 2 × 2^28 fp32", lambda files: of_reductions(files, operation="dot", outer=1, n=1 << 28), speed),
+          ("sums of 49152 rows of 1024 fp32", lambda files: of_reductions(files, operation="sum", outer=49152, n=1024)
+           + files.rows(TORCH, operation="sum", input_format="fp32", outer=49152, n=1024), speed),
+          ("prefix sums of 2^28 fp32", lambda files: files.rows(SCANS, kind="reduction", n=1 << 28, threads=0, data=None,
+                                                                grid=None, **SCAN), time),
+          ("sums of 2^26 fp32 by 256 keys", lambda files: files.rows(KEYS, kind="reduction", n=1 << 26, inner=1, threads=0,
+                                                                     data=None, grid=None, **BY_KEY), time),
+          ("one CPU core, sum of 2^26 fp32", lambda files: of_vectors(files, 1 << 26, 1), speed)]
+
+
+def how_fast(files):
+    lines = []
+    for what, rows_of, shown in SPEEDS:
+        rows = sorted(rows_of(files), key=lambda r: r["seconds"])
+
+        def first(matches):
+            return shown(next((r for r in rows if matches(r["method"])), None))
+        peers = [f"{shown(r)}, {name_of(r['method'])}" for r in rows if phrases.is_peer(r["method"])]
+        lines.append([what, first(lambda m: re.search(r"\b(tree|prefix)/plain/fp32@c", m)),
+                      first(lambda m: re.search(r"\bexact/fp32@c", m)), "; ".join(peers[:MOST_PEERS]) or ABSENT,
+                      first(lambda m: m == "read")])
+    return table(["", "`tree/plain`", "`exact`", "other libraries", "reading alone"], lines)
+
+
+def sums_by_length(files):
+    lengths = [1 << k for k in (12, 16, 20, 24, 26, 28, 30, 32)]
+    by_length = {n: {r["method"]: r for r in of_vectors(files, n, 0)} for n in lengths}
+    methods = list(dict.fromkeys(m for found in by_length.values() for m in found))
+    lines = [[name_of(m), *((time if n <= 1 << 20 else speed)(by_length[n].get(m)) for n in lengths)] for m in methods]
+    return table(["", *map(two_to_the, lengths)], without_empty(lines, 1))
+
+
+def exact_by_format(files):
+    data = "normal", "60 binades", "arbitrary bits"
+    lines = []
+    for format in results.FORMATS:
+        fields = {"kind": "speed", "caches": "hot", "n": 1 << 28, "input_format": format}
+        cells = [files.row(LENGTHS, method=f"exact/{format}@cuda", data=d, **fields) for d in data]
+        lines.append([format, *map(speed, [*cells, files.row(LENGTHS, method="read", data="normal", **fields)])])
+    return table(["", *data, "reading alone"], lines)
+
+
+def beside_torch(files):
+    """Speed as a multiple of PyTorch's, with a column for each shape that it was timed on."""
+    theirs = files.rows(TORCH, kind="reduction")
+    shapes = list(dict.fromkeys((r["outer"], r["n"], r["inner"]) for r in theirs))
+    lines = []
+    for operation, format in dict.fromkeys((r["operation"], r["input_format"]) for r in theirs):
+        for name in ("tree/plain", "pairwise/plain", "exact"):
+            cells = []
+            for outer, n, inner in shapes:
+                same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "data": None}
+                pair = [files.row(TORCH, **same), files.row(REDUCTIONS, method=f"{operation}/{name}/fp32@cuda", grid=None, **same)]
+                cells.append(f"{pair[0]['seconds'] / pair[1]['seconds']:.2f}" if all(pair) else ABSENT)
+            lines.append([f"{operation}, {format}, `{name}`", *cells])
+    names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
+             for outer, n, inner in shapes]
+    return table(["rows × columns", *names], without_empty(lines, 1))
+
+
+def vectors_beside_peers(files):
+    rows = [r for r in of_reductions(files, outer=1, inner=1, n=1 << 28) if "/" in r["method"]]
+    operations = dict.fromkeys(r["operation"] for r in rows if phrases.is_peer(r["method"]))
+    return table(["operation", "method", "GB/s"], [
+        [operation, name_of(r["method"]), speed(r)] for operation in operations for r in rows if r["operation"] == operation], 2)
+
+
+def sums_on_a_cpu(files):
+    cases = [(64, 1), (1 << 18, 1), (1 << 26, 1), (1 << 26, 2)]
+    by_case = [{r["method"]: r for r in of_vectors(files, n, threads)} for n, threads in cases]
+    methods = list(dict.fromkeys(m for found in by_case for m in found))
+    lines = [[name_of(m), *((time if n == 64 else speed)(found.get(m)) for (n, _), found in zip(cases, by_case))]
+             for m in methods]
+    for data in ("60 binades", "arbitrary bits"):
+        found = [files.row(LENGTHS, method="exact/fp32@cpu", n=n, threads=threads, **HOT | {"data": data}) for n, threads in cases]
+        lines.append([f"`exact`, {data}", *map(speed, found)])
+    return table(["", "64 elements", "2^18, in L2", "2^26, in DRAM", "2^26, two threads"], without_empty(lines, 1))
+
+
+# --- exact results on other data ----------------------------------------------------------------------------------
+
+def work(r):
+    """'sums of 49152 rows of 1024 fp32'."""
+    outer, n, inner = r.get("outer") or 1, r["n"], r.get("inner") or 1
+    of = (f"{outer} rows of {n}" if outer > 1 else f"{n} rows of {inner} numbers" if r.get("keys") and inner > 1
+          else f"{inner} columns of {n}" if inner > 1 else two_to_the(n))
+    verb = {"cumsum": "prefix sums", "scatter_add": f"sums by {r.get('bins')} keys"}.get(r.get("operation", "sum"), r.get(
+        "operation", "sum"))
+    return f"{verb} of {of} {r['input_format']}"
+
+
+def exact_by_data(files):
+    """Time of exact methods relative to normal numbers: per operation and device the work with the largest ratio."""
+    slowest = {}
+    for file in (LENGTHS, REDUCTIONS, SCANS, KEYS):
+        for r in files.rows(file, data="arbitrary bits"):
+            operation, device = r.get("operation", "sum"), phrases.device(r["method"])
+            if phrases.accumulator(r["method"]) != "exact" or r.get("caches") == "cold":
+                continue
+            same = {name: r.get(name) for name in ("kind", "method", "input_format", "outer", "n", "inner", "threads", "keys",
+                                                   "bins", "grid", "caches")}
+            sets = [files.row(file, data=data, **same) for data in ("60 binades", "arbitrary bits")]
+            normal = files.row(file, data="normal" if file == LENGTHS else None, **same)
+            if not normal:
+                continue
+            ratios = [s["seconds"] / normal["seconds"] if s else 0 for s in sets]
+            shape = "rows" if (r.get("outer") or 1) > 1 else "columns" if (r.get("inner") or 1) > 1 else "vectors"
+            key = device, operation, shape
+            if key not in slowest or max(ratios) > max(slowest[key][1]):
+                slowest[key] = r, ratios
+    return table(["device", "`exact`", "60 binades", "arbitrary bits"], [
+        [device, work(r), *(f"{ratio:.1f} ×" if ratio else ABSENT for ratio in ratios)]
+        for (device, *_), (r, ratios) in sorted(slowest.items(), key=lambda item: item[0])], 2)
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+def samesum_beside_numpy(files):
+    sources = [s for s in files.by_name.values() if s.question == "python_speed"]
+    files.used += [s.path.name for s in sources]
+    return [python_speed.page_tables(sources)]
+
+
+TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
+                                  vectors_beside_peers, sums_on_a_cpu, exact_by_data, samesum_beside_numpy)}
+
+
+def paths():
+    """The pages that have a table of results."""
+    return [path for pattern in PAGES for path in sorted(results.ROOT.glob(pattern))
+            if MARKED.search(path.read_text(encoding="utf-8"))]
+
+
+def text(path, found):
+    """The text of a page with the tables of these results."""
+    def made(mark):
+        files = Files(found)
+        lines = "\n".join(TABLES[mark[2]](files)).strip()
+        dash = f" {ABSENT}: not in these files." if f"| {ABSENT} " in lines else ""
+        return f"{mark[1]}\n{lines}\n\n{files.sources(path.parent)}{dash}\n\n{mark[3]}"
+    return MARKED.sub(made, path.read_text(encoding="utf-8"))
+
+
+def main():
+    found = results.read(None, results.ROOT / "experiments/results")
+    for path in paths():
+        path.write_text(text(path, found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

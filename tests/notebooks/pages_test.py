@@ -1,0 +1,118 @@
+"""Tests of the tables of results in README.md and other pages: they are those of the committed results.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/pages_test.py
+"""
+
+import copy
+import dataclasses
+import re
+import unittest
+
+import made_up
+from made_up import ROOT, at_speed, speed, spread
+import pages
+import results
+
+README = ROOT / "README.md"
+
+
+def source(name, rows, commit="0123456789abcdef"):
+    machine, question = name.split(".")[:2]
+    made = made_up.source(question, rows, machine.upper())
+    return dataclasses.replace(made, path=ROOT / "experiments/results" / name,
+                               header={"provenance": made_up.PROVENANCE | {"commit": commit}})
+
+
+class ThePages(unittest.TestCase):
+    def test_the_committed_pages_have_the_tables_of_the_committed_results(self):
+        """If this fails, run notebooks/make.py."""
+        found = made_up.committed()
+        self.assertIn(README, pages.paths())
+        for path in pages.paths():
+            self.assertTrue(pages.text(path, found) == path.read_text(encoding="utf-8"), f"{path} differs")
+
+    def test_each_table_is_in_one_page_and_names_its_files(self):
+        named = [mark[2] for path in pages.paths() for mark in pages.MARKED.finditer(path.read_text(encoding="utf-8"))]
+        self.assertEqual(sorted(named), sorted(pages.TABLES))
+        for path in pages.paths():
+            for mark in pages.MARKED.finditer(path.read_text(encoding="utf-8")):
+                self.assertRegex(mark[0], r"\nResults: .*\.jsonl\) \([0-9a-f]{7}(-dirty)?, 20\d\d-\d\d-\d\d\)", mark[2])
+
+    def test_a_figure_that_changes_in_the_results_changes_the_page(self):
+        for question, kind, fields, new, expected in (
+                ("sums_by_key", "repeats", {"method": "cub/sort_reduce_by_key/fp32@peer", "axis": "runs"},
+                 {"distinct_bits": 97}, "| 97 in 100 calls | – |"),
+                ("prefix_sums", "reduction", {"method": "cumsum/exact/fp32@cuda", "n": 1 << 24, "outer": 1, "inner": 1},
+                 {"seconds": 0.25}, "| 1 in 6 calls | 250 ms |"),
+                ("speed_vs_length", "speed", {"method": "exact/fp32@cuda", "n": 1 << 28, "caches": "hot", "data": "normal"},
+                 {"gb_per_s": 1234.4}, "| 4520 | 1230 |")):
+            with self.subTest(question):
+                found = copy.copy(made_up.committed())
+                found[question] = [dataclasses.replace(s, rows=[
+                    r | new if r["kind"] == kind and fields.items() <= r.items() else r for r in s.rows])
+                    for s in found[question]]
+                self.assertNotIn(expected, README.read_text(encoding="utf-8"))
+                self.assertIn(expected, pages.text(README, found))
+
+    def test_the_prose_beside_the_tables_has_no_figure_of_a_result(self):
+        for path in (README, ROOT / "experiments/README.md"):
+            prose = pages.MARKED.sub("", path.read_text(encoding="utf-8")).partition("\n## How fast\n")[2]
+            self.assertNotRegex(prose, r"\d (µs|ms|GB/s|times)\b|\d ×", path.name)
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.calls = [spread(f"{name}/fp32@{backend}", promise, axis="alignment", distinct=distinct)
+                      for name, backend, promise, distinct in (("tree/plain", "cuda", "everywhere", 1), ("exact", "cuda", "order_free", 1),
+                                                               ("cub/run_to_run", "peer", "run_to_run", 3))]
+        self.times = [speed("exact/fp32@cuda", 10.0, n=4096, threads=0)]
+
+    def files(self):
+        made = [source(pages.SPREAD, self.calls), source(pages.LENGTHS, self.times, "89abcdef0123-dirty"),
+                source(pages.SCANS, []), source(pages.KEYS, [])]
+        return pages.Files({s.question: [s] for s in made})
+
+    def lines(self):
+        return pages.different_results(self.files())[2:]
+
+    def test_a_row_is_of_one_length_and_has_no_time_that_the_file_does_not_have(self):
+        self.times.append(speed("tree/plain/fp32@cuda", 8.0, n=8192, threads=0))
+        self.assertEqual(self.lines(), ["| sum of 2^12 fp32 at 10 addresses | `cub/run_to_run` | 3 in 10 calls | – |",
+                                        "| sum of 2^12 fp32 at 10 addresses | `tree/plain` | 1 in 10 calls | – |",
+                                        "| sum of 2^12 fp32 at 10 addresses | `exact` | 1 in 10 calls | 1 ms |"])
+
+    def test_each_setting_of_the_other_library_has_a_row(self):
+        self.calls.append(spread("cub/not_guaranteed/fp32@peer", "none", axis="alignment", distinct=9))
+        self.assertIn("| sum of 2^12 fp32 at 10 addresses | `cub/not_guaranteed` | 9 in 10 calls | – |", self.lines())
+
+    def test_a_result_that_is_known_to_be_wrong_has_no_time(self):
+        self.times[0]["verified"] = False
+        self.assertIn("| sum of 2^12 fp32 at 10 addresses | `exact` | 1 in 10 calls | – |", self.lines())
+
+    def test_two_results_for_one_cell_and_a_missing_file_are_refused(self):
+        self.times.append(self.times[0] | at_speed(4.0) | {"seed": 2})
+        with self.assertRaisesRegex(results.Refused, "has 2 rows with"):
+            self.lines()
+        with self.assertRaisesRegex(results.Refused, f"{pages.TORCH}: is missing"):
+            pages.beside_torch(self.files())
+
+    def test_the_sources_are_named_with_machine_commit_and_date(self):
+        files = self.files()
+        pages.different_results(files)
+        text = files.sources(ROOT / "lib")
+        self.assertIn("Results: A Processor, 2 hardware threads: [h200.spread_over_runs]"
+                      "(../experiments/results/h200.spread_over_runs.jsonl) (0123456, 2026-11-21), ", text)
+        self.assertIn("(89abcde-dirty, 2026-11-21)", text)
+        self.assertEqual(len(re.findall("A Processor", text)), 1)
+
+    def test_the_slowest_data_of_exact_sums_are_relative_to_normal_data_of_the_same_work(self):
+        self.times = [speed("exact/fp32@cuda", gb_per_s, n=n, threads=0, data=data) for n, data, gb_per_s in (
+            (4096, "normal", 8.0), (4096, "arbitrary bits", 2.0), (8192, "normal", 10.0), (8192, "60 binades", 5.0),
+            (8192, "arbitrary bits", 1.0), (16384, "arbitrary bits", 0.1))]
+        made = pages.Files({s.question: [s] for s in [source(pages.LENGTHS, self.times), *(
+            source(name, []) for name in (pages.REDUCTIONS, pages.SCANS, pages.KEYS))]})
+        self.assertEqual(pages.exact_by_data(made)[2:], ["| GPU | sum of 2^13 fp32 | 2.0 × | 10.0 × |"])
+
+
+if __name__ == "__main__":
+    unittest.main()
