@@ -183,8 +183,9 @@ def beside_torch(files):
             cells = []
             for outer, n, inner in shapes:
                 same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "data": None}
-                pair = [files.row(TORCH, **same), files.row(REDUCTIONS, method=f"{operation}/{name}/fp32@cuda", grid=None, **same)]
-                cells.append(f"{pair[0]['seconds'] / pair[1]['seconds']:.2f}" if all(pair) else ABSENT)
+                torch = files.row(TORCH, **same)
+                ours = files.row(REDUCTIONS, method=f"{operation}/{name}/fp32@cuda", grid=None, **same)
+                cells.append(f"{torch['seconds'] / ours['seconds']:.2f}" if torch and ours else ABSENT)
             lines.append([f"{operation}, {format}, `{name}`", *cells])
     names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
              for outer, n, inner in shapes]
@@ -205,7 +206,8 @@ def sums_on_a_cpu(files):
     lines = [[name_of(m), *((time if n == 64 else speed)(found.get(m)) for (n, _), found in zip(cases, by_case))]
              for m in methods]
     for data in ("60 binades", "arbitrary bits"):
-        found = [files.row(LENGTHS, method="exact/fp32@cpu", n=n, threads=threads, **HOT | {"data": data}) for n, threads in cases]
+        found = [files.row(LENGTHS, method="exact/fp32@cpu", n=n, threads=threads, **HOT | {"data": data})
+                 for n, threads in cases]
         lines.append([f"`exact`, {data}", *map(speed, found)])
     return table(["", "64 elements", "2^18, in L2", "2^26, in DRAM", "2^26, two threads"], without_empty(lines, 1))
 
@@ -217,9 +219,9 @@ def work(r):
     outer, n, inner = r.get("outer") or 1, r["n"], r.get("inner") or 1
     of = (f"{outer} rows of {n}" if outer > 1 else f"{n} rows of {inner} numbers" if r.get("keys") and inner > 1
           else f"{inner} columns of {n}" if inner > 1 else two_to_the(n))
-    verb = {"cumsum": "prefix sums", "scatter_add": f"sums by {r.get('bins')} keys"}.get(r.get("operation", "sum"), r.get(
-        "operation", "sum"))
-    return f"{verb} of {of} {r['input_format']}"
+    operation = r.get("operation", "sum")
+    what = {"cumsum": "prefix sums", "scatter_add": f"sums by {r.get('bins')} keys"}.get(operation, operation)
+    return f"{what} of {of} {r['input_format']}"
 
 
 def exact_by_data(files):

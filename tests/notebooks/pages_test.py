@@ -63,8 +63,9 @@ class ThePages(unittest.TestCase):
 class Tables(unittest.TestCase):
     def setUp(self):
         self.calls = [spread(f"{name}/fp32@{backend}", promise, axis="alignment", distinct=distinct)
-                      for name, backend, promise, distinct in (("tree/plain", "cuda", "everywhere", 1), ("exact", "cuda", "order_free", 1),
-                                                               ("cub/run_to_run", "peer", "run_to_run", 3))]
+                      for name, backend, promise, distinct in (
+                          ("tree/plain", "cuda", "everywhere", 1), ("exact", "cuda", "order_free", 1),
+                          ("cub/run_to_run", "peer", "run_to_run", 3))]
         self.times = [speed("exact/fp32@cuda", 10.0, n=4096, threads=0)]
 
     def files(self):
