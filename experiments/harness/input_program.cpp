@@ -28,7 +28,7 @@ std::string last_line(int file) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-/// What each descriptor of the program is.
+/// Descriptors of the program: no input, and the ends of two pipes.
 class Actions {
  public:
   Actions(int output, int errors) {

@@ -99,6 +99,12 @@ TEST(Verification, IsEmptyIfNoResultCouldBeToldFromZero) {
   EXPECT_EQ(verified("prod/tree/fp32", {1e-30f, 1e-30f, 1e30f}, Layout::vector(3), {0}).verified(),
             std::nullopt)
       << "in this order it underflows";
+  for (const auto& [method, result] : {std::pair{"sum/exact/fp32", 0.0f},
+                                       {"mean/exact/fp32", 5.0f},
+                                       {"prod/tree/fp32", 3.0f},
+                                       {"norm/tree/fp32", 2.0f}})
+    EXPECT_EQ(verified(method, {overflow, 2}, Layout::vector(2), {result}).verified(), std::nullopt)
+        << method;
   EXPECT_EQ(verified(sum, {}, Layout::vector(0), {0}).verified(), true);
   EXPECT_EQ(verified("mean/exact/fp32", {}, Layout::vector(0), {0}).verified(), false) << "it is NaN";
 }

@@ -323,6 +323,14 @@ TEST(ACallByKey, NamesTheBadArgument) {
   EXPECT_THROW(Partial{find("scatter_add/exact/fp32")}, std::invalid_argument);
   EXPECT_THROW(reduce(find("scatter_add/exact/fp32"), x, Layout::vector(12), results), std::invalid_argument);
   EXPECT_THROW(find("sum/exact/fp32")(x, {.combine = true}), std::invalid_argument);
+  Call call{.method = &find("scatter_add/fixed_point/fp32"),
+            .x = x,
+            .keys = keys,
+            .layout = Layout::vector(12),
+            .out = results};
+  call.most_terms = 1;
+  EXPECT_THAT(refusal_by([&] { run(call); }),
+              HasSubstr("most_terms is 1; the library sets it, so leave it 0"));
 }
 
 // --- consecutive equal keys ------------------------------------------------------------------------------

@@ -258,6 +258,8 @@ std::string overlap_error(const Values& x, const Values& y, const Results& out) 
 std::string validation_error(const Call& call, bool offsets_on_host) {
   std::string wrong = validation_error(*call.method, call.options);
   if (wrong.empty()) wrong = error_of_inputs(call);
+  if (wrong.empty() && call.most_terms != 0)  // a number that is too small would give wrong sums
+    wrong = "most_terms is " + std::to_string(call.most_terms) + "; the library sets it, so leave it 0";
   if (wrong.empty()) wrong = error_of_out(call);
   if (wrong.empty())
     wrong = call.keys.is_given() ? error_of_keys(call) : error_of_layout(call, offsets_on_host);

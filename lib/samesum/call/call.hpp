@@ -16,7 +16,7 @@ struct Call {
   Layout layout;
   Results out;
   Options options = {};
-  std::size_t most_terms = 0;  ///< by key: the most elements of a result; 0 for one per key
+  std::size_t most_terms = 0;  ///< set by the library where rows by key become pairs: the number of rows
 };
 
 /// Number of keys that a call by key has results for, in which a valid key is less than that.

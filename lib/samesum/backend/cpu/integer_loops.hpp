@@ -18,8 +18,7 @@ template <class T> class IntegersOf {
   using Lanes = Register<T, width>;
   using Words = Register<std::uint64_t, vector_bytes / 8>;
   static constexpr int words = vector_bytes / 8;
-  /// What stands for 0 among integers whose sign bit is flipped, if they have one, so that they are not
-  /// negative.
+  /// Bits that represent 0 once the sign bit of signed integers is flipped, so that none is negative.
   static constexpr auto zero =
       static_cast<Unsigned>(std::is_signed_v<T> ? std::uint64_t{1} << (bits - 1) : std::uint64_t{0});
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -61,7 +62,7 @@ void simplify(Axes& axes) {
   axes = std::move(joined);
 }
 
-/// What a walk computes: the state of a result, how it takes in integers, and how it is written.
+/// Computation of a walk: the state of a result, how it takes in integers, and how it is written.
 template <class T, class Sum> struct SumOf {
   using State = Int128;
   using Result = Sum;

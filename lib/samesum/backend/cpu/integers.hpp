@@ -35,7 +35,8 @@ struct IntegerArray {
 bool sum_integers(const IntegerArray& array, void* out);
 /// Writes the extrema in the type of the integers. Returns whether one is of no integers, and not valid.
 bool extrema_of_integers(const IntegerArray& array, bool smallest, void* out);
-/// Writes the first index of the extrema, counted in row-major order of the reduced axes. Returns the same.
+/// Writes the first index of the extrema, counted in row-major order of the reduced axes. Returns
+/// whether one is of no integers, and not valid.
 bool indices_of_extrema(const IntegerArray& array, bool smallest, std::int64_t* out);
 
 }  // namespace samesum::cpu

@@ -260,7 +260,7 @@ template <class F> class Terms {
   template <bool smallest, bool skips> struct Best {
     using Word = WordOf<Carrier>;
     using Words = Register<Word, width>;
-    /// What every number replaces.
+    /// The infinity that every number replaces.
     static constexpr Carrier none =
         smallest ? std::numeric_limits<Carrier>::infinity() : -std::numeric_limits<Carrier>::infinity();
     Vector best = Vector::broadcast(none);
