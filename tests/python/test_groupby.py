@@ -826,3 +826,11 @@ def test_missing_keys_are_apart_from_all_others() -> None:
     assert groups.groups.to_pylist() == [1, 2**63 - 1] and groups.count().tolist() == [1, 2]
     for keys in ([1.0, np.nan], [1.0, np.nan, None]):
         assert len(samesum.groupby(polars.Series(keys, strict=False))) == 1
+
+
+def test_extrema_of_nullable_integers_are_not_rounded_by_agg():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": [1, 2], "v": pd.array([None, 2**53 + 1], dtype="Int64")})
+    groups = samesum.groupby(frame, "k")
+    assert groups.agg("max")["v"].tolist()[1] == 2**53 + 1
+    pd.testing.assert_frame_equal(groups.agg("max"), groups.max())

@@ -55,7 +55,9 @@ def refuse_carried(x: Any, argument: str = "x") -> None:
             )
     numpy = sys.modules["numpy"]
     if hasattr(type(x), "__array__") and not isinstance(x, (numpy.ndarray, numpy.generic)):
-        refuse_carried(getattr(x, "data", None), f"{argument}.data")
+        wrapped = getattr(x, "data", None)
+        if type(wrapped) is not type(x):  # the data of a tensor are a tensor
+            refuse_carried(wrapped, f"{argument}.data")
 
 
 def keeping_unit(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -194,7 +194,7 @@ class GroupBy:
         results = []
         for (name, column), of in each:
             for operation in _names_of_operations(of, reductions):
-                result = reductions[operation](f"values[{name!r}]" if has_many else "values", column)
+                result = nullable(family, reductions[operation](f"values[{name!r}]" if has_many else "values", column))
                 label = _label(family, name, operation) if is_list and has_many else operation if is_list else name
                 results.append((label, result))
         if family:

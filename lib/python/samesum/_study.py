@@ -341,7 +341,7 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
     pattern
         text that selects methods as in `methods`; default: the methods in the format of x.
     """
-    operation = _text(operation or ("sum" if y is None else "dot"), "operation")
+    operation = _text(("sum" if y is None else "dot") if operation is None else operation, "operation")
     check_operation("compare", operation)
     a, b = _pair_on_host("compare", x, y)
     format = method_format(a.dtype)
