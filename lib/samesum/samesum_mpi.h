@@ -31,8 +31,8 @@ SAMESUM_API samesum_status samesum_mpi_run(const samesum_call* call, MPI_Comm co
 /// @param n may differ between ranks, and may be 0.
 /// @param fields the same on all ranks. One exchange serves all fields.
 /// @param result receives the sums of all fields, on all ranks.
-/// @param where n flags, for all fields alike: an element whose flag is 0 takes no part, such as a point on land,
-///   or one in a halo. NULL if all elements take part; that may differ between ranks.
+/// @param where n flags, for all fields alike: an element whose flag is 0 takes no part, such as a point on
+///   land, or one in a halo. NULL if all elements take part; that may differ between ranks.
 SAMESUM_API samesum_status samesum_mpi_sum(const double* x, size_t n, size_t fields, MPI_Comm comm,
                                            double* result, const uint8_t* where, char* message,
                                            size_t message_bytes);
