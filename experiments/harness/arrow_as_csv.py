@@ -69,7 +69,8 @@ class WithDuckdb:
 
     def __init__(self, path, kind):
         import duckdb
-        self.duckdb, self.file = duckdb.connect(), "read_parquet('" + path.replace("'", "''") + "')"
+        name = "".join(f"[{c}]" if c in "*?[" else c for c in path)  # a pattern, which only this file matches
+        self.duckdb, self.file = duckdb.connect(), "read_parquet('" + name.replace("'", "''") + "')"
         described = self.duckdb.execute(f"DESCRIBE SELECT * FROM {self.file}").fetchall()
         self.names, self.types = [row[0] for row in described], [row[1] for row in described]
 

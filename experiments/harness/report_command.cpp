@@ -29,7 +29,8 @@ std::optional<Python> python_of(const std::string& name) try {
   const std::vector<std::byte> bytes = read_rest(output);
   std::istringstream lines{std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   Python found;
-  std::getline(lines, found.program);
+  if (!std::getline(lines, found.program) || found.program.empty())
+    found.program = name;  // a Python does not know its own path where it was embedded or renamed
   for (std::string package; std::getline(lines, package);)
     found.missing += (found.missing.empty() ? "" : " ") + package;
   return found;

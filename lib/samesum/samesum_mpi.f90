@@ -58,7 +58,8 @@ contains
   end function
 
   !> Sums fields, of which this rank has n elements each: result(i) is the sum of x(:, i) over all ranks. `where` says
-  !> for each of the n elements, in all fields, whether it takes part.
+  !> for each of the n elements, in all fields, whether it takes part. n and fields are default integers: of more
+  !> elements than those count, use samesum_mpi_run.
   function samesum_mpi_sum(x, n, fields, comm, result, where, message) result(answer)
     integer, intent(in) :: n, fields, comm
     real(c_double), intent(in) :: x(n, *)

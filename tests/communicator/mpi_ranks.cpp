@@ -226,19 +226,18 @@ struct FieldsOfRank {
         y.push_back(whole_y[f * all + i]);
       }
   }
-  /// The sums or dot products of the undivided fields.
-  std::vector<double> undivided(const char* method, bool selects) const {
+  /// The sums or dot products of the undivided fields, of the elements with a flag if there are flags.
+  std::vector<double> undivided(const char* method, const std::vector<std::uint8_t>& selected) const {
     std::vector<double> sums(fields);
     std::vector<std::uint8_t> flags;
-    for (std::size_t f = 0; f < fields; ++f)
-      flags.insert(flags.end(), whole_where.begin(), whole_where.end());
+    for (std::size_t f = 0; f < fields; ++f) flags.insert(flags.end(), selected.begin(), selected.end());
     const Method& m = find(method);
     samesum::run({.method = &m,
                   .x = whole_x,
                   .y = m.inputs == 2 ? Values{whole_y} : Values{},
                   .layout = Layout::rows(fields, all),
                   .out = std::span{sums},
-                  .options = {.where = selects ? Mask{flags} : Mask{}}});
+                  .options = {.where = flags.empty() ? Mask{} : Mask{flags}}});
     return sums;
   }
 };
@@ -249,8 +248,9 @@ void test_fields_in_c() {
   const MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
   for (const bool selects : {false, true}) {
     const std::uint8_t* const where = selects ? f.where.data() : nullptr;
-    const std::vector<double> sums = f.undivided("exact/fp64", selects),
-                              products = f.undivided("dot/exact/fp64", selects);
+    const std::vector<std::uint8_t> selected = selects ? f.whole_where : std::vector<std::uint8_t>{};
+    const std::vector<double> sums = f.undivided("exact/fp64", selected),
+                              products = f.undivided("dot/exact/fp64", selected);
     const auto is = [&](const std::vector<double>& expected, const char* name, auto&& call) {
       std::vector<double> result(f.fields);
       char message[200];
@@ -288,13 +288,16 @@ void test_fields_in_c() {
          return samesum_mpi_run_f(call, world, message...);
        }));
   }
-  // Flags on one rank only.
+  // Flags on the first rank only, whose elements come first.
+  std::vector<std::uint8_t> selected = f.whole_where;
+  std::fill(selected.begin() + cuts_of(f.all, 5)[1], selected.end(), std::uint8_t{1});
   std::vector<double> some(f.fields);
   const std::uint8_t* const where = rank_of_this() == 0 ? f.where.data() : nullptr;
   char message[200];
   expect(samesum_mpi_sum(f.x.data(), f.n, f.fields, MPI_COMM_WORLD, some.data(), where, message, 200) ==
              SAMESUM_OK,
          message);
+  expect(some == f.undivided("exact/fp64", selected), "flags on one rank: other bits");
 }
 
 /// Vectors of all ranks, reduced element by element, have the bits of the reduction of a matrix of all of

@@ -1,13 +1,14 @@
 /// Calls on a GPU of the C interface, for a library that is built without CUDA: they say so.
+#include "samesum/catalogue/backend.hpp"
+#include "samesum/catalogue/backends.hpp"
 #include "samesum/interface/c_support.hpp"
 
 namespace samesum::c {
 namespace {
 
 samesum_status unavailable(char* message, size_t message_bytes) {
-  return guarded(message, message_bytes, [] {
-    throw Unavailable("samesum: this library was built without CUDA; build it with SAMESUM_CUDA=ON");
-  });
+  return guarded(message, message_bytes,
+                 [] { throw Unavailable("samesum: " + backend<"cuda">().absence()); });
 }
 
 }  // namespace
