@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from fractions import Fraction
 from typing import Any, Callable
 
@@ -10,6 +11,8 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
+from samesum._integers import EXACT_OPERATIONS, reduce_integers  # noqa: E402
+from samesum._library import library  # noqa: E402
 
 B = 2**53
 LARGE = np.array([B + 1, -B, 3, B + 3, -B - 1], np.int64)
@@ -215,6 +218,141 @@ def test_integers_are_not_rounded_to_a_narrower_type_of_the_other_input() -> Non
     with pytest.raises(OverflowError, match="x has integers that float32 does not hold"):
         samesum.vecdot(torch.tensor([2**24 + 1]), weights)
     assert samesum.mean(torch.tensor([B + 1, -B])) == 0.5
+
+
+# --- what a mask hides does not count ---------------------------------------------------------------------------------
+
+SHOWN = np.array([True, True, False, True, True])
+HIDDEN = {"int64": B + 1, "int64 ": 2**63 - 1, "uint64": 2**64 - 1, "object": 2**70, "object ": -(2**70)}
+SELECTING = [
+    (name, argument)
+    for name in samesum.__all__
+    if inspect.isfunction(getattr(samesum, name)) and "where" in inspect.signature(getattr(samesum, name)).parameters
+    for argument in ("x", "y", "values", "weights")
+    if argument in inspect.signature(getattr(samesum, name)).parameters
+]
+"""All functions that take a mask, and each of their arguments that may hold integers."""
+
+
+def numbers(hidden: int, dtype: str) -> Any:
+    return np.array([3, 1, hidden, 2, 4], dtype.strip())
+
+
+def called(name: str, argument: str, a: Any, **options: Any) -> list[Any]:
+    """Returns the results of a function with an array as one of its arguments; the others are floats and keys."""
+    function, floats = getattr(samesum, name), np.array([1.0, 2.0, 4.0, 0.5, 3.0])
+    needed = {"x": floats, "y": floats, "values": floats, "keys": [0, 0, 1, 1, 1], "out": np.zeros(2)}
+    parameters = inspect.signature(function).parameters.items()
+    given = {n: needed[n] for n, p in parameters if p.default is p.empty} | {argument: a} | options
+    if (name, argument) == ("reduce_by_key", "y"):
+        given["operation"] = "dot"
+    positional = [given.pop(n) for n, p in parameters if p.kind is p.POSITIONAL_ONLY and n in given]
+    result = function(*positional, **given)
+    return [*result] if isinstance(result, tuple) else [result]
+
+
+def hiding_columns(a: Any) -> list[Any]:
+    """Returns columns that hide an element of an array, below whose mask it still stands."""
+    found = [np.ma.array(a, mask=~SHOWN)]
+    if a.dtype.hasobject:
+        return found
+    try:
+        import pandas as pd
+
+        found += [pd.arrays.IntegerArray(a, ~SHOWN), pd.Series(pd.arrays.IntegerArray(a, ~SHOWN))]
+    except ImportError:
+        pass
+    try:
+        import pyarrow as pa
+
+        buffers = [pa.py_buffer(np.packbits(SHOWN, bitorder="little").tobytes()), pa.py_buffer(a.tobytes())]
+        found.append(pa.Array.from_buffers(pa.from_numpy_dtype(a.dtype), len(a), buffers))
+    except ImportError:
+        pass
+    try:
+        import polars as pl
+
+        found.append(pl.from_arrow(found[-1]) if type(found[-1]).__module__.startswith("pyarrow") else pl.Series(a))
+    except ImportError:
+        pass
+    return found
+
+
+@pytest.mark.parametrize("dtype", HIDDEN)
+@pytest.mark.parametrize(("name", "argument"), SELECTING)
+def test_an_integer_that_a_mask_hides_is_as_if_absent(name: str, argument: str, dtype: str) -> None:
+    a, usual = numbers(HIDDEN[dtype], dtype), numbers(7, dtype)
+    for x, small in ((a, usual), (a.tolist(), usual.tolist())):
+        expected = called(name, argument, small, where=SHOWN)
+        for one, other in zip(called(name, argument, x, where=SHOWN), expected):
+            np.testing.assert_array_equal(one, other)
+    if argument != "weights":
+        for column, small in zip(hiding_columns(a), hiding_columns(usual)):
+            for one, other in zip(called(name, argument, column), called(name, argument, small)):
+                np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_an_integer_that_the_mask_of_a_tensor_hides_is_as_if_absent(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    a, usual, shown = (torch.from_numpy(x) for x in (numbers(HIDDEN[dtype], dtype), numbers(7, dtype), SHOWN))
+    for function in (samesum.sum, samesum.mean, samesum.var, samesum.norm, samesum.cumsum, samesum.average, samesum.cov):
+        np.testing.assert_array_equal(function(a, where=shown), function(usual, where=shown))
+    floats = torch.ones(5)
+    assert samesum.dot(a, floats, where=shown) == samesum.dot(floats, a, where=shown) == 10
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int64", "bool"])
+@pytest.mark.parametrize("operation", EXACT_OPERATIONS)
+def test_the_way_of_a_gpu_selects_integers_of_all_types(operation: str, dtype: str, monkeypatch: Any) -> None:
+    torch = pytest.importorskip("torch")
+    tensors = library("torch")
+    most = 1 if dtype == "bool" else np.iinfo(dtype).max
+    a = torch.from_numpy(np.array([3, 1, most, 2, 4], dtype))
+    masks = [torch.from_numpy(SHOWN), torch.from_numpy(~SHOWN)]
+    expected = [reduce_integers(tensors, operation, a, (0,), False, True, mask) for mask in masks]
+    view = type(tensors).view
+    monkeypatch.setattr(type(tensors), "view", lambda self, a: view(self, a)._replace(device=0))
+    for mask, on_host in zip(masks, expected):
+        found = reduce_integers(tensors, operation, a, (0,), False, True, mask)
+        assert found.item() == on_host.item() and found.dtype == on_host.dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("vecdot", "x"), ("vecdot", "y"), ("cov", "y"), ("linear_regression", "x"), ("average", "x")]
+)
+def test_an_integer_beside_a_nan_that_is_skipped_is_as_if_absent(name: str, argument: str) -> None:
+    a, usual = numbers(B + 1, "int64"), numbers(7, "int64")
+    other = {"average": "weights"}.get(name, "y" if argument == "x" else "x")
+    options = {other: np.array([1.0, 2.0, np.nan, 0.5, 3.0]), "skipna": True}
+    if name == "cov":  # whose entry for the integers alone has all of them
+        with pytest.raises(OverflowError, match="y has integers"):
+            called(name, argument, a, **options)
+    else:
+        for one, expected in zip(called(name, argument, a, **options), called(name, argument, usual, **options)):
+            np.testing.assert_array_equal(one, expected)
+    with pytest.raises(OverflowError, match=f"{argument} has integers that float64 does not hold"):
+        called(name, argument, a, **{**options, "skipna": False})
+
+
+def test_an_integer_that_is_hidden_from_some_results_only_is_refused() -> None:
+    x, shown = np.array([[B + 1, 1]]), np.array([[False, True], [True, True]])
+    with pytest.raises(OverflowError, match="x has integers"):
+        samesum.vecdot(x, np.ones((2, 2)), where=shown)
+    weights = np.array([B + 1, 1])
+    with pytest.raises(OverflowError, match="weights has integers"):
+        samesum.mean(np.ones((2, 2)), axis=1, weights=weights, where=shown)
+    hidden = np.array([[False, True], [False, True]])
+    assert samesum.vecdot(x, np.ones((2, 2)), where=hidden).tolist() == [1, 1]
+    assert samesum.mean(np.ones((2, 2)), axis=1, weights=weights, where=hidden).tolist() == [1, 1]
+
+
+def test_groups_leave_out_integers_that_masks_hide() -> None:
+    for dtype, hidden in HIDDEN.items():
+        a, usual = (np.ma.array(numbers(n, dtype), mask=~SHOWN) for n in (hidden, 7))
+        for name in ("sum", "mean", "var", "max", "count"):
+            groups = samesum.groupby([0, 0, 1, 1, 1])
+            np.testing.assert_array_equal(getattr(groups, name)(a), getattr(groups, name)(usual))
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def second_array(library: Any, a: Any, y: Any, argument: str = "y", wide: bool =
     """Returns the second input as an array of the library of the first one, `a`, and in the same memory."""
     if y is None:
         raise TypeError(f"samesum: {argument} is None; pass the second input")
-    reader, b = array_of(y, argument, wide)
+    reader, b = array_of(y, argument, wide and library.name == "numpy")
     places = library.place(a), reader.place(b)
     if places[0] != places[1]:
         raise ValueError(f"samesum: {argument} is on {places[1]} and x on {places[0]}; pass inputs on one device")

@@ -12,19 +12,32 @@ from ._calls import (
 from ._in_floats import adds_exactly, held_floats, in_two_floats, not_held
 from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 from ._layout import Layout
-from ._selection import mask_of, places_of, starts_of_packed, takes_part, without_mask, without_masks
+from ._selection import mask_of, narrowed, places_of, starts_of_packed, takes_part, without_mask, without_masks
 
 
-def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
-    """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
-    library, a = read_array(function, argument, values)
-    format_of(a.dtype, argument)  # raises for what has no numbers
+def _value_array(function: str, argument: str, values: Any, n: int, has_mask: bool = False) -> tuple[Any, Any]:
+    """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys.
+
+    If there is a mask, numbers whose integers no type of 64 bits holds stay objects.
+    """
+    library, a = read_array(function, argument, values, wide=has_mask)
+    if not has_mask:
+        format_of(a.dtype, argument)  # raises for what has no numbers
     if a.ndim == 0 or a.shape[0] != n:
         raise ValueError(
             f"samesum: {function}: {argument} has shape {tuple(a.shape)}, and there are {n} keys; the first axis of "
             f"{argument} must have one element, or one row, for each key"
         )
     return library, library.contiguous(a)
+
+
+def _masked_values(function: str, argument: str, values: Any, n: int, where: Any) -> tuple[tuple[Any, Any], Any]:
+    """Returns what `_value_array` returns, and which elements take part as a contiguous array; None for all."""
+    library, a = _value_array(function, argument, values, n, where is not None)
+    mask = None if where is None else library.contiguous(mask_of(library, a, where, argument))
+    a = narrowed(library, a, mask, argument)
+    format_of(a.dtype, argument)
+    return (library, a), mask
 
 
 def run_by_key(
@@ -66,7 +79,7 @@ def in_floats_by_key(
     library, a = values
     if format_of(a.dtype, argument) != "int":
         return keys, values, mask
-    floats = held_floats(library, a, method)
+    floats = held_floats(library, a, method, mask=mask)
     if floats is not None:
         return keys, (library, floats), mask
     if not adds_exactly(method):
@@ -96,7 +109,7 @@ def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
 
 def _sum_by_key(
     function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int,
-    method: str | Method | None, grid: Any, source: Any, where: Any = None, skipna: bool = False,
+    method: str | Method | None, grid: Any, source: Any, mask: Any = None, skipna: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
     array of the library of `source`, in the format of the method.
@@ -105,14 +118,9 @@ def _sum_by_key(
     device = _device_of(function, **{"keys": keys, argument: values})
     chosen = method_of(method, "scatter_add", method_format(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    keys, values, mask = in_floats_by_key(chosen, keys, values, _mask(library, rows, where), argument)
+    keys, values, mask = in_floats_by_key(chosen, keys, values, mask, argument)
     run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid), mask=mask, skipna=bool(skipna))
     return delivered(library, result, source)
-
-
-def _mask(library: Any, rows: Any, where: Any) -> Any:
-    """Returns which elements take part as a contiguous array; None for all."""
-    return None if where is None else library.contiguous(mask_of(library, rows, where, "values"))
 
 
 def scatter_add(
@@ -178,7 +186,7 @@ def scatter_add(
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
     read_keys = integer_keys(function, keys)
     values, where = without_mask(values, where)
-    read_values = _value_array(function, "values", values, read_keys[1].shape[0])
+    read_values, mask = _masked_values(function, "values", values, read_keys[1].shape[0], where)
     device = _device_of(function, out=(library, before), keys=read_keys, values=read_values)
     chosen = method_of(method, function, format, device)
     if chosen.format != format:
@@ -199,7 +207,7 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    pairs = in_floats_by_key(chosen, read_keys, read_values, _mask(library, rows, where), "values")
+    pairs = in_floats_by_key(chosen, read_keys, read_values, mask, "values")
     run_by_key(chosen, *pairs[:2], (library, result), threads, grid, True, pairs[2], bool(skipna))
     return delivered(library, result, out)
 
@@ -258,10 +266,10 @@ def bincount(
     source = weights
     weights, where = without_mask(weights, where)
     if weights is not None:
-        of_weights, elements = _value_array("bincount", "weights", weights, read.shape[0])
+        (of_weights, elements), mask = _masked_values("bincount", "weights", weights, read.shape[0], where)
         if elements.ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {elements.ndim} axes; pass one, or call scatter_add")
-        where = takes_part(of_weights, mask_of(of_weights, elements, where, "weights"), skipna, elements)
+        where = takes_part(of_weights, mask, skipna, elements)
         elements = elements if where is None else elements[where]
     if where is not None:
         read = taken(library, read, mask_of(library, read, where, "keys"))
@@ -335,8 +343,9 @@ def groupby_sum(
     unique, numbers = groups("groupby_sum", library, read)
     source = values
     values, where = without_mask(values, where)
-    pairs = (library, numbers), "values", _value_array("groupby_sum", "values", values, read.shape[0])
-    sums = _sum_by_key("groupby_sum", *pairs, unique.shape[0], method, grid, source, where, skipna)
+    read_values, mask = _masked_values("groupby_sum", "values", values, read.shape[0], where)
+    pairs = (library, numbers), "values", read_values
+    sums = _sum_by_key("groupby_sum", *pairs, unique.shape[0], method, grid, source, mask, skipna)
     return unique if library.name == "numpy" else delivered(library, unique, keys), sums
 
 
@@ -410,21 +419,8 @@ def reduce_by_key(
         values, where = without_mask(values, where)
     else:
         values, y, where = without_masks(values, y, where)
-    library, rows = _value_array(function, "values", values, n)
-    rows = floats_for(library, operation, rows, method, "values")
-    chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
-    inputs = [rows]
-    if y is not None:
-        of_y, second = _value_array(function, "y", y, n)
-        inputs.append(floats_for(of_y, operation, second, method, "y"))
-    if len(inputs) != chosen.inputs:
-        raise ValueError(
-            f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else"
-        )
-    if len({(type(a), dtype_name(a.dtype), tuple(a.shape)) for a in inputs}) > 1:
-        raise ValueError(
-            f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree"
-        )
+    library, chosen, inputs, takes = _inputs_of_runs(operation, method, {"values": values, "y": y}, n, where, skipna)
+    rows = inputs[0]
 
     starts = starts_of_runs(function, of_keys, read)
     runs, inner = starts.shape[0], math.prod(rows.shape[1:])
@@ -438,7 +434,6 @@ def reduce_by_key(
     result = library.empty((inner, runs, chosen.results), dtype, rows)
     _device_of(function, keys=(of_keys, offsets), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
     of_offsets, flags = of_keys, None
-    takes = takes_part(library, mask_of(library, rows, where, "values"), skipna, *inputs)
     if takes is not None:
         of_offsets, starts, offsets = library, *(
             a if of_keys is library else library.converted(a) for a in (starts, offsets)
@@ -469,3 +464,32 @@ def reduce_by_key(
         unique if of_keys.name == "numpy" else delivered(of_keys, unique, keys),
         delivered(library, result, source),
     )  # fmt: skip
+
+
+def _inputs_of_runs(
+    operation: str, method: str | Method | None, values: dict[str, Any], n: int, where: Any, skipna: bool
+) -> tuple[Any, Method, list[Any], Any]:
+    """Returns the library of the values, the method, the inputs in one type, and which elements take part; None for all."""
+    function = "reduce_by_key"
+    given = {name: a for name, a in values.items() if name == "values" or a is not None}
+    read = {name: _value_array(function, name, a, n, where is not None) for name, a in given.items()}
+    library, rows = read["values"]
+    _require_one({(type(a), tuple(a.shape)) for _, a in read.values()})
+    mask = mask_of(library, rows, where, "values")
+    takes = takes_part(library, mask, skipna, *(a for _, a in read.values()))
+    inputs = [floats_for(library, operation, a, method, name, takes) for name, (_, a) in read.items()]
+    chosen = method_of(method, operation, format_of(inputs[0].dtype), library.view(rows).device)
+    if len(inputs) != chosen.inputs:
+        raise ValueError(
+            f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else"
+        )
+    _require_one({dtype_name(a.dtype) for a in inputs})
+    return library, chosen, inputs, takes
+
+
+def _require_one(kinds: set[Any]) -> None:
+    """Raises ValueError if the inputs of a run are of several kinds."""
+    if len(kinds) > 1:
+        raise ValueError(
+            "samesum: reduce_by_key: y differs from values in library, type or shape; pass arrays that agree"
+        )

@@ -16,7 +16,7 @@ from ._in_floats import adds_exactly, held_floats, in_floats, in_two_floats, not
 from ._integers import EXACT_OPERATIONS, mean_of_integers, reduce_integers
 from ._layout import Layout, axes_last, layout_of, normalised_axes, paired, reduced_shape, rows, vector
 from ._selection import (
-    beside, counts_of, mask_of, packed_rows, places_of, takes_part, without_mask, without_masks,
+    beside, counts_of, mask_of, narrowed, packed_rows, places_of, takes_part, without_mask, without_masks,
 )  # fmt: skip
 from ._traced import reduce_traced
 
@@ -170,11 +170,16 @@ def refuse_traced(operation: str, x: Any) -> None:
         )
 
 
-def floats_for(library: Any, operation: str, a: Any, method: str | Method | None, argument: str = "x") -> Any:
-    """Returns the elements of an array as a method of an operation takes them: integers in fp64."""
+def floats_for(
+    library: Any, operation: str, a: Any, method: str | Method | None, argument: str = "x", mask: Any = None
+) -> Any:
+    """Returns the elements of an array as a method of an operation takes them: integers in fp64. Those that a mask hides
+    may become any number.
+    """
+    a = narrowed(library, a, mask, argument)
     if format_of(a.dtype, argument) != "int":
         return a
-    return in_floats(library, a, argument, method_of(method, operation, "fp64", library.view(a).device))
+    return in_floats(library, a, argument, method_of(method, operation, "fp64", library.view(a).device), mask=mask)
 
 
 class Options(NamedTuple):
@@ -224,15 +229,21 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
         o = o._replace(threads=threads, grid=grid)
     keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and grid is None
-    library, a = read(x, o.out, wide=keeps_integers or o.dtype is not None)
-    b = None if y is None else second_array(library, a, owner.second(y), wide=o.dtype is not None)
-    a, b, axes = _paired(library, in_type(library, a, o.dtype), in_type(library, b, o.dtype), o.axis)
+    wide = o.dtype is not None or where is not None
+    library, a = read(x, o.out, wide=keeps_integers or wide)
+    b = None if y is None else second_array(library, a, owner.second(y), wide=wide)
+    a, b = in_type(library, a, o.dtype), in_type(library, b, o.dtype)
+    if b is None:
+        axes, where = normalised_axes(o.axis, a.ndim), mask_of(library, a, where)
+        a = narrowed(library, a, where, wide=keeps_integers)
+    else:
+        a, b, axes, where = _paired(library, a, b, o.axis, where, o.skipna)
     has_objects = getattr(a.dtype, "hasobject", False)
     if has_objects and not library.are_integers(a):
         raise not_held("x")
     format = "int" if has_objects else format_of(a.dtype)
     if where is not None or o.skipna:
-        o = o._replace(where=mask_of(library, a, where), skipna=bool(o.skipna) and format != "int")
+        o = o._replace(where=where, skipna=bool(o.skipna) and format != "int")
     if format == "int" and keeps_integers:
         result = reduce_integers(library, operation, a, axes, o.keepdims, o.check, o.where)
         return delivered(library, result, x, o.out)
@@ -240,16 +251,14 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
         result = mean_of_integers(library, a, axes, o.keepdims, o.where)
         if result is not None:
             return delivered(library, result, x, o.out)
-    if format == "int":
-        refuse_product(operation)
     chosen = method_of(o.method, operation, method_format(a.dtype), library.view(a).device)
     if format == "int":
-        floats = held_floats(library, a, chosen)
+        floats = held_floats(library, a, chosen, mask=where)
         if floats is None and adds_exactly(chosen):
             return delivered(library, _of_two_floats(library, operation, a, axes, o), x, o.out)
         if floats is None:
             raise not_held("x")
-        format, a, b = "fp64", floats, None if b is None else in_floats(library, b, "y", chosen)
+        format, a, b = "fp64", floats, None if b is None else in_floats(library, b, "y", chosen, mask=where)
     if chosen.has_result_per_element:
         if o.where is not None or o.skipna:
             raise TypeError(f"samesum: {operation} takes no masked array; pass x.filled(-math.inf)")
@@ -321,12 +330,6 @@ def _as_numpy(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Op
     return result
 
 
-def refuse_product(operation: str) -> None:
-    """Raises TypeError for a product, whose elements are integers."""
-    if operation == "prod":
-        raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
-
-
 def read(x: Any, out: Any = None, wide: bool = False) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
     owner = library_of(x)
@@ -343,12 +346,18 @@ def in_type(library: Any, a: Any, dtype: Any) -> Any:
     return library.astype(a, dtype_name(dtype))
 
 
-def _paired(library: Any, a: Any, b: Any, axis: Any) -> tuple[Any, Any, tuple[int, ...]]:
-    """Returns the inputs in one type and shape, and the reduced axes. There may be no second one."""
-    if b is None:
-        return a, b, normalised_axes(axis, a.ndim)
-    a, b, axes = paired(library.namespace, *same_type(library, a, b), axis)
-    return (a, b, axes) if a.shape == b.shape else (*library.broadcast(a, b), axes)
+def _paired(
+    library: Any, a: Any, b: Any, axis: Any, where: Any, skipna: bool
+) -> tuple[Any, Any, tuple[int, ...], Any]:
+    """Returns two inputs in one type and shape, the reduced axes, and the mask of the pairs."""
+    a, b, axes = paired(library.namespace, a, b, axis)
+    both = (a, b) if a.shape == b.shape else library.broadcast(a, b)
+    mask = takes = mask_of(library, both[0], where)
+    a, b = narrowed(library, a, mask), narrowed(library, b, mask, "y")
+    if skipna and (format_of(a.dtype) == "int") != (format_of(b.dtype, "y") == "int"):
+        takes = takes_part(library, mask, True, *both)
+    a, b = same_type(library, a, b, takes)
+    return (a, b, axes, mask) if a.shape == b.shape else (*library.broadcast(a, b), axes, mask)
 
 
 def is_exact(method: str | Method | None, operation: str) -> bool:
@@ -377,14 +386,14 @@ def common_type(namespace: Any, a: Any, b: Any) -> str:
     return dtype_name(namespace.promote_types(a, b))
 
 
-def same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Converts the narrower of two inputs to the type of the wider one."""
+def same_type(library: Any, a: Any, b: Any, mask: Any = None) -> tuple[Any, Any]:
+    """Converts the narrower of two inputs to the type of the wider one. A mask tells which of the pairs take part."""
     first, second = format_of(a.dtype), format_of(b.dtype, "y")
     if first == second:
         return a, b
     wider = common_type(library.namespace, a.dtype, b.dtype)
-    a = in_floats(library, a, dtype=wider) if first == "int" else library.astype(a, wider)
-    return a, in_floats(library, b, "y", dtype=wider) if second == "int" else library.astype(b, wider)
+    a = in_floats(library, a, dtype=wider, mask=mask) if first == "int" else library.astype(a, wider)
+    return a, in_floats(library, b, "y", dtype=wider, mask=mask) if second == "int" else library.astype(b, wider)
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:

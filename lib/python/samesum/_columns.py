@@ -12,7 +12,7 @@ from ._arrays import library_of
 from ._carried import refuse_carried
 from ._frames import kind_of, named_columns, values_and_mask
 from ._keys import any_keys, canonical_keys, groups, is_missing, read_array
-from ._selection import is_masked
+from ._selection import is_masked, narrowed
 
 _LAST = (1 << 63) - 1
 
@@ -263,12 +263,13 @@ def values_of(function: str, argument: str, column: Any) -> Values:
     elif is_masked(column):
         masks = numpy.np.ma
         column, valid = masks.getdata(column), ~masks.getmaskarray(column)
-    library, a = read_array(function, argument, column)
+    library, a = read_array(function, argument, column, wide=valid is not None)
     if library.view(a).device >= 0:
         raise TypeError(
             f"samesum: {function}: {argument} is in the memory of a GPU; copy it to the host, or call groupby_sum"
         )
-    return Values(numpy.array(numpy.converted(a) if library is not numpy else a, argument), valid)
+    a = numpy.converted(a) if library is not numpy else narrowed(numpy, a, valid, argument)
+    return Values(numpy.array(a, argument), valid)
 
 
 def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from . import _functions
 from ._carried import refuse_carried
 from ._dask_weights import WeightedPartial
-from ._frames import as_one_array, values_and_mask
+from ._formats import no_integers
+from ._frames import as_one_array, value_or_null, values_and_mask
 from ._in_floats import in_floats
 from ._integers import beyond_64_bits
 from ._layout import axes_last, reduced_shape
@@ -33,9 +34,9 @@ def unmasked(name: str, block: Any) -> Any:
     return block
 
 
-def in_common_type(name: str, dtype: str, block: Any) -> Any:
-    """Returns a block of integers in a floating-point type. Raises OverflowError if that does not hold all of them."""
-    return in_floats(library("numpy"), block, name, dtype=dtype)
+def in_common_type(name: str, dtype: str, block: Any, takes: Any = None) -> Any:
+    """Returns a block of integers in a floating-point type. Raises OverflowError if that does not hold all that take part."""
+    return in_floats(library("numpy"), block, name, dtype=dtype, mask=takes)
 
 
 class Call(NamedTuple):
@@ -97,7 +98,7 @@ class _IntegerPartial(_PythonPartial):
         if self.operation == "sum":
             return self.sum
         if self.best is None:
-            raise _no_value(self.operation)
+            raise no_integers(self.operation, True)
         return self.best
 
 
@@ -128,14 +129,8 @@ class _IndexPartial(_PythonPartial):
 
     def finish(self, *, correction: float = 0) -> int:
         if self.best is None and self.is_of_integers:
-            raise _no_value(self.operation)
+            raise no_integers(self.operation, True)
         return -1 if self.best is None else self.best[1]
-
-
-def _no_value(operation: str) -> ValueError:
-    return ValueError(
-        f"samesum: {operation} of no integers has no value; pass at least one element, which takes part"
-    )
 
 
 def _part(call: Call, begin: int, rows: Sequence[Any]) -> Any:
@@ -254,6 +249,11 @@ def index_partition(call: Call, dtype: Any, skipna: bool, begin: int, partition:
     """Returns a partial of an index."""
     values, valid = elements(dtype, partition)
     return index_chunk(call, (0,), skipna, begin, valid, values)
+
+
+def finish_column(call: Call, chunks: Sequence[list[Any]]) -> Any:
+    """Returns the result of a column of a frame from its last partitions."""
+    return value_or_null(lambda: finish_chunks(call, (), chunks), call.dtype)
 
 
 def by_column(names: Any, results: Sequence[Any]) -> Any:

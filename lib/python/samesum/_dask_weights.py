@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._in_floats import in_floats
+from ._library import library
 from ._states import Partial
 from ._weights import require_no_negative, sum_is_zero
 
@@ -90,7 +92,7 @@ class WeightedPartial:
         self.count, self.w, self.wx, self.wxx, self.ww = 0, Sum(), Sum(), Sum(), Sum()
 
     def add(self, x: Any, w: Any) -> None:
-        x, w = (np.ascontiguousarray(a, np.float64) for a in (x, w))
+        x, w = (_in_fp64(name, a) for name, a in (("x", x), ("weights", w)))
         self.count += len(x)
         self.w, self.wx = plus(self.w, exact_sum(w)), plus(self.wx, exact_sum(w, x))
         if self.function == "mean":
@@ -132,6 +134,11 @@ class WeightedPartial:
         if divisor <= 0:
             return math.nan
         return nearest((total * self.wxx.value - self.wx.value**2) / divisor, self.dtype)
+
+
+def _in_fp64(name: str, a: Any) -> Any:
+    """Returns numbers as a contiguous array of fp64. Raises OverflowError for an integer that it does not hold."""
+    return np.ascontiguousarray(in_floats(library("numpy"), a, name) if a.dtype.kind in "iub" else a, np.float64)
 
 
 def nearest(exact: Fraction, dtype: Any) -> float:

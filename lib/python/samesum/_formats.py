@@ -11,6 +11,9 @@ FORMATS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": 
 DTYPES = {format: dtype for dtype, format in FORMATS.items()}
 INTEGERS = {"bool"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
+UNSIGNED = ("uint16", "uint32", "uint64")
+"""Data types that PyTorch neither compares, nor selects or indexes everywhere."""
+
 
 def dtype_name(dtype: Any) -> str:
     """Returns the name of a data type of any library: "float32", "int64"."""
@@ -76,8 +79,12 @@ def method_format(dtype: Any, argument: str = "x") -> str:
     return "fp64" if format == "int" else format
 
 
-class NoValue(ValueError):
-    """An extremum of no integers, which have no number for it as floats have infinity."""
+def no_integers(operation: str, selects: bool) -> ValueError:
+    """Returns the error for an extremum of no integers, which have no number for it as floats have infinity."""
+    remedy = "`where`, masks and nulls must leave at least one" if selects else "pass at least one element"
+    error = ValueError(f"samesum: {operation} of no integers has no value; {remedy}")
+    error.is_of_no_integers = True  # type: ignore[attr-defined]
+    return error
 
 
 def texts_error(argument: str) -> TypeError:

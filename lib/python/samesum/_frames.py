@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 from . import _arrow
 from ._arrow import Pair
 from ._carried import refuse_carried
-from ._formats import NoValue, format_of
+from ._formats import format_of
 from ._in_floats import in_floats
 from ._layout import normalised_axes
 from ._library import library, library_of
@@ -340,11 +340,8 @@ def reduce_frames(
     if wide is None and axes == (0,):
 
         def of_column(i: int, chunks: list[Pair]) -> Any:
-            try:
-                return reduced(chunks, _column_of(where, i), **options)
-            except NoValue:  # other columns have one
-                dtype = "int64" if operation.startswith("arg") else chunks[0].values.dtype
-                return library("numpy").np.ma.masked_all((), dtype)
+            dtype = "int64" if operation.startswith("arg") else chunks[0].values.dtype
+            return value_or_null(lambda: reduced(chunks, _column_of(where, i), **options), dtype)
 
         return _named(x, found.names, [of_column(i, chunks) for i, chunks in enumerate(found.chunks)])
     values, valid = found.matrix() if wide is None else Pair(wide, None)
@@ -430,6 +427,16 @@ def _wide_matrix(x: Any) -> Any:
 
 
 # --- results --------------------------------------------------------------------------------------------------
+
+
+def value_or_null(compute: Callable[[], Any], dtype: Any) -> Any:
+    """Returns the result of a column, or a masked number if it is an extremum of no integers: other columns have one."""
+    try:
+        return compute()
+    except ValueError as error:
+        if not getattr(error, "is_of_no_integers", False):
+            raise
+        return library("numpy").np.ma.masked_all((), dtype)
 
 
 def as_one_array(results: Sequence[Any]) -> Any:

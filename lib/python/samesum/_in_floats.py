@@ -25,17 +25,24 @@ def not_held(argument: str, dtype: str = "float64") -> OverflowError:
     )
 
 
-def held_floats(library: Any, a: Any, method: Any = None, dtype: str = "float64") -> Any:
-    """Returns integers in a floating-point type; None if it does not hold all of them, unless a method is given that rounds
-    elements.
+def held_floats(library: Any, a: Any, method: Any = None, dtype: str = "float64", mask: Any = None) -> Any:
+    """Returns integers in a floating-point type; None if it does not hold all of them, unless a method is given that
+    rounds elements. Integers that a mask hides need not be held: the caller leaves them out.
     """
     floats = library.astype(a, dtype)
-    return floats if (method is not None and rounds_elements(method)) or _holds(library, a, floats) else None
+    if (method is not None and rounds_elements(method)) or _holds(library, a, floats):
+        return floats
+    if mask is None:
+        return None
+    shown = library.zeroed(a, mask)
+    return floats if _holds(library, shown, library.astype(shown, dtype)) else None
 
 
-def in_floats(library: Any, a: Any, argument: str = "x", method: Any = None, dtype: str = "float64") -> Any:
+def in_floats(
+    library: Any, a: Any, argument: str = "x", method: Any = None, dtype: str = "float64", mask: Any = None
+) -> Any:
     """Returns what `held_floats` returns. Raises OverflowError in place of None."""
-    floats = held_floats(library, a, method, dtype)
+    floats = held_floats(library, a, method, dtype, mask)
     if floats is None:
         raise not_held(argument, dtype)
     return floats

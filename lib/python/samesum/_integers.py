@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from ._arrays import dtype_name
-from ._formats import NoValue
+from ._formats import UNSIGNED, no_integers
 from ._in_floats import high_and_low
 from ._layout import axes_last, reduced_shape
 
@@ -36,27 +36,26 @@ def reduce_integers(
         raise no_integers(operation, where is not None)
     if not has_objects and library.view(a).device < 0:
         return _reduce_on_host(library, operation, a, axes, keepdims, where)
+    name = dtype_name(a.dtype)
+    if library.name == "torch" and name in UNSIGNED and operation != "sum":
+        signed = library.astype(a, "int64") ^ _SIGN
+        found = reduce_integers(library, operation, signed, axes, keepdims, check, where)
+        return found if operation.startswith("arg") else library.astype(found ^ _SIGN, name)
     if where is not None:
         return _selected(
             library, operation, a, where, axes, lambda b: reduce_integers(library, operation, b, axes, keepdims, check)
         )
     if operation == "sum" and not has_objects:
         return _sum(library, a, axes, keepdims, check)
-    name = dtype_name(a.dtype)
     xp = library.namespace
     moved = library.transposed(a, axes_last(a.ndim, axes)[0])
     kept = tuple(moved.shape[: a.ndim - len(axes)])
     flat = library.contiguous(moved).reshape((*kept, n))
     if name == "bool":
         flat = library.astype(flat, "uint8")
-    is_flipped = library.name == "torch" and name in ("uint16", "uint32", "uint64")  # PyTorch does not compare them
-    if is_flipped:
-        flat = library.astype(flat, "int64") ^ _SIGN
     found = getattr(xp, {"min": "amin", "max": "amax"}.get(operation, operation))(flat, -1)
     if operation.startswith("arg"):
         found = library.astype(found, "int64")
-    elif is_flipped:
-        found = library.astype(found ^ _SIGN, name)
     elif name == "bool":
         found = library.astype(found, "bool")
     elif has_objects:
@@ -96,16 +95,11 @@ def mean_of_integers(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool
     return library.astype(reduce_integers(library, "sum", a, axes, keepdims, False, where), "float64") / counts
 
 
-def no_integers(operation: str, selects: bool) -> NoValue:
-    remedy = "`where`, masks and nulls must leave at least one" if selects else "pass at least one element"
-    return NoValue(f"samesum: {operation} of no integers has no value; {remedy}")
-
-
 def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
     """Returns reduce(b) of integers b in which those that take no part cannot matter."""
     xp = library.namespace
     if operation == "sum":
-        return reduce(xp.where(mask, a, xp.zeros_like(a)))
+        return reduce(library.zeroed(a, mask))
     order, _ = axes_last(a.ndim, axes)
     count = math.prod(reduced_shape(tuple(a.shape), axes, False))
     if count == 0:

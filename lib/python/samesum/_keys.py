@@ -9,6 +9,7 @@ from typing import Any
 from . import _core
 from ._arrays import INTEGERS, dtype_name, library_of
 from ._carried import refuse_carried
+from ._formats import UNSIGNED
 from ._frames import kind_of, values_and_mask
 
 _FORMATS = ("int32", "uint32", "int64")
@@ -20,8 +21,8 @@ _FIRST_ADDED_TYPE = 256
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
-    """Returns the library that reads x, and its array of the same memory."""
+def read_array(function: str, argument: str, x: Any, wide: bool = False) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same memory. See `NumPy.array` for `wide`."""
     library = library_of(x)
     if library.is_traced(x):
         library.require_strided(x, argument)
@@ -29,7 +30,7 @@ def read_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
             "it outside of transformations"
         )
-    return library.reader(x, argument)
+    return library.reader(x, argument, wide)
 
 
 def integer_keys(function: str, keys: Any) -> tuple[Any, Any]:
@@ -315,6 +316,6 @@ def _changes_of_objects(function: str, np: Any, keys: Any) -> Any:
 def taken(library: Any, keys: Any, places: Any) -> Any:
     """Returns the keys at these places."""
     name = dtype_name(keys.dtype)
-    if library.name == "torch" and name in ("uint16", "uint32", "uint64"):  # which PyTorch does not index on a GPU
+    if library.name == "torch" and name in UNSIGNED:
         return keys.view(library.dtype(name[1:]))[places].view(keys.dtype)
     return keys[places]

@@ -69,6 +69,10 @@ class Library:
     def broadcast(self, x: Any, y: Any) -> tuple[Any, Any]:
         return tuple(self.namespace.broadcast_arrays(x, y))  # type: ignore[return-value]
 
+    def zeroed(self, a: Any, mask: Any) -> Any:
+        """Returns an array with 0 in place of the elements that a mask hides."""
+        return self.namespace.where(mask, a, self.namespace.zeros_like(a))
+
     def copy_to(self, out: Any, result: Any) -> None:
         out[...] = result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any, Callable
 
 from ._arrays import DTYPES, array_of
@@ -9,7 +11,7 @@ from ._calls import delivered
 from ._frames import flags_beside, kind_of, refuse_masked_flags
 from ._layout import normalised_axes, paired
 from ._selection import counts_of, is_masked, mask_of, shown, takes_part
-from ._weights import per_element, read_inputs
+from ._weights import for_elements, in_one_format, read_arrays
 
 
 def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:
@@ -50,29 +52,36 @@ def without_masks_of_variables(
 
 
 def takes_of_variables(
-    library: Any, arrays: dict[str, Any], axis: int | None, rows: Any, w: Any, seen: dict[str, Any], where: Any,
-    skipna: bool,
-) -> Any:  # fmt: skip
-    """Returns which elements of the variables, the rows of `arrays` one after another, take part; None for all."""
-    takes = takes_part(library, None, skipna, rows, *(() if w is None else (w,)))
-    masks = []
-    if any(flags is not None for flags in seen.values()):
-        each = [mask_of(library, a, True if seen[name] is None else seen[name]) for name, a in arrays.items()]
-        masks.append(library.namespace.concatenate([as_variables(library, "where", flags, axis) for flags in each]))
-    if where is not None:
-        refuse_masked_flags(where)
-        shape, n = tuple(array_of(where, "where")[1].shape), rows.shape[1]
-        if len(shape) < 2:
-            if shape not in ((), (1,), (n,)):
-                raise ValueError(f"samesum: where has shape {shape}; pass one flag for each of the {n} observations")
+    library: Any, arrays: dict[str, Any], axis: int | None, variables: dict[str, Any], w: Any, seen: dict[str, Any],
+    where: Any, skipna: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Returns which elements of the variables, the rows of each of the arrays, take part; None for all of all arrays."""
+    has_flags = where is not None and _has_flags_of_observations(where, variables)
+    found = {}
+    for name, rows in variables.items():
+        masks = []
+        if seen[name] is not None:
+            masks.append(as_variables(library, "where", mask_of(library, arrays[name], seen[name]), axis))
+        if has_flags:
             masks.append(mask_of(library, rows, where))
-        elif "y" not in arrays:
-            masks.append(as_variables(library, "where", mask_of(library, arrays["x"], where), axis))
-        else:
-            raise ValueError("samesum: where has 2 axes or more; with y, pass one flag for each observation")
-    for mask in masks:
-        takes = mask if takes is None else takes & mask
-    return takes if rows.shape[0] else None
+        elif where is not None:
+            masks.append(as_variables(library, "where", mask_of(library, arrays[name], where), axis))
+        mask = functools.reduce(operator.and_, masks) if masks else None
+        found[name] = takes_part(library, mask, skipna, rows, *(() if w is None else (w,)))
+    if all(takes is None for takes in found.values()):
+        return found
+    return {name: mask_of(library, variables[name], True) if f is None else f for name, f in found.items()}
+
+
+def _has_flags_of_observations(where: Any, variables: dict[str, Any]) -> bool:
+    """Whether a mask has a flag for each observation, not for each element. Raises ValueError if its shape is neither."""
+    refuse_masked_flags(where)
+    shape, n = tuple(array_of(where, "where")[1].shape), variables["x"].shape[1]
+    if len(shape) < 2 and shape not in ((), (1,), (n,)):
+        raise ValueError(f"samesum: where has shape {shape}; pass one flag for each of the {n} observations")
+    if len(shape) >= 2 and "y" in variables:
+        raise ValueError("samesum: where has 2 axes or more; with y, pass one flag for each observation")
+    return len(shape) < 2
 
 
 def masked_lines(
@@ -88,18 +97,21 @@ def masked_lines(
         _refuse_frames(function.__name__, {"x": names, "y": names_of_y}, remedy)
     where = flags_beside(where, names)
     others = {"y": y} if weights is None else {"y": y, "weights": weights}
-    inputs = read_inputs(function.__name__, x, others, dtype)
-    library, xp = inputs.library, inputs.library.namespace
-    a, b, axes = paired(xp, *inputs.arrays[:2], axis)
+    library, arrays = read_arrays(function.__name__, x, others, dtype, has_mask=True)
+    xp = library.namespace
+    a, b, axes = paired(xp, arrays["x"], arrays["y"], axis)
     a, b = library.broadcast(a, b)
-    masks = []
+    pairs = {"x": a, "y": b}
+    if weights is not None:
+        pairs["weights"] = for_elements(library, arrays["weights"], tuple(a.shape), axis, axes)
+    takes = takes_part(library, mask_of(library, a, where), skipna, *pairs.values())
     if any(flags is not None for flags in seen.values()):
-        each = [mask_of(library, i, True if seen[n] is None else seen[n], n) for n, i in zip("xy", inputs.arrays)]
-        masks = library.broadcast(*paired(xp, *each, axis)[:2])
-    w = None if weights is None else per_element(library, inputs.arrays[2], tuple(a.shape), axis, axes)
-    takes = takes_part(library, mask_of(library, a, where), skipna, a, b, *(() if w is None else (w,)))
-    for mask in masks:
-        takes = mask if takes is None else takes & mask
+        each = [mask_of(library, arrays[n], True if flags is None else flags, n) for n, flags in seen.items()]
+        for mask in library.broadcast(*paired(xp, *each, axis)[:2]):
+            takes = mask if takes is None else takes & mask
+    inputs = in_one_format(library, pairs, dict.fromkeys(pairs, takes))
+    a, b, *of_pairs = inputs.arrays
+    w = xp.broadcast_to(of_pairs[0], tuple(a.shape)) if of_pairs else None
     if takes is not None:
         # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
         a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))

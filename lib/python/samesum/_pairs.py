@@ -11,7 +11,8 @@ from ._calls import check_threads, correction_of, delivered
 from ._layout import paired, reduced_shape
 from ._pair_masks import as_variables, masked_lines, may_leave_out, takes_of_variables, without_masks_of_variables
 from ._weights import (
-    Rows, as_rows, per_element, read_inputs, require_finite, require_kind, require_no_negative, sum_is_zero,
+    Rows, as_rows, for_elements, in_one_format, read_arrays, require_finite, require_kind, require_no_negative,
+    sum_is_zero,
 )  # fmt: skip
 
 
@@ -23,32 +24,34 @@ class _Matrix:
         skipna: bool,
     ) -> None:  # fmt: skip
         self.source, self.threads = x, check_threads(threads)
+        has_mask = may_leave_out(x, y, where, skipna)
         x, y, seen, where = without_masks_of_variables(function, x, y, axis, where)
         others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
-        inputs = read_inputs(function, x, others, dtype)
-        self.library, self.input, self.format = inputs.library, inputs.format, inputs.widest
-        arrays = dict(zip(("x", *others), inputs.arrays))
-        w = arrays.pop("weights", None)
-        variables = [as_variables(self.library, name, a, axis) for name, a in arrays.items()]
-        n = variables[0].shape[1]
-        if variables[-1].shape[1] != n:
-            raise ValueError(
-                f"samesum: x has {n} observations and y {variables[-1].shape[1]}; pass as many, or another axis="
-            )
+        library, arrays = read_arrays(function, x, others, dtype, has_mask=has_mask)
+        w, xp = arrays.pop("weights", None), library.namespace
+        variables = {name: as_variables(library, name, a, axis) for name, a in arrays.items()}
+        n, of_y = variables["x"].shape[1], variables.get("y", variables["x"]).shape[1]
+        if of_y != n:
+            raise ValueError(f"samesum: x has {n} observations and y {of_y}; pass as many, or another axis=")
         if w is not None and tuple(w.shape) != (n,):
             raise ValueError(
                 f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
             )
-        rows = variables[0] if y is None else self.library.namespace.concatenate(variables)
-        takes = takes_of_variables(self.library, arrays, axis, rows, w, seen, where, skipna)
-        if takes is not None and bool((takes == takes[:1]).all()):  # for all variables the same observations
+        masks = takes_of_variables(library, arrays, axis, variables, w, seen, where, skipna)
+        takes = None if masks["x"] is None else xp.concatenate([*masks.values()])
+        if w is not None:
+            variables["weights"], masks["weights"] = w, None if takes is None else takes.any(0)
+        inputs = in_one_format(library, variables, masks)
+        rows = inputs.arrays[0] if y is None else xp.concatenate(inputs.arrays[:2])
+        w = None if w is None else inputs.arrays[-1]
+        if takes is not None and rows.shape[0] and bool((takes == takes[:1]).all()):  # all have the same observations
             rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
         if w is not None:
             require_no_negative(w if takes is None else w[takes.any(0)])
-        self.n = rows.shape[1]
-        self.rows = Rows(self.library.contiguous(rows), self.n)
-        self.weights = None if w is None else Rows(self.library.contiguous(w), 0)
-        self.takes = None if takes is None else self.library.contiguous(takes)
+        self.library, self.input, self.format, self.n = library, inputs.format, inputs.widest, rows.shape[1]
+        self.rows = Rows(library.contiguous(rows), self.n)
+        self.weights = None if w is None else Rows(library.contiguous(w), 0)
+        self.takes = None if takes is None or not rows.shape[0] else library.contiguous(takes)
 
     def result(self, correction: float, are_reliabilities: bool, are_correlations: bool) -> Any:
         library, count = self.library, self.rows.elements.shape[0]
@@ -70,7 +73,7 @@ def covariances_of_rows(
     are_correlations: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
-    inputs = read_inputs("cov", x, {"y": y} if weights is None else {"y": y, "weights": weights})
+    inputs = in_one_format(*read_arrays("cov", x, {"y": y} if weights is None else {"y": y, "weights": weights}))
     library, (a, *others) = inputs.library, inputs.arrays
     if weights is not None:
         require_no_negative(others[1])
@@ -265,15 +268,18 @@ def linear_regression(
     if may_leave_out(x, y, where, skipna):
         return masked_lines(linear_regression, x, y, axis, weights, dtype, where, skipna, threads=threads)
     threads = check_threads(threads)
-    inputs = read_inputs("linear_regression", x, {"y": y} if weights is None else {"y": y, "weights": weights}, dtype)
+    others = {"y": y} if weights is None else {"y": y, "weights": weights}
+    inputs = in_one_format(*read_arrays("linear_regression", x, others, dtype))
     library = inputs.library
     a, b, axes = paired(library.namespace, *inputs.arrays[:2], axis)
     a, b = library.broadcast(a, b)
     shape = tuple(a.shape)
     kept = reduced_shape(shape, axes, False)
     rows, n = math.prod(kept), math.prod(shape[d] for d in axes)
-    w = None if weights is None else as_rows(library, per_element(library, inputs.arrays[2], shape, axis, axes), axes)
-    if w is not None:
+    w = None
+    if weights is not None:
+        whole = library.namespace.broadcast_to(for_elements(library, inputs.arrays[2], shape, axis, axes), shape)
+        w = as_rows(library, whole, axes)
         require_no_negative(w.elements)
     of_a, of_b = as_rows(library, a, axes), as_rows(library, b, axes)
     found = [library.empty(kept, DTYPES[inputs.widest], a) for _ in range(2)]

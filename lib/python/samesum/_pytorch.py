@@ -6,7 +6,7 @@ import sys
 from typing import Any, Sequence
 
 from . import _core, _traced
-from ._formats import FORMATS, dtype_name
+from ._formats import FORMATS, UNSIGNED, dtype_name
 from ._library import Library, View
 
 
@@ -89,6 +89,12 @@ class Torch(Library):
 
     def empty(self, shape: Sequence[int], dtype: str, like: Any) -> Any:
         return self.torch.empty(tuple(shape), dtype=self.dtype(dtype), device=like.device)
+
+    def zeroed(self, a: Any, mask: Any) -> Any:
+        name = dtype_name(a.dtype)
+        if name in UNSIGNED:  # of which PyTorch selects none
+            return self.torch.where(mask, a.view(self.dtype(name[1:])), 0).view(a.dtype)
+        return self.torch.where(mask, a, self.torch.zeros_like(a))
 
     def copy_to(self, out: Any, result: Any) -> None:
         out.copy_(result)

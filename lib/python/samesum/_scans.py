@@ -50,13 +50,14 @@ def scan(
             f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
         )
     threads, grid = check_threads(threads), check_grid(grid)
-    library, a = read(x, out, wide=dtype is not None)
+    library, a = read(x, out, wide=dtype is not None or where is not None)
     if axis is None and a.ndim > 1 and not flattens:
         raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
-    a = floats_for(library, operation, in_type(library, a, dtype), method)
+    a = in_type(library, a, dtype)
+    mask = mask_of(library, a, where)
+    a = floats_for(library, operation, a, method, mask=mask)
     format = format_of(a.dtype)
     chosen = method_of(method, operation, format, library.view(a).device)
-    mask = mask_of(library, a, where)
     if axis is None:
         a = library.contiguous(a).reshape(-1)
         mask = None if mask is None else library.contiguous(mask).reshape(-1)

@@ -90,6 +90,15 @@ def mask_of(library: Any, a: Any, where: Any, argument: str = "x") -> Any:
     return library.namespace.broadcast_to(mask, shape)
 
 
+def narrowed(library: Any, a: Any, mask: Any, argument: str = "x", wide: bool = False) -> Any:
+    """Returns an array of NumPy's objects, numbers of any size, in the type that holds those that its mask shows; all other
+    arrays, and those without a mask, as they are. See `NumPy.array` for `wide`.
+    """
+    if mask is None or not getattr(a.dtype, "hasobject", False):
+        return a
+    return library.array(library.namespace.where(mask, a, 0), argument, wide)
+
+
 def beside(library: Any, a: Any, mask: Any) -> Any:
     """Returns a mask of the shape of a whose flags lie as the elements of a do; as it is if they have gaps."""
     if tuple(library.strides(mask)) == tuple(library.strides(a)):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ._arrays import dtype_name, format_of, second_array
-from ._calls import Options, check_threads, refuse_product
+from ._calls import Options, check_threads
 from ._in_floats import in_floats
 from ._layout import normalised_axes, paired
 from ._torch_methods import FORMATS, library
@@ -63,8 +63,6 @@ def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
         format_of(o.dtype, "dtype")
         x = x.to(getattr(torch, dtype_name(o.dtype)))
         y = None if y is None else y.to(x.dtype)
-    if format_of(x.dtype) == "int":
-        refuse_product(operation)
     if y is not None:
         require_one_device(x, y)
         formats = {format_of(x.dtype), format_of(y.dtype, "y")}

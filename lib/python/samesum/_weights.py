@@ -12,7 +12,7 @@ from ._calls import MethodName, check_threads, common_type, delivered, in_type, 
 from ._formats import dtype_name
 from ._in_floats import in_floats
 from ._layout import axes_last, normalised_axes, reduced_shape
-from ._selection import counts_of, mask_of, takes_part, without_mask
+from ._selection import counts_of, mask_of, narrowed, takes_part, without_mask
 from ._traced import square_root
 
 
@@ -26,8 +26,13 @@ class Inputs(NamedTuple):
     """The format of results: the widest one of the arrays as they came."""
 
 
-def read_inputs(function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None) -> Inputs:
-    """Reads x and the other arguments of a function. Integers are converted to fp64, and refused if it does not hold them."""
+def read_arrays(
+    function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the library that reads x, and its arrays of x and of the other arguments of a function.
+
+    If there will be a mask, numbers whose integers no type of 64 bits holds stay objects.
+    """
     owner = library_of(x)
     for name, a in {"x": x, **others}.items():
         if library_of(a).is_traced(a):
@@ -36,22 +41,31 @@ def read_inputs(function: str, x: Any, others: dict[str, Any], dtype: Any = None
                 f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
                 "outside of transformations, or use samesum.vecdot, which has gradients"
             )
-    library, first = read(x, out, wide=dtype is not None)
+    wide = dtype is not None or has_mask
+    library, first = read(x, out, wide)
     if library.view(first).device >= 0:
         raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
-    wide = dtype is not None
-    arrays = [first, *(second_array(library, first, owner.second(a), name, wide) for name, a in others.items())]
-    arrays = [in_type(library, a, dtype) for a in arrays]
-    for i, name in enumerate(("x", *others)):
-        if format_of(arrays[i].dtype, name) == "int":
-            arrays[i] = in_floats(library, arrays[i], name)
-    names = {dtype_name(a.dtype) for a in arrays}
+    arrays = {"x": first}
+    arrays |= {name: second_array(library, first, owner.second(a), name, wide) for name, a in others.items()}
+    return library, {name: in_type(library, a, dtype) for name, a in arrays.items()}
+
+
+def in_one_format(library: Any, arrays: dict[str, Any], masks: dict[str, Any] | None = None) -> Inputs:
+    """Returns the arguments of a function in one format. Integers become fp64; those that it does not hold are refused,
+    unless the mask of the argument hides them.
+    """
+    masks, found = masks or {}, []
+    for name, a in arrays.items():
+        a = narrowed(library, a, masks.get(name), name)
+        is_integer = format_of(a.dtype, name) == "int"
+        found.append(in_floats(library, a, name, mask=masks.get(name)) if is_integer else a)
+    names = {dtype_name(a.dtype) for a in found}
     widest = functools.reduce(
         lambda one, other: common_type(library.namespace, library.dtype(one), library.dtype(other)), sorted(names)
     )
     if len(names) > 1:  # fp64 holds the numbers of all formats
-        arrays = [library.astype(a, "float64") for a in arrays]
-    return Inputs(library, arrays, format_of(arrays[0].dtype), format_of(widest))
+        found = [library.astype(a, "float64") for a in found]
+    return Inputs(library, found, format_of(found[0].dtype), format_of(widest))
 
 
 class Rows(NamedTuple):
@@ -85,18 +99,19 @@ def exact_format(method: MethodName, operation: str, widest: str) -> str:
     return chosen.format
 
 
-def per_element(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
-    """Returns weights for each element of an array: they come for each one, or for those along `axis`."""
+def for_elements(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
+    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or for
+    those along `axis`.
+    """
     given = tuple(weights.shape)
     has_all_axes = len(given) == len(shape)
     if has_all_axes and all(m == n or (m == 1 and d not in axes) for d, (m, n) in enumerate(zip(given, shape))):
-        return library.namespace.broadcast_to(weights, tuple(shape))
+        return weights
     named = [a % len(shape) for a in axis] if isinstance(axis, (tuple, list)) else list(axes)
     along = tuple(shape[a] for a in named)
     if given == along:
         ascending = library.transposed(weights, [named.index(a) for a in axes])
-        whole = [n if d in axes else 1 for d, n in enumerate(shape)]
-        return library.namespace.broadcast_to(ascending.reshape(whole), tuple(shape))
+        return ascending.reshape([n if d in axes else 1 for d, n in enumerate(shape)])
     other = "" if len(along) == len(shape) else f", or of the shape {along}: one for each index along axis {axis}"
     raise ValueError(
         f"samesum: weights has shape {given} and x {tuple(shape)}; pass weights of the shape of x{other}"
@@ -116,14 +131,18 @@ class Weighted:
             raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
         self.source, where = without_mask(x, where, function)
         self.out, self.keepdims = out, keepdims
-        self.library, (a, w), self.input, widest = read_inputs(function, self.source, {"weights": weights}, dtype, out)
-        self.format = exact_format(method, operation, widest)
-        self.axes = normalised_axes(axis, a.ndim)
-        self.shape = tuple(a.shape)
-        w = per_element(self.library, w, self.shape, axis, self.axes)
+        self.library, arrays = read_arrays(
+            function, self.source, {"weights": weights}, dtype, out, where is not None or bool(skipna)
+        )
+        a, xp = arrays["x"], self.library.namespace
+        self.axes, self.shape = normalised_axes(axis, a.ndim), tuple(a.shape)
+        w = for_elements(self.library, arrays["weights"], self.shape, axis, self.axes)
         self.takes = takes_part(self.library, mask_of(self.library, a, where), skipna, a, w)
+        masks = {"x": self.takes, "weights": self.takes}
+        _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
+        self.format = exact_format(method, operation, widest)
+        w = xp.broadcast_to(w, self.shape)
         if self.takes is not None:  # a weight -0 leaves every sum as it is
-            xp = self.library.namespace
             a, w = xp.where(self.takes, a, xp.zeros_like(a)), xp.where(self.takes, w, -xp.zeros_like(w))
         self.n = math.prod(self.shape[d] for d in self.axes)
         self.rows = math.prod(reduced_shape(self.shape, self.axes, False))
@@ -187,10 +206,11 @@ def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any)
                 "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
             )
         return reduce("dot", x, weights, axis=axis, where=where, **options)
-    library, a = read(x, options["out"])
-    w = second_array(library, a, library_of(x).second(weights), "weights")
-    axes = normalised_axes(axis, a.ndim)
-    return reduce("dot", x, per_element(library, w, tuple(a.shape), axis, axes), axis=axes, where=where, **options)
+    library, a = read(x, options["out"], wide=True)
+    w = second_array(library, a, library_of(x).second(weights), "weights", wide=True)
+    axes, shape = normalised_axes(axis, a.ndim), tuple(a.shape)
+    w = library.namespace.broadcast_to(for_elements(library, w, shape, axis, axes), shape)
+    return reduce("dot", x, w, axis=axes, where=where, **options)
 
 
 def weighted_mean(x: Any, weights: Any, axis: Any, **options: Any) -> Any:
@@ -266,7 +286,7 @@ def average(
         if not returned:
             return mean
         source, where = without_mask(x, where, "average with returned=True")
-        library, a = read(source)
+        library, a = read(source, wide=True)
         axes = normalised_axes(axis, a.ndim)
         takes = takes_part(library, mask_of(library, a, where), skipna, a)
         counts = library.namespace.full_like(mean, math.prod(a.shape[d] for d in axes))

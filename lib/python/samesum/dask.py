@@ -51,7 +51,7 @@ from ._layout import VECTOR, normalised_axes, paired
 from ._library import library
 from ._selection import require_flags, require_fitting
 from ._states import Partial
-from ._weights import per_element
+from ._weights import for_elements
 
 
 # --- the graph ------------------------------------------------------------------------------------------------
@@ -101,22 +101,26 @@ def _flags(x: da.Array, masks: list[da.Array], where: Any) -> da.Array | None:
     return da.broadcast_to(together, x.shape).rechunk(x.chunks)
 
 
-def _in_one_type(x: da.Array, y: da.Array) -> list[da.Array]:
-    if format_of(x.dtype) == format_of(y.dtype, "y"):
-        return [x, y]
-    common = np.dtype(common_type(np, x.dtype, y.dtype))
-
-    def converted(name: str, a: da.Array) -> da.Array:
-        if format_of(a.dtype) != "int":
-            return a.astype(common)
-        return a.map_blocks(partial(tasks.in_common_type, name, common.name), dtype=common)
-
-    return [converted("x", x), converted("y", y)]
+def _in_one_type(inputs: list[da.Array], takes: da.Array | None, skipna: bool) -> list[da.Array]:
+    """Returns inputs of one shape in one type. Integers that take no part in a pair need not be held."""
+    formats = [format_of(a.dtype, name) for name, a in zip("xy", inputs)]
+    if len({*formats}) == 1:
+        return inputs
+    common = np.dtype(common_type(np, *(a.dtype for a in inputs)))
+    for a, format in zip(inputs, formats):
+        if skipna and format != "int":
+            takes = a == a if takes is None else takes & (a == a)
+    flags = [] if takes is None else [takes]
+    return [
+        da.map_blocks(partial(tasks.in_common_type, name, common.name), a, *flags, dtype=common)
+        if format == "int"
+        else a.astype(common)
+        for name, a, format in zip("xy", inputs, formats)
+    ]
 
 
 def _pair(x: da.Array, y: da.Array, axis: Any) -> tuple[list[da.Array], tuple[int, ...]]:
-    """Returns two inputs in one type, one shape and the same chunks, and the reduced axes."""
-    x, y = _in_one_type(x, y)
+    """Returns two inputs in one shape and the same chunks, and the reduced axes."""
     if x.shape != y.shape:  # Dask drops masks that it does not know where it broadcasts
         x, y = (_without_hidden_masks(name, a) for name, a in (("x", x), ("y", y)))
     x, y, axes = paired(da, x, y, axis)
@@ -244,6 +248,8 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     takes = _flags(x, masks, where)
     if takes is not None:
         named["where"] = takes
+    if len(inputs) == 2:
+        inputs = _in_one_type(inputs, takes, skipna)
     if name != "dot":
         options["axis"] = axes
     # One element tells the type of the result, and raises what the whole array would.
@@ -260,7 +266,7 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
             call = Call(name, "weighted", None, None, divisor, sample.dtype, options.get("weights_are", "frequencies"))
         else:
             if weights is not None:
-                operation, inputs = "dot", _in_one_type(x, named["weights"])
+                operation, inputs = "dot", _in_one_type([x, named["weights"]], takes, skipna)
             skipna = skipna and inputs[0].dtype.kind not in "iub"
             call = _call(name, operation, format_of(inputs[0].dtype), options, takes_some, sample.dtype)
         result = _tree(inputs, takes, skipna, axes, call, split_every)
@@ -276,7 +282,8 @@ def _weights(x: da.Array, weights: Any, axis: Any, axes: tuple[int, ...], dtype:
     weights = _without_hidden_masks("weights", weights)
     format_of(weights.dtype, "weights")
     weights = weights if dtype is None else weights.astype(np.dtype(dtype_name(dtype)))
-    return per_element(library("numpy"), weights, x.shape, axis, axes).rechunk(x.chunks)
+    weights = for_elements(library("numpy"), weights, x.shape, axis, axes)
+    return da.broadcast_to(weights, x.shape).rechunk(x.chunks)
 
 
 # --- frames ---------------------------------------------------------------------------------------------------
@@ -304,16 +311,20 @@ def _reduce_frame(
     if x.ndim == 1:
         return _reduce_series(function, x, options, dtype, skipna, split_every)
     require_different([*x.columns], "x", "which Dask tells apart by their names alone; give them different names")
-    results = [_reduce_series(function, x[column], options, dtype, skipna, split_every) for column in x.columns]
+    results = [_reduce_series(function, x[column], options, dtype, skipna, split_every, True) for column in x.columns]
     meta = tasks.by_column(x.columns, [np.ones((), result.dtype)[()] for result in results])
     together = _task(tasks.by_column)(x.columns, [result.to_delayed().item() for result in results])
     return dask.dataframe.from_delayed([together], meta=meta, verify_meta=False)
 
 
 def _reduce_series(
-    function: Callable[..., Any], x: Any, options: dict[str, Any], dtype: Any, skipna: bool, split_every: int
+    function: Callable[..., Any], x: Any, options: dict[str, Any], dtype: Any, skipna: bool, split_every: int,
+    is_column: bool = False,
 ) -> da.Array:  # fmt: skip
-    """Reduces a Series; each partition begins where the one before ends, which is known when they are computed."""
+    """Reduces a Series; each partition begins where the one before ends, which is known when they are computed.
+
+    The result of a column of a frame may be null.
+    """
     operation = _operation(function)
     of_meta, _ = tasks.elements(dtype, x._meta_nonempty)
     sample = function(np.ones(1, of_meta.dtype), **options)
@@ -327,11 +338,12 @@ def _reduce_series(
             packed = _task(tasks.pack_partition)(dtype, skipna, partition)
             parts.append(_task(tasks.reduce_packed)(call, begins, packed))
             begins = _task(tasks.begins_after)(begins, packed)
-    finish = _task(partial(tasks.finish_chunks, call))
-    return da.from_delayed(finish((), _few(parts, split_every)), (), call.dtype)
+    finish = tasks.finish_column if is_column else partial(tasks.finish_chunks, shape=())
+    return da.from_delayed(_task(finish)(call=call, chunks=_few(parts, split_every)), (), call.dtype)
 
 
 # --- the functions --------------------------------------------------------------------------------------------
+
 
 def _operation(function: Callable[..., Any]) -> str:
     return "moments" if function.__name__ in FINISH else {"vecdot": "dot"}.get(function.__name__, function.__name__)

@@ -33,7 +33,8 @@ import numpy
 
 from . import _core
 from ._arrays import DTYPES, dtype_name, format_of, library_of
-from ._calls import Method, Options, check_threads, common_type, method_of, refuse_product
+from ._calls import Method, Options, check_threads, common_type, method_of
+from ._formats import no_integers
 from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
@@ -255,7 +256,6 @@ def reduce_traced(operation: str, x: Any, y: Any, o: Options) -> Any:
     if format_of(arrays[0].dtype) == "int":
         if operation in EXACT_OPERATIONS:
             return _reduced_integers(operation, arrays[0], axes, o.keepdims)
-        refuse_product(operation)
         _require_x64("float64", "integers are converted to")
         arrays = [a.astype("float64") for a in arrays]
     chosen = method_of(o.method, operation, format_of(arrays[0].dtype), -1)
@@ -280,6 +280,6 @@ def _reduced_integers(operation: str, a: Any, axes: tuple[int, ...], keepdims: b
         result = a.astype(wide).sum(axes)
     else:
         if math.prod(shape[d] for d in axes) == 0:
-            raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
+            raise no_integers(operation, False)
         result = getattr(jnp, operation)(_in_rows(a, axes), axis=-1)
     return result.reshape(reduced_shape(shape, axes, True)) if keepdims else result
