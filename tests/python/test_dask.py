@@ -62,14 +62,11 @@ def test_neither_chunks_nor_workers_change_a_bit(scheduler, counts):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("function", samesum.dask.__all__)
 def test_a_function_has_the_bits_of_the_whole_array(function, dtype):
-    options = {}
-    if function == "prod" and dtype == "int32":
-        options = {"dtype": "float64"}
     inputs = [numbers(400, dtype=dtype, seed=i) for i in range(inputs_of(function))]
     for chunks in (400, 150, 7, (0, 399, 1)):
         arrays = [da.from_array(a, chunks=c) for a, c in zip(inputs, (chunks, 90))]
-        found = getattr(samesum.dask, function)(*arrays, **options)
-        expected = getattr(samesum, function)(*inputs, **options)
+        found = getattr(samesum.dask, function)(*arrays)
+        expected = getattr(samesum, function)(*inputs)
         assert found.shape == () and found.dtype == expected.dtype
         assert same_bits(computed(found), expected), chunks
 
@@ -213,7 +210,7 @@ def test_options_are_those_of_the_function_in_memory():
     for function in samesum.dask.__all__:
         parameters = inspect.signature(getattr(samesum.dask, function)).parameters
         in_memory = {*inspect.signature(getattr(samesum, function)).parameters}
-        assert {*parameters} - {"split_every"} == in_memory - {"out", "threads", "check"}
+        assert {*parameters} - {"split_every"} == in_memory - {"out", "threads", "check", "dim", "keepdim"}
 
 
 @pytest.mark.parametrize(
@@ -480,3 +477,51 @@ def test_a_result_is_part_of_a_larger_graph():
         centred = cut - samesum.dask.mean(cut, axis=0)
         found = computed(samesum.dask.std(centred, axis=0).sum())
     assert found == samesum.std(x - samesum.mean(x, axis=0), axis=0).sum()
+
+
+# --- integers ---------------------------------------------------------------------------------------------------
+
+LARGE = 2**53 + 1
+
+
+def test_integers_that_take_no_part_need_not_be_held():
+    x, y = da.from_array(np.array([LARGE, 1, 2]), chunks=2), np.array([np.nan, 1.0, 2.0])
+    shown, cut = np.array([False, True, True]), da.from_array(y, chunks=2)
+    masked = da.from_array(np.ma.array([LARGE, 1, 2], mask=~shown), chunks=2)
+    for inputs in ((x, cut), (cut, x)):
+        for options in ({"where": shown}, {"skipna": True}):
+            assert computed(samesum.dask.vecdot(*inputs, **options)) == 5
+        with pytest.raises(OverflowError, match="has integers that float64 does not hold"):
+            computed(samesum.dask.dot(*inputs))
+    assert computed(samesum.dask.dot(masked, cut)) == 5
+    assert computed(samesum.dask.sum(cut, weights=x, where=shown)) == 5
+    for name in ("mean", "var"):
+        expected = getattr(samesum, name)(y[1:], weights=[1, 2])
+        assert computed(getattr(samesum.dask, name)(cut, weights=x, where=shown)) == expected
+
+
+@pytest.mark.parametrize("name", ["mean", "var"])
+def test_weighted_results_of_chunks_refuse_integers_that_they_would_round(name):
+    large, ones = da.from_array(np.array([LARGE, 1, 2]), chunks=2), da.ones(3, chunks=2)
+    function = getattr(samesum.dask, name)
+    for argument, x, weights in (("x", large, ones), ("weights", ones, large)):
+        with pytest.raises(OverflowError, match=f"samesum: {argument} has integers that float64 does not hold"):
+            computed(function(x, weights=weights))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "argmin", "argmax", "var", "norm", "prod"])
+def test_a_column_of_a_frame_without_integers_is_null(name):
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    nothing = pandas.array([None] * 3, "Int64")
+    for frame in (pandas.DataFrame({"a": nothing, "b": [1, 2, 3], "c": [1.0, 2.0, 3.0]}), pandas.DataFrame({"a": [1]})[:0]):
+        expected = getattr(samesum, name)(frame)
+        found = getattr(samesum.dask, name)(frames.from_pandas(frame, npartitions=2)).compute(scheduler="sync")
+        pandas.testing.assert_series_equal(found, expected)
+    if name in ("min", "argmax"):
+        with pytest.raises(ValueError, match=f"{name} of no integers has no value"):
+            computed(getattr(samesum.dask, name)(frames.from_pandas(pandas.Series(nothing), npartitions=2)))
+
+
+def test_arguments_that_do_not_fit_are_those_of_the_function_that_was_called():
+    with pytest.raises(TypeError, match=r"^mean\(\) got an unexpected keyword argument 'dim'"):
+        samesum.dask.mean(da.ones(3), dim=0)

@@ -475,8 +475,9 @@ def test_a_column_without_integers_is_null_beside_others(name: str) -> None:
     assert result["x"] == x and np.isnan(result["n"]) and result["large"] == large
     assert function(pl.from_pandas(frame)).rows() == [(x, None, large)]
     assert function(pa.Table.from_pandas(frame)).to_pylist() == [{"x": x, "n": None, "large": large}]
-    with pytest.raises(ValueError, match="of no integers has no value"):
+    with pytest.raises(ValueError, match="of no integers has no value") as raised:
         function(frame["n"])
+    assert raised.type is ValueError
 
 
 def test_extrema_of_frames_without_rows_are_those_of_no_elements() -> None:

@@ -1,5 +1,6 @@
 """The reductions: the bits of the library, NumPy's conventions of axes, and errors."""
 
+import inspect
 import math
 import shutil
 import subprocess
@@ -285,7 +286,7 @@ def test_a_sum_of_integers_beyond_64_bits_is_an_overflow_error():
     most = np.iinfo("int64").max
     assert samesum.sum(np.array([most, -most, most])) == most
     for a in (np.array([most, 1]), np.array([-most, -2]), np.array([np.iinfo("uint64").max, 1], "uint64")):
-        with pytest.raises(OverflowError, match="dtype='float64'"):
+        with pytest.raises(OverflowError, match="method='exact/fp64'"):
             samesum.sum(a)
     assert samesum.sum(np.array([most, 1]), dtype="float64") == 2.0**63
     assert samesum.sum(np.array([most, most, -most, -most])) == 0
@@ -367,7 +368,6 @@ def test_the_variance_divides_by_n_minus_correction():
         (lambda x: samesum.sum(x + 0j), TypeError, "complex128"),
         (lambda x: samesum.sum(["a"]), TypeError, "x has texts"),
         (lambda x: samesum.sum(None), TypeError, "not numbers"),
-        (lambda x: samesum.prod(np.arange(3)), TypeError, "dtype='float64'"),
         (lambda x: samesum.max(np.arange(0)), ValueError, "at least one"),
         (lambda x: samesum.dot(x[0], x), ValueError, "vecdot"),
         (lambda x: samesum.softmax(np.ma.masked_array(x)), TypeError, r"softmax takes no masked array; pass x\.filled"),
@@ -584,3 +584,81 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert samesum.__version__ == version("samesum")
+
+
+# --- one rule for all functions --------------------------------------------------------------------------------
+
+
+def parameters_of_functions():
+    functions = {name: getattr(samesum, name) for name in samesum.__all__}
+    return {name: inspect.signature(f).parameters for name, f in functions.items() if inspect.isfunction(f)}
+
+
+WITH_AXES = [name for name, parameters in parameters_of_functions().items() if "keepdims" in parameters]
+
+
+def test_every_reduction_and_scan_takes_the_names_of_pytorch():
+    assert len(WITH_AXES) > 20 and "average" in WITH_AXES
+    for name, parameters in parameters_of_functions().items():
+        is_scan_or_softmax = "cum" in name or "softmax" in name
+        assert ("keepdim" in parameters) == (name in WITH_AXES), name
+        assert ("dim" in parameters) == (name in WITH_AXES or is_scan_or_softmax), name
+
+
+@pytest.mark.parametrize("name", WITH_AXES)
+def test_the_names_of_pytorch_mean_axis_and_keepdims(name):
+    torch = pytest.importorskip("torch")
+    function, x = getattr(samesum, name), torch.tensor([[1.0, 2.0, 4.0], [8.0, 0.5, 3.0]])
+    inputs = [x, x] if name == "vecdot" else [x]
+    for axis in (0, 1):
+        result = function(*inputs, dim=axis, keepdim=True)
+        assert torch.equal(result, function(*inputs, axis=axis, keepdims=True)) and result.ndim == 2
+    if name == "average":
+        weights = torch.tensor([3.0, 1.0])
+        mean, total = function(x, weights=weights, dim=0, returned=True)
+        assert torch.equal(mean, function(x, weights=weights, axis=0)) and total.tolist() == [4] * 3
+    with pytest.raises(TypeError, match="dim and keepdim are for PyTorch's tensors"):
+        function(*[a.numpy() for a in inputs], dim=0)
+    with pytest.raises(ValueError, match="two names of one argument"):
+        function(*inputs, axis=0, dim=1)
+
+
+def test_products_of_integers_are_those_of_fp64_everywhere():
+    x, floats = np.array([[3, -2], [5, 7]]), np.array([[3.0, -2.0], [5.0, 7.0]])
+    for integers in (x, x.astype(np.int8), x.tolist(), x.astype(object)):
+        for axis in (None, 0):
+            result = samesum.prod(integers, axis)
+            assert result.dtype == np.float64 if axis == 0 else result == -210
+            assert np.array_equal(result, samesum.prod(floats, axis))
+    assert samesum.prod([True, True]) == 1 and samesum.nanprod([2, 3]) == samesum.cumprod([2, 3])[1] == 6
+    assert samesum.reduce_by_key([0, 0], [2, 3], operation="prod")[1].tolist() == [6]
+    assert samesum.estimate([2, 3], "prod/tree").value == 6
+    assert {row.value for row in samesum.compare([2, 3], operation="prod")} == {6}
+    large = [2**53 + 1, 1]  # by a method that rounds
+    assert samesum.prod(large) == samesum.prod(large, dtype="float64") == 2.0**53
+
+
+@pytest.mark.parametrize("function", ["sum", "max"])
+def test_the_remedy_for_integers_beyond_64_bits_rounds_once(function):
+    large, beyond = [2**62 + 1] * 4, [2**64, 1, 2**64 + 4096]
+    if function == "sum":
+        with pytest.raises(OverflowError, match="pass method='exact/fp64', which rounds the exact sum once"):
+            samesum.sum(large)
+        assert samesum.sum(large, method="exact/fp64") == float(sum(large))
+        with pytest.raises(OverflowError, match=r"rounded integers, or call samesum.Exact\(x\).value\(\), which rounds once"):
+            samesum.sum(beyond)
+        assert samesum.Exact(beyond).value() == float(sum(beyond))
+        groups = samesum.groupby([0] * 4)
+        with pytest.raises(OverflowError, match="pass method='exact/fp64'"):
+            groups.sum(large)
+        assert groups.sum(large, method="exact/fp64")[0] == float(sum(large))
+    else:
+        with pytest.raises(OverflowError, match="max of integers is beyond 64 bits; pass dtype='float64' for a rounded max"):
+            samesum.max(beyond)
+    assert getattr(samesum, function)(beyond, dtype="float64") == getattr(samesum, function)(np.array(beyond, float))
+
+
+def test_a_type_rounds_each_integer_and_an_exact_method_the_sum():
+    x = [2**53 + 1, 2**53 + 1, 2]
+    assert samesum.sum(x, dtype="float64") == samesum.sum(np.array(x, float))
+    assert samesum.sum(x, method="exact/fp64") == float(sum(x)) != samesum.sum(x, dtype="float64")

@@ -237,3 +237,43 @@ def test_any_data_and_options_have_the_bits_of_the_windows_alone():
         assert same(getattr(samesum, name)(x, window, **options), alone(name, x, window, **options))
 
     check()
+
+
+# --- nulls ------------------------------------------------------------------------------------------------------
+
+LARGE = 2**53 + 1
+
+
+def columns_with_nulls(values, at):
+    """Returns columns of each library whose element `at` is missing, and how its error says so."""
+    shown = np.arange(len(values)) != at
+    with_none = [v if i != at else None for i, v in enumerate(values)]
+    found = [(np.ma.array(values, mask=~shown), "hides 1 element")]
+    dtype = "Int64" if isinstance(values[0], int) else "Float64"
+    for name, make in (
+        ("pandas", lambda pd: pd.Series(pd.array(with_none, dtype), index=range(5, 5 + len(values)), name="v")),
+        ("polars", lambda pl: pl.Series("v", with_none)),
+        ("pyarrow", lambda pa: pa.array(with_none)),
+        ("pyarrow", lambda pa: pa.chunked_array([with_none[:2], with_none[2:]])),
+    ):
+        try:
+            found.append((make(__import__(name)), "has 1 null"))
+        except ImportError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("name", ["rolling_sum", "rolling_mean", "rolling_var", "rolling_std", "rolling_min", "rolling_max"])
+@pytest.mark.parametrize("values", [[3, 1, LARGE, 2, 4], [3.0, 1.0, math.nan, 2.0, 4.0]], ids=["integers", "floats"])
+def test_windows_leave_out_nulls_at_their_places_if_they_skip_nan(name, values):
+    function = getattr(samesum, name)
+    expected = function([3.0, 1.0, math.nan, 2.0, 4.0], 2, min_periods=1, skipna=True)
+    for column, message in columns_with_nulls(values, 2):
+        with pytest.raises(ValueError, match=f"samesum: {name}: x {message}; pass skipna=True, with which windows leave"):
+            function(column, 2)
+        result = function(column, 2, min_periods=1, skipna=True)
+        np.testing.assert_array_equal(np.asarray(result), expected)
+        if hasattr(column, "index") and hasattr(column, "name"):
+            assert list(result.index) == list(column.index) and result.name == column.name
+    nothing_hidden = np.ma.array([1.0, 2.0], mask=False)
+    assert function(nothing_hidden, 1).tolist() == function([1.0, 2.0], 1).tolist()

@@ -413,3 +413,33 @@ def test_fsum_and_exact_sums_leave_out_what_masks_hide():
         with pytest.raises(TypeError):  # a frame is no iterable of numbers, with nulls or without
             samesum.fsum(frame)
     assert np.isnan(samesum.fsum(np.array([1.0, np.nan])))
+
+
+# --- arguments of the functions nan… ------------------------------------------------------------------------------------
+
+NAN_FUNCTIONS = [name for name in samesum.__all__ if name.startswith("nan")]
+
+
+@pytest.mark.parametrize("name", NAN_FUNCTIONS)
+def test_a_nan_function_names_itself_where_arguments_do_not_fit(name):
+    function = getattr(samesum, name)
+    for call, message in (
+        (lambda: function(), "missing a required argument: 'x'"),
+        (lambda: function([1.0], 0, 1), "too many positional arguments"),
+        (lambda: function([1.0], skipna=False), "got an unexpected keyword argument 'skipna'"),
+        (lambda: function([1.0], axes=0), "got an unexpected keyword argument 'axes'"),
+    ):
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert str(raised.value) == f"{name}() {message}"
+    with pytest.raises(TypeError, match="samesum: axis is 'first'"):  # which the signature allows
+        function([1.0], axis="first")
+
+
+def test_a_scan_names_the_function_that_was_called():
+    pandas = pytest.importorskip("pandas")
+    for name in ("cumsum", "nancumsum", "cumulative_sum", "nancumprod", "cumulative_prod"):
+        with pytest.raises(TypeError, match=rf"samesum: axis is \(0, 1\); {name} takes one axis"):
+            getattr(samesum, name)(np.ones((2, 2)), axis=(0, 1))
+        with pytest.raises(TypeError, match=f"samesum: {name}: x is a frame"):
+            getattr(samesum, name)(pandas.DataFrame({"a": [1.0]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import inspect
 import math
 import operator
 from functools import lru_cache
@@ -157,6 +158,16 @@ def names_of_torch(
     if dim is not None:
         axis = None if isinstance(dim, (tuple, list)) and not dim else dim
     return axis, bool(keepdim) or keepdims
+
+
+def arguments_by_name(name: str, signature: inspect.Signature, arguments: Any, keywords: Any) -> dict[str, Any]:
+    """Returns all arguments of a call by their names. Raises TypeError, as for a function of that name, if they do not fit."""
+    try:
+        given = signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}") from None
+    given.apply_defaults()
+    return given.arguments
 
 
 def refuse_traced(operation: str, x: Any) -> None:

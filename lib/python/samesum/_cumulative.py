@@ -115,7 +115,7 @@ def cumulative_sum(
 
     {parameters}
     """
-    return scan("cumsum", flattens=False, **locals())
+    return scan("cumsum", flattens=False, function="cumulative_sum", **locals())
 
 
 def cumulative_prod(
@@ -133,4 +133,4 @@ def cumulative_prod(
 
     {parameters}
     """
-    return scan("cumprod", flattens=False, **locals())
+    return scan("cumprod", flattens=False, function="cumulative_prod", **locals())

@@ -47,7 +47,8 @@ def sum(
 
     The sum of no elements is +0. Sums of integers and booleans are exact in 64 bits: beyond them, a sum on the
     host raises OverflowError; one on a GPU sets a status that `integer_overflow` reads, or with `check=True`
-    waits for the GPU and raises.
+    waits for the GPU and raises. `method="exact/fp64"` rounds the exact sum of integers once, to fp64, whereas
+    `dtype="float64"` rounds each integer, and then their sum.
 
     >>> sum([1e16, 1, 1, -1e16])
     2.0
@@ -185,7 +186,7 @@ def prod(
 ) -> Any:  # fmt: skip
     """Returns the product over `axis`. Intermediate results neither overflow nor underflow.
 
-    The product of no elements is 1. Integers need `dtype`.
+    The product of no elements is 1. That of integers is in fp64.
 
     >>> prod([1e200, 1e200, 1e-300])
     1e+100

@@ -61,7 +61,7 @@ def reduce_integers(
     elif has_objects:
         found = library.narrowed(xp.asarray(found, object))
         if found is None:
-            raise beyond_64_bits(operation)
+            raise beyond_64_bits(operation, has_objects=True)
     return found.reshape(reduced_shape(a.shape, axes, True)) if keepdims else found
 
 
@@ -141,10 +141,14 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
     return result.reshape(reduced_shape(a.shape, axes, True)) if keepdims else result
 
 
-def beyond_64_bits(operation: str) -> OverflowError:
-    return OverflowError(
-        f"samesum: the {operation} of integers is beyond 64 bits; pass dtype='float64' for a rounded {operation}"
-    )
+def beyond_64_bits(operation: str, has_objects: bool = False) -> OverflowError:
+    """Returns the error for an extremum or a sum, of integers that are themselves beyond 64 bits if there are objects."""
+    remedy = "method='exact/fp64', which rounds the exact sum once"
+    if operation != "sum":
+        remedy = f"dtype='float64' for a rounded {operation}"
+    elif has_objects:
+        remedy = "dtype='float64' for the sum of rounded integers, or call samesum.Exact(x).value(), which rounds once"
+    return OverflowError(f"samesum: the {operation} of integers is beyond 64 bits; pass {remedy}")
 
 
 def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:

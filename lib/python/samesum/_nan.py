@@ -6,23 +6,35 @@ import inspect
 from typing import Any, Callable
 
 from . import _functions as functions
-from ._calls import names_of_torch
+from ._calls import arguments_by_name, names_of_torch
+from ._scans import scan
 
 
-def _skipping(name: str, of_nothing: str, as_numpy: bool = False) -> Callable[..., Any]:
-    """Returns the function nan<name>. `as_numpy`: as in `_calls.Options`."""
+def _extremum(
+    name: str, x: Any, axis: Any, keepdims: bool, dim: Any, keepdim: Any, dtype: Any = None, **options: Any
+) -> Any:
+    """Returns an extremum or its index, without elements as NumPy does."""
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
+    return functions._reduced(name, x, axis, dtype, keepdims=keepdims, skipna=True, as_numpy=True, **options)
+
+
+def _scan(name: str, x: Any, **options: Any) -> Any:
+    return scan(name, x, function=f"nan{name}", skipna=True, **options)
+
+
+def _skipping(name: str, of_nothing: str, call: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Returns the function nan<name>: call(name, **arguments), or the function `name` with skipna=True."""
     function = getattr(functions, name)
 
-    def skipping(x: Any, /, axis: Any = None, **keywords: Any) -> Any:
-        if as_numpy:
-            given = signature.bind(x, axis, **keywords)  # raises for an unknown keyword
-            given.apply_defaults()
-            options = {"dtype": None, **given.arguments}
-            dim, keepdim = options.pop("dim"), options.pop("keepdim")
-            if dim is not None or keepdim is not None:
-                options["axis"], options["keepdims"] = names_of_torch(x, axis, dim, options["keepdims"], keepdim)
-            return functions._reduced(name, skipna=True, as_numpy=True, **options)
-        return function(x, axis, **keywords, skipna=True)
+    def skipping(*arguments: Any, **keywords: Any) -> Any:
+        if call is not None:
+            return call(name, **arguments_by_name(f"nan{name}", signature, arguments, keywords))
+        try:
+            return function(*arguments, skipna=True, **keywords)
+        except TypeError:
+            arguments_by_name(f"nan{name}", signature, arguments, keywords)  # raises under the name of this function
+            raise
 
     whole = inspect.signature(function)
     signature = whole.replace(parameters=[p for p in whole.parameters.values() if p.name != "skipna"])
@@ -40,12 +52,12 @@ nanmean = _skipping("mean", "The mean of no elements is NaN.")
 nanvar = _skipping("var", "The variance of no more than `correction` elements is NaN.")
 nanstd = _skipping("std", "The deviation of no more than `correction` elements is NaN.")
 nanprod = _skipping("prod", "The product of no elements is 1.")
-nanmin = _skipping("min", "The minimum of no elements is NaN, as in NumPy.", True)
-nanmax = _skipping("max", "The maximum of no elements is NaN, as in NumPy.", True)
-nanargmin = _skipping("argmin", "Raises ValueError if a result has no elements, as NumPy does.", True)
-nanargmax = _skipping("argmax", "Raises ValueError if a result has no elements, as NumPy does.", True)
-nancumsum = _skipping("cumsum", "A result at a NaN is that of the elements before it.")
-nancumprod = _skipping("cumprod", "A result at a NaN is that of the elements before it.")
+nanmin = _skipping("min", "The minimum of no elements is NaN, as in NumPy.", _extremum)
+nanmax = _skipping("max", "The maximum of no elements is NaN, as in NumPy.", _extremum)
+nanargmin = _skipping("argmin", "Raises ValueError if a result has no elements, as NumPy does.", _extremum)
+nanargmax = _skipping("argmax", "Raises ValueError if a result has no elements, as NumPy does.", _extremum)
+nancumsum = _skipping("cumsum", "A result at a NaN is that of the elements before it.", _scan)
+nancumprod = _skipping("cumprod", "A result at a NaN is that of the elements before it.", _scan)
 
 FUNCTIONS = (
     nansum, nanmean, nanvar, nanstd, nanprod, nanmin, nanmax, nanargmin, nanargmax, nancumsum, nancumprod,

@@ -15,8 +15,9 @@ from ._calls import (
     refuse_traced, result_array, run_call, whole_number,
 )  # fmt: skip
 from ._carried import keeping_unit
-from ._frames import like_column, refuse_frame
+from ._frames import like_column
 from ._layout import Layout, normalised_axes
+from ._selection import is_masked, without_mask
 from ._traced import square_root
 
 _MOST = 1 << 62  # beyond the limits of the library
@@ -153,12 +154,18 @@ def roll(
     least = None if min_periods is None else _count("min_periods", min_periods, 0, ", or None for the window")
     subtracted = correction_of(correction, ddof)
     threads, grid = check_threads(threads), check_grid(grid)
-    refuse_frame(operation, x)
-    library, a = read(x, out, wide=dtype is not None)
+    source = x
+    x, valid = without_mask(x, None, operation)
+    if valid is not None and not skipna and not valid.all():
+        raise _nulls_error(operation, source, valid.size - int(valid.sum()))
+    library, a = read(x, out, wide=dtype is not None or valid is not None)
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
     computed = "rolling_var" if is_root else operation
-    a = floats_for(library, computed, in_type(library, a, dtype), method)
+    a = floats_for(library, computed, in_type(library, a, dtype), method, mask=valid)
+    if valid is not None and not valid.all():  # a NaN that is skipped is as if absent, as a null is
+        a = a.copy()
+        a[~valid] = math.nan
     format = format_of(a.dtype)
     chosen = method_of(method, computed, format, library.view(a).device)
     along = normalised_axes(axis, a.ndim)[0]
@@ -178,7 +185,12 @@ def roll(
     if is_root:
         result = square_root(library.namespace, result)
     result = delivered(library, result, x, out)
-    return result if out is not None else like_column(x, result)
+    return result if out is not None else like_column(source, result)
+
+
+def _nulls_error(operation: str, x: Any, count: int) -> ValueError:
+    has = f"hides {count} element{'s' * (count > 1)}" if is_masked(x) else f"has {count} null{'s' * (count > 1)}"
+    return ValueError(f"samesum: {operation}: x {has}; pass skipna=True, with which windows leave out nulls and NaN")
 
 
 def _overlap(library: Any, a: Any, format: str, out: Any) -> bool:

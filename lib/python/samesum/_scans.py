@@ -34,20 +34,22 @@ def scan(
     where: Any = None,
     skipna: bool = False,
     dim: int | None = None,
+    function: str = "",
 ) -> Any:
-    """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
+    """Scans x along `axis`, or all elements in row-major order, by a method of `operation`, for the public function of
+    that name or of the name `function`.
 
     Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
     first, and the result is one longer than x.
     """
-    source = x
-    x, where = without_mask(x, where, operation)
+    source, function = x, function or operation
+    x, where = without_mask(x, where, function)
     if dim is not None:
         axis, _ = names_of_torch(x, axis, dim)
-    refuse_traced(operation, x)
+    refuse_traced(function, x)
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(
-            f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
+            f"samesum: axis is {axis!r}; {function} takes one axis, or None for all elements in row-major order"
         )
     threads, grid = check_threads(threads), check_grid(grid)
     library, a = read(x, out, wide=dtype is not None or where is not None)

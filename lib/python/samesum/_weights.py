@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Sequence
 
 from . import _core
 from ._arrays import DTYPES, format_of, library_of, second_array
-from ._calls import MethodName, check_threads, common_type, delivered, in_type, method_of, read, reduce
+from ._calls import (
+    MethodName, check_threads, common_type, delivered, in_type, method_of, names_of_torch, read, reduce,
+)  # fmt: skip
 from ._formats import dtype_name
 from ._in_floats import in_floats
 from ._layout import axes_last, normalised_axes, reduced_shape
@@ -233,7 +235,7 @@ def weighted_variance(
 
 def average(
     x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, where: Any = None,
-    skipna: bool = False,
+    skipna: bool = False, dim: Any = None, keepdim: bool | None = None,
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, of weighted elements if there are weights: Σwx / Σw, correctly rounded.
 
@@ -267,6 +269,8 @@ def average(
         booleans that are broadcast to x: elements where it is false are as if absent, and their weights too.
     skipna
         whether elements that are NaN, or whose weight is, are as if absent, too.
+    dim, keepdim
+        PyTorch's names of axis and keepdims, for tensors only.
 
     Returns
     -------
@@ -281,6 +285,8 @@ def average(
     ValueError
         if the shapes do not fit.
     """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is None:
         mean = reduce("mean", x, axis=axis, keepdims=keepdims, where=where, skipna=skipna)
         if not returned:

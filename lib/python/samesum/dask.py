@@ -6,7 +6,7 @@
 (np.float64(2.0), np.float64(0.0))
 
 This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters
-except `out`, `threads` and `check`. Results are Dask arrays, computed when Dask computes them, by any of its schedulers.
+except `out`, `threads`, `check`, and PyTorch's `dim` and `keepdim`. Results are Dask arrays, computed when Dask computes them, by any of its schedulers.
 Neither the chunks nor the workers change a bit.
 
 Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
@@ -43,7 +43,7 @@ from dask.delayed import delayed
 from . import _core, _functions
 from . import _dask_tasks as tasks
 from ._arrays import dtype_name, format_of
-from ._calls import Method, common_type, correction_of, is_exact, method_of
+from ._calls import Method, arguments_by_name, common_type, correction_of, is_exact, method_of
 from ._dask_tasks import FINISH, Call, unmasked
 from ._frames import kind_of, refuse_masked_flags, require_different, require_same_axes
 from ._integers import EXACT_OPERATIONS
@@ -360,7 +360,7 @@ def _has_partials(operation: str) -> bool:
     return False
 
 
-_IN_MEMORY = ("out", "threads", "check")
+_IN_MEMORY = ("out", "threads", "check", "dim", "keepdim")
 """Parameters that only the functions for arrays in memory have."""
 
 
@@ -372,9 +372,7 @@ def _for_dask(function: Callable[..., Any]) -> Callable[..., da.Array]:
     signature = inspect.Signature(shown, return_annotation=da.Array)
 
     def reduction(*arguments: Any, **options: Any) -> da.Array:
-        bound = signature.bind(*arguments, **options)
-        bound.apply_defaults()
-        given = dict(bound.arguments)
+        given = arguments_by_name(function.__name__, signature, arguments, options)
         return _reduce(function, [given.pop(name) for name in inputs], {"dtype": None, **given})
 
     reduction.__name__ = reduction.__qualname__ = function.__name__
