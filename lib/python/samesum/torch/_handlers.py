@@ -310,8 +310,7 @@ def _written(out: Tensor, result: Tensor) -> Tensor:
 def _is_form(functional: Any, form: Any) -> bool:
     """Whether an overload differs from another one only in that it writes, to `out` or to its first argument."""
     read, written = (
-        [(a.name, str(a.type)) for a in f._schema.arguments if not a.is_out or str(a.type) != "Tensor"]
-        for f in (functional, form)
+        [(a.name, str(a.type)) for a in f._schema.arguments if not a.is_out] for f in (functional, form)
     )
     return read == written and form._schema.is_mutable
 
@@ -322,6 +321,8 @@ def _writing(functional: Any, form: Any) -> Handler:
 
     def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         outs = [kwargs.pop(name) for name in names]
+        if outs and isinstance(outs[0], list):
+            (outs,) = outs
         results = _HANDLERS[functional][1](route, functional, *args, **kwargs)
         if results is NotImplemented:
             return NotImplemented
@@ -329,6 +330,8 @@ def _writing(functional: Any, form: Any) -> Handler:
             return args[0].copy_(results)
         pairs = zip(outs, results if isinstance(results, (tuple, list)) else (results,))
         written = tuple(out if result is None else _written(out, result) for out, result in pairs)
+        if not form._schema.returns:  # of forms that write a list
+            return None
         return written if len(written) > 1 else written[0]
 
     return handler
