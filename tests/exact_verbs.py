@@ -140,8 +140,8 @@ def kinds(name):
 
 
 def arrays(name):
-    """(shape, axes to reduce it along, numbers, as many others), with None for a reduction to one number. Arrays of several
-    kinds are stacked along the first axis, since each run of the tool takes longer than its work."""
+    """(shape, axes to reduce it along, numbers, as many others), with None for a reduction to one number. Arrays of
+    several kinds are stacked along the first axis, since each run of the tool takes longer than its work."""
     drawn = kinds(name)
 
     def pair(shape, draws):

@@ -29,7 +29,9 @@ def differences(root):
     recipe, port = yaml.safe_load(recipe_text), json.loads(read["lib/packaging/vcpkg/samesum/vcpkg.json"])
     pyproject = tomllib.loads((root / "pyproject.toml").read_text())
     project, build = pyproject["project"], pyproject["tool"]["scikit-build"]
-    version = re.search(build["metadata"]["version"]["regex"], (root / build["metadata"]["version"]["input"]).read_text())
+    version = re.search(
+        build["metadata"]["version"]["regex"], (root / build["metadata"]["version"]["input"]).read_text()
+    )
     library, package = recipe["outputs"]
 
     def same(what, ours, theirs):
@@ -37,7 +39,9 @@ def differences(root):
             yield f"{what}: {ours!r} in the sources, but {theirs!r}"
 
     for name, other in (("recipe.yaml", recipe["context"]["version"]), ("vcpkg.json", port["version-semver"])):
-        yield from same(f"version of {name}", build["metadata"]["version"]["result"].format(**version.groupdict()), other)
+        yield from same(
+            f"version of {name}", build["metadata"]["version"]["result"].format(**version.groupdict()), other
+        )
     for name, license, about in (("recipe.yaml", recipe["about"]["license"], recipe["about"]["summary"]),
                                  ("vcpkg.json", port["license"], port["description"])):
         yield from same(f"license of {name}", project["license"], license)
@@ -47,9 +51,14 @@ def differences(root):
     for name, versions in map(requirement, pyproject["build-system"]["requires"]):
         yield from same(f"{name} of recipe.yaml", versions, host.get(name))
     optional = dict(map(requirement, project["optional-dependencies"]["numpy"]))
-    yield from same("numpy of recipe.yaml", optional, dict(map(requirement, package["requirements"]["run_constraints"])))
-    yield from same("Python that recipe.yaml skips", [f'match(python, "{project["requires-python"].replace(">=", "<")}")'],
-                    package["build"]["skip"])
+    yield from same(
+        "numpy of recipe.yaml", optional, dict(map(requirement, package["requirements"]["run_constraints"]))
+    )
+    yield from same(
+        "Python that recipe.yaml skips",
+        [f'match(python, "{project["requires-python"].replace(">=", "<")}")'],
+        package["build"]["skip"],
+    )
     found = re.findall(r"(\w+)=", re.search(r"foreach\(package (.*)\)", cmake)[1])
     found += re.findall(r"find_package\((ZLIB)", read["experiments/CMakeLists.txt"])
     yield from same("packages of recipe.yaml for the command samesum", {IN_CONDA[name] for name in found},
@@ -67,7 +76,9 @@ def differences(root):
     for name, text in (("recipe.yaml", recipe_text), ("portfile.cmake", portfile), ("pyproject.toml", defined)):
         used = set(re.findall(r"SAMESUM_[A-Z_]+", text))
         yield from same(f"options of {name} that CMakeLists.txt lacks", set(), used - options)
-    yield from same("features of vcpkg.json", set(re.findall(r"FEATURES (\w+) SAMESUM", portfile)), set(port["features"]))
+    yield from same(
+        "features of vcpkg.json", set(re.findall(r"FEATURES (\w+) SAMESUM", portfile)), set(port["features"])
+    )
     for part in library["tests"]:
         for header in part.get("package_contents", {}).get("include", []):
             yield from same(f"{header} of recipe.yaml", True, (root / "lib" / header).exists())

@@ -1,13 +1,16 @@
-"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA NCCL MPIEXEC
+"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA NCCL
+MPIEXEC
 
 The programs are the files in lib/examples. Each is built in FOLDER against the package that is installed in PREFIX,
-and must print its NAME.txt; those in Python and Fortran are tested by interface/example. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
-Those that need NCCL are built unless NCCL, the folder of its header and its library with a ":" between them, is empty.
-Programs for several ranks are built, and run on four, unless MPIEXEC is empty.
+and must print its NAME.txt; those in Python and Fortran are tested by interface/example. Programs for a GPU are built
+if CUDA is ON, and run where there is a GPU. Those that need NCCL are built unless NCCL, the folder of its header and
+its library with a ":" between them, is empty. Programs for several ranks are built, and run on four, unless MPIEXEC is
+empty.
 
-Each ```cpp, ```c, ```cuda and ```fortran block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
-```text block right after it must be its NAME.txt. Each ```console block is a session with the tool, in a folder that is
-empty at the top of the file: lines that start with "$ " are typed, the others must be the output.
+Each ```cpp, ```c, ```cuda and ```fortran block of a Markdown file must be a program or consecutive lines of it,
+indented or not, and a ```text block right after it must be its NAME.txt. Each ```console block is a session with the
+tool, in a folder that is empty at the top of the file: lines that start with "$ " are typed, the others must be the
+output.
 
 In all outputs "…" stands for anything on the rest of its line, and a line "…" for any lines.
 """
@@ -52,7 +55,13 @@ def needs_mpi(program):
 def target_of(program):
     if needs_nccl(program):
         return "nccl"
-    return "mpi" if needs_mpi(program) else "reducers" if re.search(r"samesum/(reducer|states)\.", program.read_text()) else "samesum"
+    return (
+        "mpi"
+        if needs_mpi(program)
+        else "reducers"
+        if re.search(r"samesum/(reducer|states)\.", program.read_text())
+        else "samesum"
+    )
 
 
 def build(programs, folder, prefix, cxx, nccl):
@@ -108,7 +117,9 @@ def main():
 
     environment = dict(os.environ, PATH=f"{pathlib.Path(tool).parent}:{os.environ['PATH']}")
     typed = blocks = 0
-    for file in sorted([*root.glob("*.md"), *root.glob("lib/*.md"), *root.glob("lib/guides/*.md"), *root.glob("experiments/*.md")]):
+    for file in sorted(
+        [*root.glob("*.md"), *root.glob("lib/*.md"), *root.glob("lib/guides/*.md"), *root.glob("experiments/*.md")]
+    ):
         shutil.rmtree(session, ignore_errors=True)
         session.mkdir()
         text = file.read_text()

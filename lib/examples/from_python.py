@@ -59,7 +59,9 @@ library.samesum_state_bytes.restype = library.samesum_sizeof.restype = c.c_size_
 assert library.samesum_abi_version() == 0
 for structure in Values, Keys, Layout, Results, Options, Call:
     size = library.samesum_sizeof(f"samesum_{structure.__name__.lower()}".encode())
-    assert c.sizeof(structure) == size, f"{structure.__name__} has {size} bytes in the library, not {c.sizeof(structure)}"
+    assert c.sizeof(structure) == size, (
+        f"{structure.__name__} has {size} bytes in the library, not {c.sizeof(structure)}"
+    )
 
 x = array.array("d", [1e16, 1, 1, -1e16, 0.1, 0.2])
 kahan, value, bound = find("tree/kahan"), c.c_double(), c.c_double()

@@ -17,8 +17,10 @@ KINDS = {"size_t": "size", "uint64_t": "int64", "int32_t": "int32", "int": "int"
          "void": "nothing", "MPI_Fint": "int", "MPI_Comm": "communicator", "c_size_t": "size", "c_int64_t": "int64",
          "c_int32_t": "int32", "c_int": "int", "c_float": "float", "c_double": "double"}
 FORTRAN_FUNCTION = re.compile(
-    r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end (?:function|subroutine)",
-    re.M | re.S)
+    r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end "
+    r"(?:function|subroutine)",
+    re.M | re.S,
+)
 
 
 def header_without_comments(path):
@@ -70,8 +72,10 @@ def run_c(folder, header, fields, library):
     """The lines "structure.field place bytes", and the size of each structure, which is that of the library."""
     lines = [f'printf("{s}.{f} %zu %zu\\n", offsetof({s}, {f}), sizeof (({s}*)0)->{f});'
              for s, all in fields.items() for f in all]
-    lines += [f'printf("{s} %zu%s\\n", sizeof({s}), samesum_sizeof("{s}") == sizeof({s}) ? "" : ", not in samesum_sizeof");'
-              for s in fields]
+    lines += [
+        f'printf("{s} %zu%s\\n", sizeof({s}), samesum_sizeof("{s}") == sizeof({s}) ? "" : ", not in samesum_sizeof");'
+        for s in fields
+    ]
     (folder / "layouts.c").write_text("\n".join(
         [f'#include "{header}"', "#include <stdio.h>", "int main(void) {", *lines, "}", ""]))
     subprocess.run(["cc", "-std=c11", folder / "layouts.c", library, f"-Wl,-rpath,{library.parent}", "-o",
@@ -134,7 +138,9 @@ def main():
          dict.fromkeys((sources / "tests/abi_symbols.txt").read_text().split(), "there"))
     with_mpi = functions(text + header_without_comments(header.with_name("samesum_mpi.h")))
     for_fortran = {name: kinds for name, kinds in with_mpi.items() if name.endswith("_f")}
-    same("functions of samesum_mpi.f90", for_fortran, fortran_functions(header.with_name("samesum_mpi.f90").read_text()))
+    same(
+        "functions of samesum_mpi.f90", for_fortran, fortran_functions(header.with_name("samesum_mpi.f90").read_text())
+    )
     assert len(for_fortran) > 2, "there is nothing to compare"
     declared = constants(text, r"\b(SAMESUM_\w+) = (\d+)")
     # A function has the other name, and Fortran ignores case.

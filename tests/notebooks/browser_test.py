@@ -15,7 +15,6 @@ import sys
 import tempfile
 import unittest
 
-import made_up
 from made_up import ROOT
 import browser
 import report

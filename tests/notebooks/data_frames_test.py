@@ -19,7 +19,6 @@ import unittest.mock
 import numpy
 
 import made_up
-import results
 
 DUCKDB, POLARS, NUMPY = "duckdb/fp64@peer", "polars/streaming/fp64@peer", "numpy/fp64@peer"
 SUM, BY_KEY = "exact/fp64@cpu", "scatter_add/exact/fp64@cpu"

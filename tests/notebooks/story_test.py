@@ -14,7 +14,6 @@ import made_up
 from made_up import source, spread
 import frontier
 import page
-import results
 import story
 
 HOST = "this machine, CPU"

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
-_LIMITS = {"float16": (11, -24, 15), "bfloat16": (8, -133, 127), "float32": (24, -149, 127), "float64": (53, -1074, 1023)}
+_LIMITS = {
+    "float16": (11, -24, 15),
+    "bfloat16": (8, -133, 127),
+    "float32": (24, -149, 127),
+    "float64": (53, -1074, 1023),
+}
 """Bits of a significand, and exponents of the least subnormal and of the largest numbers."""
 
 
@@ -68,7 +73,11 @@ def fractions(a: Any) -> list[Fraction]:
 def rows_of(a: Any, axis: Any) -> list[list[Fraction]]:
     """Returns the elements of each result of reducing `axis`."""
     a = np.asarray(a)
-    axes = tuple(range(a.ndim)) if axis is None else tuple(d % a.ndim for d in (axis if isinstance(axis, tuple) else (axis,)))
+    axes = (
+        tuple(range(a.ndim))
+        if axis is None
+        else tuple(d % a.ndim for d in (axis if isinstance(axis, tuple) else (axis,)))
+    )
     kept = [d for d in range(a.ndim) if d not in axes]
     moved = a.transpose([*kept, *sorted(axes)])
     count = math.prod(a.shape[d] for d in kept)

@@ -403,7 +403,9 @@ def test_arrays_in_two_places_are_refused(monkeypatch):
 
     monkeypatch.setattr(library, "view", view)
     values = np.ones(1, np.float32)
-    with pytest.raises(ValueError, match="out is on the host, keys is on the host, values is on GPU 1; move the arrays"):
+    with pytest.raises(
+        ValueError, match="out is on the host, keys is on the host, values is on GPU 1; move the arrays"
+    ):
         samesum.scatter_add(np.zeros(1), [0], values)
     with pytest.raises(ValueError, match="bincount: keys is on the host, weights is on GPU 1"):
         samesum.bincount([0], values)

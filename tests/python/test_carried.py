@@ -117,7 +117,9 @@ def test_a_mask_that_is_not_understood_is_refused_by_name(name: str) -> None:
     x = MASKED
     if name == "list of lists":
         x = [MASKED, MASKED, MASKED]
-    with pytest.raises(TypeError, match="samesum: .* with the attribute mask, which would be lost; pass numpy.ma.array"):
+    with pytest.raises(
+        TypeError, match="samesum: .* with the attribute mask, which would be lost; pass numpy.ma.array"
+    ):
         CALLS[name](x)
 
 
@@ -130,7 +132,9 @@ def test_a_unit_that_results_do_not_have_is_refused_by_name(name: str) -> None:
         CALLS[name](Length([1.0, 2.0, 4.0]))
     if name == "out":
         return
-    with pytest.raises(TypeError, match=r"samesum: .* attribute units, which would be lost; pass .*magnitude, and give"):
+    with pytest.raises(
+        TypeError, match=r"samesum: .* attribute units, which would be lost; pass .*magnitude, and give"
+    ):
         CALLS[name](Quantity(np.ones(3)))
 
 
@@ -149,7 +153,13 @@ def test_no_unit_is_converted_by_writing_to_another_array() -> None:
 
 
 def test_what_numpy_reads_as_a_masked_array_is_refused() -> None:
-    for call in (samesum.sum, samesum.cumsum, samesum.Exact, samesum.estimate, lambda x: samesum.sum([1.0, 2.0], where=x)):
+    for call in (
+        samesum.sum,
+        samesum.cumsum,
+        samesum.Exact,
+        samesum.estimate,
+        lambda x: samesum.sum([1.0, 2.0], where=x),
+    ):
         with pytest.raises(TypeError, match=r"that NumPy reads as a masked array; pass numpy.asanyarray\("):
             call(ReadAsMasked())
 
@@ -162,7 +172,10 @@ def test_attributes_that_are_no_masks_or_units_of_the_elements_are_no_reason_to_
     assert samesum.sum(np.ma.array([1.0, 2.0], mask=[True, False])) == 2
     pd = pytest.importorskip("pandas")
     assert samesum.sum(pd.Series([1.0])) == 1  # mask is a method there
-    assert samesum.groupby(pd.date_range("2026-01-01", periods=2)).count([1.0, 2.0]).tolist() == [1, 1]  # and unit a text
+    assert samesum.groupby(pd.date_range("2026-01-01", periods=2)).count([1.0, 2.0]).tolist() == [
+        1,
+        1,
+    ]  # and unit a text
 
 
 def test_a_sparse_matrix_is_refused_with_a_remedy() -> None:
@@ -173,7 +186,9 @@ def test_a_sparse_matrix_is_refused_with_a_remedy() -> None:
         def toarray(self) -> Any:
             return np.eye(2)
 
-    with pytest.raises(TypeError, match=r"x is a Sparse; pass x\.toarray\(\), or x\.data for the elements that are stored"):
+    with pytest.raises(
+        TypeError, match=r"x is a Sparse; pass x\.toarray\(\), or x\.data for the elements that are stored"
+    ):
         samesum.sum(Sparse())
 
 

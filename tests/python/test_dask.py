@@ -96,7 +96,10 @@ def test_order_free_methods_take_chunks_that_cut_every_axis(function):
 
 def test_an_order_refuses_chunks_that_are_not_consecutive():
     x = da.from_array(numbers(8, 9, 10), chunks=(4, 3, 10))
-    with pytest.raises(ValueError, match=r"sum: the order of method sum/tree/kahan/fp32@cpu .* x\.rechunk\(\{1: -1, 2: -1\}\), or method='exact'"):
+    with pytest.raises(
+        ValueError,
+        match=r"sum: the order of method sum/tree/kahan/fp32@cpu .* x\.rechunk\(\{1: -1, 2: -1\}\), or method='exact'",
+    ):
         samesum.dask.sum(x, method="tree/kahan")
     with pytest.raises(ValueError, match=r"argmax: an index needs .* x\.rechunk\(\{1: -1, 2: -1\}\)$"):
         samesum.dask.argmax(x)
@@ -111,7 +114,13 @@ def test_chunks_that_hold_consecutive_elements_are_taken_in_their_order(chunks):
     x = numbers(8, 9, 10)
     x[7, 8, 9] = x[7, 8, 4] = x.max() + 1
     cut = da.from_array(x, chunks=chunks)
-    for function, method in [("sum", "tree/kahan"), ("sum", "serial/plain"), ("norm", None), ("argmax", None), ("prod", None)]:
+    for function, method in [
+        ("sum", "tree/kahan"),
+        ("sum", "serial/plain"),
+        ("norm", None),
+        ("argmax", None),
+        ("prod", None),
+    ]:
         found = getattr(samesum.dask, function)(cut, method=method)
         assert same_bits(computed(found), getattr(samesum, function)(x, method=method)), function
 
@@ -221,10 +230,18 @@ def test_options_are_those_of_the_function_in_memory():
         (lambda x: samesum.dask.sum(x, method="fixed_point"), ValueError, "grid"),
         (lambda x: samesum.dask.sum(x, axis=1), IndexError, "axis 1 is out of range"),
         (lambda x: samesum.dask.sum(x.astype(complex)), TypeError, "complex128"),
-        (lambda x: samesum.dask.sum(x[x > 0]), ValueError, r"x has chunks of unknown size; call x\.compute_chunk_sizes\(\)"),
+        (
+            lambda x: samesum.dask.sum(x[x > 0]),
+            ValueError,
+            r"x has chunks of unknown size; call x\.compute_chunk_sizes\(\)",
+        ),
         (lambda x: samesum.dask.sum(numbers(3)), TypeError, "x is a ndarray; pass a Dask array"),
         (lambda x: samesum.dask.softmax(x), AttributeError, "no attribute 'softmax'; its functions are sum, mean"),
-        (lambda x: samesum.dask.sum(x, method="fixed_point", grid=-900).compute(scheduler="sync"), OverflowError, "grid"),
+        (
+            lambda x: samesum.dask.sum(x, method="fixed_point", grid=-900).compute(scheduler="sync"),
+            OverflowError,
+            "grid",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named_before_anything_is_computed(call, error, message):
@@ -247,10 +264,10 @@ def masked_blocks(chunks, is_known: bool):
 def test_masked_blocks_use_their_mask_or_are_refused_by_name(function, chunks):
     calls = [("x", [0])] if inputs_of(function) == 1 else [("x", [0]), ("y", [1]), ("x", [0, 1])]
     for name, masked in calls:
+        plain, places = da.from_array(MASKED.data, chunks=2), range(inputs_of(function))
         blocks = [
-            [masked_blocks(chunks, is_known) if i in masked else da.from_array(MASKED.data, chunks=2) for i in range(inputs_of(function))]
-            for is_known in (True, False)
-        ]  # fmt: skip
+            [masked_blocks(chunks, is_known) if i in masked else plain for i in places] for is_known in (True, False)
+        ]
         here = [MASKED if i in masked else MASKED.data for i in range(inputs_of(function))]
         if function == "dot":
             *blocks, here = ([a[1] for a in inputs] for inputs in (*blocks, here))
@@ -259,7 +276,9 @@ def test_masked_blocks_use_their_mask_or_are_refused_by_name(function, chunks):
         told = [da.ma.masked_array(a) if i in masked else a for i, a in enumerate(blocks[1])]
         for inputs in (blocks[0], told):
             assert same_bits(computed(ours(*inputs, **options)), whole(*here, **options))
-        with pytest.raises(TypeError, match=rf"{name} has masked blocks.*pass dask\.array\.ma\.masked_array\({name}\), or dask"):
+        with pytest.raises(
+            TypeError, match=rf"{name} has masked blocks.*pass dask\.array\.ma\.masked_array\({name}\), or dask"
+        ):
             computed(ours(*blocks[1], **options))
 
 
@@ -302,7 +321,7 @@ def test_elements_that_take_no_part_are_those_of_the_whole_array(function, dtype
         calls = [(cut, {"where": da.from_array(where, chunks=40)}), ([masked, *cut[1:]], {})]
         if dtype == "float32":
             calls.append(([da.from_array(spoilt[0].astype(dtype), chunks=chunks), *cut[1:]], {"skipna": True}))
-        for found in dask.compute(*[ours(*given, **masks, **options) for given, masks in calls], scheduler="sync"):
+        for found in dask.compute(*[ours(*arrays, **masks, **options) for arrays, masks in calls], scheduler="sync"):
             assert same_bits(found, expected), axis
 
 
@@ -327,7 +346,9 @@ def test_results_of_no_elements_and_indices_count_all_elements():
     for i in range(6):
         for function in ("argmin", "argmax"):
             where = np.arange(6) >= i
-            assert computed(getattr(samesum.dask, function)(cut, where=where)) == getattr(samesum, function)(x, where=where)
+            assert computed(getattr(samesum.dask, function)(cut, where=where)) == getattr(samesum, function)(
+                x, where=where
+            )
     with pytest.raises(ValueError, match="argmin of no integers has no value"):
         computed(samesum.dask.argmin(da.ones(6, dtype=int, chunks=2), where=nothing))
 
@@ -373,7 +394,11 @@ SPECIAL = st.sampled_from([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e300, -1e300, 5e
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(st.floats(-1e3, 1e3) | SPECIAL, st.floats(0, 1e3) | SPECIAL), max_size=7), st.integers(0, 7), st.sampled_from(DTYPES))
+@given(
+    st.lists(st.tuples(st.floats(-1e3, 1e3) | SPECIAL, st.floats(0, 1e3) | SPECIAL), max_size=7),
+    st.integers(0, 7),
+    st.sampled_from(DTYPES),
+)
 def test_weighted_results_of_parts_are_those_of_the_whole(rows, cut, dtype):
     with np.errstate(over="ignore"):
         x, w = (np.array([row[i] for row in rows], dtype) for i in (0, 1))
@@ -400,12 +425,16 @@ def test_weighted_results_are_those_of_the_whole_array():
     for name in ("sum", "mean", "var", "std"):
         ours, whole = getattr(samesum.dask, name), getattr(samesum, name)
         for axis, weights, chunks in [(1, w, (7, -1)), (1, w[0], (7, -1)), (None, w, -1), (0, w[:, 0], (-1, 4))]:
-            for options, given in (({}, weights), ({"where": where, "keepdims": True}, da.from_array(weights, chunks=13))):
-                found = ours(da.from_array(x, chunks=chunks), axis, weights=given, **options)
+            for options, of_call in (
+                ({}, weights),
+                ({"where": where, "keepdims": True}, da.from_array(weights, chunks=13)),
+            ):
+                found = ours(da.from_array(x, chunks=chunks), axis, weights=of_call, **options)
                 assert same_bits(computed(found), whole(x, axis, weights=weights, **options)), (name, axis, options)
     cut = da.from_array(x, chunks=(7, 4))
     for name, options in [
-        ("sum", {}), ("sum", {"method": "exact/fp32"}), ("mean", {}), ("mean", {"method": "exact/fp16"}), ("std", {"ddof": 1}),
+        ("sum", {}), ("sum", {"method": "exact/fp32"}), ("mean", {}), ("mean", {"method": "exact/fp16"}),
+        ("std", {"ddof": 1}),
         ("var", {"correction": 2.5}), ("var", {"correction": 1, "weights_are": "reliabilities"}),
     ]:  # fmt: skip
         axis, told = (0, {}) if name == "mean" else (None, {"where": where, "keepdims": True})
@@ -413,13 +442,18 @@ def test_weighted_results_are_those_of_the_whole_array():
         assert same_bits(computed(found), getattr(samesum, name)(x, axis, weights=w, **options, **told)), (name, axis)
     narrow = w.astype("float16")
     assert same_bits(computed(samesum.dask.var(cut, weights=narrow)), samesum.var(x, weights=narrow))
-    assert same_bits(computed(samesum.dask.mean(cut.astype(int), 0, weights=w)), samesum.mean(x.astype(int), 0, weights=w))
+    assert same_bits(
+        computed(samesum.dask.mean(cut.astype(int), 0, weights=w)), samesum.mean(x.astype(int), 0, weights=w)
+    )
     with pytest.raises(TypeError, match="weights is a masked array"):
         samesum.dask.mean(cut, weights=da.ma.masked_array(w))
     for lazy, error, message in [
         (samesum.dask.var(cut, weights=-w), ValueError, "weights has negative numbers"),
         (samesum.dask.mean(cut, weights=np.zeros((30, 6))), ZeroDivisionError, "weights sum to zero"),
-        (samesum.dask.mean(cut, weights=da.from_array(w, chunks=7).map_blocks(np.ma.masked_array, meta=w[:0, :0])), TypeError, "weights has masked blocks"),
+        (
+            samesum.dask.mean(cut, weights=da.from_array(w, chunks=7).map_blocks(np.ma.masked_array, meta=w[:0, :0])),
+            TypeError, "weights has masked blocks",
+        ),
     ]:  # fmt: skip
         with pytest.raises(error, match=message):
             computed(lazy)
@@ -438,7 +472,8 @@ def test_functions_for_arrays_in_memory_refuse_masked_blocks_too():
     for argument, call in (
         ("x", lambda: samesum.sum(x)), ("x", lambda: samesum.std(x)), ("x", lambda: samesum.cumsum(x)),
         ("x", lambda: samesum.softmax(x, dtype="float32")), ("x", lambda: samesum.Exact(x)),
-        ("x", lambda: samesum.vecdot(x, y)), ("x", lambda: samesum.estimate(x, "tree/plain")), ("values", lambda: samesum.scatter_add(out, keys, x)),
+        ("x", lambda: samesum.vecdot(x, y)), ("x", lambda: samesum.estimate(x, "tree/plain")),
+        ("values", lambda: samesum.scatter_add(out, keys, x)),
         ("keys", lambda: samesum.bincount(x.astype(int))), ("keys", lambda: samesum.groupby_sum(x, y)),
         ("keys", lambda: samesum.reduce_by_key(x, y)), ("weights", lambda: samesum.bincount(keys, x)),
     ):  # fmt: skip
@@ -513,7 +548,10 @@ def test_weighted_results_of_chunks_refuse_integers_that_they_would_round(name):
 def test_a_column_of_a_frame_without_integers_is_null(name):
     pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     nothing = pandas.array([None] * 3, "Int64")
-    for frame in (pandas.DataFrame({"a": nothing, "b": [1, 2, 3], "c": [1.0, 2.0, 3.0]}), pandas.DataFrame({"a": [1]})[:0]):
+    for frame in (
+        pandas.DataFrame({"a": nothing, "b": [1, 2, 3], "c": [1.0, 2.0, 3.0]}),
+        pandas.DataFrame({"a": [1]})[:0],
+    ):
         expected = getattr(samesum, name)(frame)
         found = getattr(samesum.dask, name)(frames.from_pandas(frame, npartitions=2)).compute(scheduler="sync")
         pandas.testing.assert_series_equal(found, expected)

@@ -322,7 +322,9 @@ def test_columns_in_chunks_have_the_bits_of_the_joined_column_without_a_copy(dty
     values = (rng.standard_normal(9000) * 2.0 ** rng.integers(-9, 9, 9000)).astype(dtype)
     valid = rng.random(9000) < 0.7
     cuts = [0, 1, 4099, 4099, 8200, 9000]
-    whole, parts = ([pa.array(values[i:j], mask=~valid[i:j]) for i, j in ends] for ends in ([(0, 9000)], zip(cuts, cuts[1:])))
+    whole, parts = (
+        [pa.array(values[i:j], mask=~valid[i:j]) for i, j in ends] for ends in ([(0, 9000)], zip(cuts, cuts[1:]))
+    )
     plain = [pa.array(values[i:j]) for i, j in zip(cuts, cuts[1:])]
     for name in ("sum", "mean", "var", "std", "min", "norm", "logsumexp", "prod", "argmax"):
         function = getattr(samesum, name)
@@ -335,7 +337,10 @@ def test_columns_in_chunks_have_the_bits_of_the_joined_column_without_a_copy(dty
     spoilt = np.where(valid, values, np.asarray(np.nan, dtype))
     assert same(samesum.sum(pa.chunked_array([spoilt[:99], spoilt[99:]]), skipna=True), samesum.sum(values[valid]))
     table = pa.table({"a": pa.chunked_array(parts), "b": pa.chunked_array(plain)})
-    assert samesum.var(table, ddof=1).to_pydict() == {"a": [samesum.var(values[valid], ddof=1)], "b": [samesum.var(values, ddof=1)]}
+    assert samesum.var(table, ddof=1).to_pydict() == {
+        "a": [samesum.var(values[valid], ddof=1)],
+        "b": [samesum.var(values, ddof=1)],
+    }
     if dtype != "float16":
         series = pl.concat([pl.Series(values[:9]), pl.Series(values[9:])], rechunk=False)
         assert series.n_chunks() == 2 and same(samesum.sum(series, method="tree"), samesum.sum(values, method="tree"))
@@ -406,36 +411,105 @@ def test_polars_calls_samesum() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1], "t": ["x"]})), TypeError, "column 't' of x has texts, .*choose columns"),
-        (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1], "t": ["x"]})), TypeError, "column 't' of x has texts, .*choose columns"),
+        (
+            lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1], "t": ["x"]})),
+            TypeError, "column 't' of x has texts, .*choose columns",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1], "t": ["x"]})),
+            TypeError, "column 't' of x has texts, .*choose columns",
+        ),
         (lambda pd, pl, pa: samesum.sum(pa.table({"t": ["x"]})), TypeError, "column 't' of x has texts"),
         (lambda pd, pl, pa: samesum.sum(pl.Series(["a"])), TypeError, "x has texts"),
         (lambda pd, pl, pa: samesum.sum(pd.Series(["a", None])), TypeError, "x has texts"),
-        (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"d": np.zeros(2, "M8[s]")})), TypeError, "column 'd' of x has elements of type datetime64"),
+        (
+            lambda pd, pl, pa: samesum.sum(pd.DataFrame({"d": np.zeros(2, "M8[s]")})),
+            TypeError, "column 'd' of x has elements of type datetime64",
+        ),
         (lambda pd, pl, pa: samesum.sum(pl.Series([1], dtype=pl.Date)), TypeError, "x has dates or times.*cast"),
-        (lambda pd, pl, pa: samesum.sum(pl.Series([1], dtype=pl.Int128)), TypeError, "x has values of Arrow's type .*cast"),
-        (lambda pd, pl, pa: samesum.sum(pa.array([1]).cast(pa.decimal128(21, 2))), TypeError, "x has decimal numbers .*cast"),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.Series([1], dtype=pl.Int128)),
+            TypeError, "x has values of Arrow's type .*cast",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pa.array([1]).cast(pa.decimal128(21, 2))),
+            TypeError, "x has decimal numbers .*cast",
+        ),
         (lambda pd, pl, pa: samesum.sum(pa.array([[1.0]])), TypeError, "x has lists or records"),
-        (lambda pd, pl, pa: samesum.sum(pa.array(["a"]).dictionary_encode()), TypeError, "x is dictionary-encoded; decode"),
-        (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1]}).lazy()), TypeError, r"x is a lazy query; pass x\.collect\(\)"),
-        (lambda pd, pl, pa: samesum.softmax(pl.Series([1.0, None])), ValueError, r"x has 1 null, .*pass x\.drop_nulls\(\), or x\.fill_null\(0\)"),
-        (lambda pd, pl, pa: samesum.softmax(pa.array([1.0, None, None])), ValueError, r"x has 2 nulls, .*x\.drop_null\(\)"),
-        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[True, False, True]), ValueError, r"where has shape \(3,\), and the mask of x \(2,\)"),
-        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[1, 0]), TypeError, "where has elements of type int64; pass booleans"),
-        (lambda pd, pl, pa: samesum.sum(pl.Series([1.0]), where=pl.Series([None], dtype=pl.Boolean)), ValueError, r"where has 1 null, .*where\.fill_null"),
-        (lambda pd, pl, pa: samesum.softmax(pd.array([1.0, None], "Float64")), ValueError, r"x has 1 null, .*x\.dropna\(\)"),
+        (
+            lambda pd, pl, pa: samesum.sum(pa.array(["a"]).dictionary_encode()),
+            TypeError, "x is dictionary-encoded; decode",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1]}).lazy()),
+            TypeError, r"x is a lazy query; pass x\.collect\(\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.softmax(pl.Series([1.0, None])),
+            ValueError, r"x has 1 null, .*pass x\.drop_nulls\(\), or x\.fill_null\(0\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.softmax(pa.array([1.0, None, None])),
+            ValueError, r"x has 2 nulls, .*x\.drop_null\(\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[True, False, True]),
+            ValueError, r"where has shape \(3,\), and the mask of x \(2,\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), where=[1, 0]),
+            TypeError, "where has elements of type int64; pass booleans",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.Series([1.0]), where=pl.Series([None], dtype=pl.Boolean)),
+            ValueError, r"where has 1 null, .*where\.fill_null",
+        ),
+        (
+            lambda pd, pl, pa: samesum.softmax(pd.array([1.0, None], "Float64")),
+            ValueError, r"x has 1 null, .*x\.dropna\(\)",
+        ),
         (lambda pd, pl, pa: samesum.softmax(pa.table({"a": [1.0, None]})), ValueError, "x has 1 null"),
-        (lambda pd, pl, pa: samesum.Partial("dot/exact/fp64").add([1.0, 2.0], pl.Series([1.0, None])), ValueError, r"y has 1 null, .*pass y\.fill_null\(0\)$"),
-        (lambda pd, pl, pa: samesum.cumsum(pa.table({"a": [1.0]})), TypeError, "cumsum: x is a frame; pass one of its columns"),
-        (lambda pd, pl, pa: samesum.mean(pa.record_batch({"a": [1.0]}), weights=[1.0]), TypeError, "mean with weights: x is a frame; pass one of its columns"),
-        (lambda pd, pl, pa: samesum.cumsum(OnlyStream(pa.table({"a": [1.0]}))), TypeError, "cumsum: x is a frame; pass one of its columns"),
-        (lambda pd, pl, pa: samesum.cummax(pl.DataFrame({"a": [1.0]}).lazy()), TypeError, r"cummax: x is a lazy query; pass a column of x\.collect\(\)"),
-        (lambda pd, pl, pa: samesum.cumsum(pd.DataFrame({"a": [1.0]})), TypeError, r"x is a frame; pass one of its columns, or x\.to_numpy\(\)"),
-        (lambda pd, pl, pa: samesum.dot(pl.Series([1.0, None]), [1.0, 2.0, 3.0]), ValueError, "x has 2 elements and y 3; pass vectors of one length"),
+        (
+            lambda pd, pl, pa: samesum.Partial("dot/exact/fp64").add([1.0, 2.0], pl.Series([1.0, None])),
+            ValueError, r"y has 1 null, .*pass y\.fill_null\(0\)$",
+        ),
+        (
+            lambda pd, pl, pa: samesum.cumsum(pa.table({"a": [1.0]})),
+            TypeError, "cumsum: x is a frame; pass one of its columns",
+        ),
+        (
+            lambda pd, pl, pa: samesum.mean(pa.record_batch({"a": [1.0]}), weights=[1.0]),
+            TypeError, "mean with weights: x is a frame; pass one of its columns",
+        ),
+        (
+            lambda pd, pl, pa: samesum.cumsum(OnlyStream(pa.table({"a": [1.0]}))),
+            TypeError, "cumsum: x is a frame; pass one of its columns",
+        ),
+        (
+            lambda pd, pl, pa: samesum.cummax(pl.DataFrame({"a": [1.0]}).lazy()),
+            TypeError, r"cummax: x is a lazy query; pass a column of x\.collect\(\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.cumsum(pd.DataFrame({"a": [1.0]})),
+            TypeError, r"x is a frame; pass one of its columns, or x\.to_numpy\(\)",
+        ),
+        (
+            lambda pd, pl, pa: samesum.dot(pl.Series([1.0, None]), [1.0, 2.0, 3.0]),
+            ValueError, "x has 2 elements and y 3; pass vectors of one length",
+        ),
         (lambda pd, pl, pa: samesum.Partial("sum/exact/fp64").add(pa.array([1.0, None])), ValueError, "x has 1 null"),
-        (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), keepdims=True), TypeError, "keepdims does not go with a frame"),
-        (lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), out=np.zeros(1)), TypeError, "out does not go with a frame"),
-        (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1.0]}), axis=2), IndexError, "axis 2 is out of range for a frame with 2 axes"),
+        (
+            lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), keepdims=True),
+            TypeError, "keepdims does not go with a frame",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pd.DataFrame({"a": [1.0]}), out=np.zeros(1)),
+            TypeError, "out does not go with a frame",
+        ),
+        (
+            lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1.0]}), axis=2),
+            IndexError, "axis 2 is out of range for a frame with 2 axes",
+        ),
         (lambda pd, pl, pa: samesum.sum(pl.DataFrame({"a": [1.0]}), axis=()), ValueError, r"axis is \(\)"),
         (lambda pd, pl, pa: samesum.sum(pl.Series([1.0, None]), axis=1), IndexError, "axis 1 is out of range"),
     ],
@@ -456,7 +530,10 @@ def test_the_remedy_for_nulls_beside_x_keeps_the_length(argument: str) -> None:
     }
     values = [True, None] if argument == "where" else [1, None]
     fill = "False" if argument == "where" else "0"
-    for column, name in ((pd.array(values, "boolean" if argument == "where" else "Int64"), "fillna"), (pl.Series(values), "fill_null")):
+    for column, name in (
+        (pd.array(values, "boolean" if argument == "where" else "Int64"), "fillna"),
+        (pl.Series(values), "fill_null"),
+    ):
         with pytest.raises(ValueError, match=rf"{argument} has 1 null, .*pass {argument}\.{name}\({fill}\)") as error:
             calls[argument](column)
         assert "drop" not in str(error.value)

@@ -20,7 +20,8 @@ NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
 FUNCTIONS = {
     "sum": samesum.sum, "mean": samesum.mean, "prod": samesum.prod, "min": samesum.min, "max": samesum.max,
     "argmin": samesum.argmin, "argmax": samesum.argmax, "norm": samesum.norm, "logsumexp": samesum.logsumexp,
-    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax, "cumsum": samesum.cumsum, "cumprod": samesum.cumprod,
+    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax, "cumsum": samesum.cumsum,
+    "cumprod": samesum.cumprod,
     "cummax": samesum.cummax, "cummin": samesum.cummin, "cumlogsumexp": samesum.cumlogsumexp,
 }  # fmt: skip
 
@@ -547,7 +548,11 @@ def test_a_grid_rounds_each_term():
 
 
 def test_a_grid_is_for_fixed_point_and_large_enough():
-    for function in (lambda x, **options: samesum.sum(x, **options), samesum.mean, lambda x, **o: samesum.dot(x, x, **o)):
+    for function in (
+        lambda x, **options: samesum.sum(x, **options),
+        samesum.mean,
+        lambda x, **o: samesum.dot(x, x, **o),
+    ):
         with pytest.raises(OverflowError, match="give a larger grid"):
             function([1e300, 1.0], method="fixed_point", grid=0)
         with pytest.raises(ValueError, match="grid is only for"):
@@ -645,7 +650,9 @@ def test_the_remedy_for_integers_beyond_64_bits_rounds_once(function):
         with pytest.raises(OverflowError, match="pass method='exact/fp64', which rounds the exact sum once"):
             samesum.sum(large)
         assert samesum.sum(large, method="exact/fp64") == float(sum(large))
-        with pytest.raises(OverflowError, match=r"rounded integers, or call samesum.Exact\(x\).value\(\), which rounds once"):
+        with pytest.raises(
+            OverflowError, match=r"rounded integers, or call samesum.Exact\(x\).value\(\), which rounds once"
+        ):
             samesum.sum(beyond)
         assert samesum.Exact(beyond).value() == float(sum(beyond))
         groups = samesum.groupby([0] * 4)
@@ -653,7 +660,9 @@ def test_the_remedy_for_integers_beyond_64_bits_rounds_once(function):
             groups.sum(large)
         assert groups.sum(large, method="exact/fp64")[0] == float(sum(large))
     else:
-        with pytest.raises(OverflowError, match="max of integers is beyond 64 bits; pass dtype='float64' for a rounded max"):
+        with pytest.raises(
+            OverflowError, match="max of integers is beyond 64 bits; pass dtype='float64' for a rounded max"
+        ):
             samesum.max(beyond)
     assert getattr(samesum, function)(beyond, dtype="float64") == getattr(samesum, function)(np.array(beyond, float))
 

@@ -68,7 +68,8 @@ def data(name, shape, seed=0):
     return x.astype(pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name)
 
 
-FUNCTIONS = ("sum", "mean", "prod", "min", "max", "argmin", "argmax", "norm", "var", "std", "logsumexp", "softmax", "log_softmax")  # fmt: skip
+FUNCTIONS = ("sum", "mean", "prod", "min", "max", "argmin", "argmax", "norm", "var", "std",
+             "logsumexp", "softmax", "log_softmax")  # fmt: skip
 SCANS = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
@@ -168,7 +169,12 @@ def test_sums_by_key_have_the_bits_of_the_cpu(library, name, shape):
     for kind in ("int64", "int32", "uint8"):
         typed = keys.astype(kind)
         host, gpu = (out, typed, values), tuple(to_gpu(library, a) for a in (out, typed, values))
-        for options in ({}, {"method": "serial/plain"}, {"method": "fixed_point"}, {"method": "fixed_point", "grid": -30}):
+        for options in (
+            {},
+            {"method": "serial/plain"},
+            {"method": "fixed_point"},
+            {"method": "fixed_point", "grid": -30},
+        ):
             expected, result = samesum.scatter_add(*host, **options), samesum.scatter_add(*gpu, **options)
             assert type(result) is type(gpu[0]) and result.device == gpu[0].device
             assert same_bits(to_host(library, result), expected), options
@@ -236,7 +242,9 @@ def test_reversed_arrays_of_cupy_are_copied():
         pytest.skip("this machine has no GPU")
     a = data("float32", (40, 50))
     g = cupy.asarray(a)[::-1, ::-1]
-    assert same_bits(cupy.asnumpy(samesum.sum(g, 1, method="tree/plain")), samesum.sum(a[::-1, ::-1], 1, method="tree/plain"))
+    assert same_bits(
+        cupy.asnumpy(samesum.sum(g, 1, method="tree/plain")), samesum.sum(a[::-1, ::-1], 1, method="tree/plain")
+    )
 
 
 def test_empty_arrays_and_axes_have_the_results_of_the_cpu(library):
@@ -309,7 +317,11 @@ def test_threads_in_one_stream_share_a_workspace_safely(library):
 def test_integers_on_a_gpu_are_exact_and_report_overflow(library):
     rng = np.random.default_rng(3)
     for dtype in ("int8", "uint8", "int16", "int32", "int64", "bool"):
-        a = rng.integers(0, 2, (50, 60)).astype(dtype) if dtype == "bool" else rng.integers(-100, 100, (50, 60)).astype(dtype)
+        a = (
+            rng.integers(0, 2, (50, 60)).astype(dtype)
+            if dtype == "bool"
+            else rng.integers(-100, 100, (50, 60)).astype(dtype)
+        )
         for axis in (None, 0, 1):
             assert np.array_equal(to_host(library, samesum.sum(to_gpu(library, a), axis)), samesum.sum(a, axis))
     samesum.integer_overflow()

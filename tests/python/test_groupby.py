@@ -144,7 +144,10 @@ def test_results_of_two_variables_are_those_of_each_group_alone(types, weighted)
     groups, of_rows = samesum.groupby(keys), rows_of(keys.tolist()).values()
     lines = groups.linear_regression(x, y, weights=w)
     assert isinstance(lines, samesum.LinearRegression)
-    covariances = [(options, groups.cov(x, y, weights=w, **options)) for options in ({}, {"ddof": 0}, {"weights_are": "reliabilities"})]
+    covariances = [
+        (options, groups.cov(x, y, weights=w, **options))
+        for options in ({}, {"ddof": 0}, {"weights_are": "reliabilities"})
+    ]
     correlations = groups.corrcoef(x, y, weights=w)
     for number, rows in enumerate(of_rows):
         given = {"weights": None if w is None else w[rows]}
@@ -192,7 +195,9 @@ def test_weighted_results_and_pairs_agree_with_fractions(rows):
 
 def test_weights_and_pairs_of_no_groups_and_of_rows_left_out():
     none = samesum.groupby(np.zeros(0, np.int64))
-    assert none.mean([], weights=[]).shape == (0,) == none.cov([], []).shape == none.linear_regression([], []).slope.shape
+    assert (
+        none.mean([], weights=[]).shape == (0,) == none.cov([], []).shape == none.linear_regression([], []).slope.shape
+    )
     groups = samesum.groupby([None, "a", "b", "a"])
     assert groups.mean([9.0, 1.0, 2.0, 5.0], weights=[NAN, 3, 1, 1]).tolist() == [2.0, 2.0]
     assert groups.linear_regression([9.0, 1.0, 2.0, 2.0], [NAN, 1.0, 2.0, 3.0]).slope.tolist()[0] == 2.0
@@ -202,7 +207,9 @@ def test_weights_and_pairs_of_no_groups_and_of_rows_left_out():
         groups.mean([1.0] * 4, weights=[1, 0, 1, 0])
     with pytest.raises(ValueError, match="weights has negative numbers"):
         groups.var([1.0] * 4, weights=[1, -1, 1, 2])
-    with pytest.raises(ValueError, match=r"weights has shape \(4, 2\) and the values \(4,\); pass a weight for each row"):
+    with pytest.raises(
+        ValueError, match=r"weights has shape \(4, 2\) and the values \(4,\); pass a weight for each row"
+    ):
         groups.mean([1.0] * 4, weights=np.ones((4, 2)))
     with pytest.raises(ValueError, match="weights_are is 'any'"):
         groups.var([1.0] * 4, weights_are="any")
@@ -245,7 +252,9 @@ def test_names_of_columns_need_not_be_texts():
         assert [*groups.sum().columns] == [1, ("a", "b"), 2.5]
         assert groups.dot(1, ("a", "b")).tolist() == [20.5, 6.0] and groups.mean(1, weights=2.5).tolist() == [2.25, 2.0]
         assert groups.sum(np.array([1, 0, 2.5])).tolist() == [3.5, 0.0] and groups.sum([7, 8, 9]).tolist() == [16, 8]
-    with pytest.raises(ValueError, match="values is a list of a number for each row, which all are names of columns too"):
+    with pytest.raises(
+        ValueError, match="values is a list of a number for each row, which all are names of columns too"
+    ):
         groups.sum([1, 0, 1])
     with pytest.raises(ValueError, match="'c', which the frame does not have; use one of 0, 1"):
         groups.sum("c")
@@ -523,9 +532,15 @@ def test_several_operations_of_arrays_and_of_other_frames():
         (lambda: groups.agg("median", data["x"]), ValueError, "operations names 'median'; use sum, mean"),
         (lambda: groups.agg(["sum", "sum"], data["x"]), ValueError, "operations names 'sum' twice"),
         (lambda: groups.agg(np.sum, data["x"]), TypeError, "operations is <function sum.*; pass names such as 'sum'"),
-        (lambda: groups.agg({"x": "sum"}), TypeError, r"operations is a dict of names of columns, which only groupby\(frame, by\)"),
+        (
+            lambda: groups.agg({"x": "sum"}),
+            TypeError, r"operations is a dict of names of columns, which only groupby\(frame, by\)",
+        ),
         (lambda: groups.agg("sum"), TypeError, "values is None"),
-        (lambda: samesum.groupby(arrow.table(data), "k").agg({"z": "sum"}), ValueError, "operations names the column 'z', which"),
+        (
+            lambda: samesum.groupby(arrow.table(data), "k").agg({"z": "sum"}),
+            ValueError, "operations names the column 'z', which",
+        ),
     ):  # fmt: skip
         with pytest.raises(error, match="^samesum: groupby: " + message):
             call()

@@ -1,4 +1,6 @@
-"""An integer that a double does not hold is exact, or refused, or rounded with a bound that covers it. Keys are as they came."""
+"""An integer that a double does not hold is exact, or refused, or rounded with a bound that covers it. Keys are as they
+came.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,9 @@ CORRECTLY_ROUNDED: dict[str, Callable[..., Any]] = {
 def test_a_correctly_rounded_function_refuses_integers_that_it_would_round(name: str) -> None:
     function = CORRECTLY_ROUNDED[name]
     for x in (LARGE, UNSIGNED, LARGE.tolist()):
-        with pytest.raises(OverflowError, match="samesum: (x|y|weights) has integers that float64 does not hold; convert"):
+        with pytest.raises(
+            OverflowError, match="samesum: (x|y|weights) has integers that float64 does not hold; convert"
+        ):
             function(x)
         function(x, dtype="float64")  # the caller rounds
     held = np.array([2**62, -(2**63), B, 3])
@@ -196,7 +200,13 @@ def test_a_run_of_keys_refuses_integers_that_it_would_round() -> None:
 
 
 def test_integers_beside_floats_in_a_list_or_a_frame_are_not_rounded_unseen() -> None:
-    for x in ([B + 1, 0.5], [-float(B), B + 1], [[1.0, 2.0], [0.5, B + 1]], (np.int64(B + 1), 0.5), [float("nan"), B + 1]):
+    for x in (
+        [B + 1, 0.5],
+        [-float(B), B + 1],
+        [[1.0, 2.0], [0.5, B + 1]],
+        (np.int64(B + 1), 0.5),
+        [float("nan"), B + 1],
+    ):
         with pytest.raises(OverflowError, match="x has integers that float64 does not hold"):
             samesum.sum(x)
         samesum.sum(x, dtype="float64")
@@ -296,7 +306,15 @@ def test_an_integer_that_a_mask_hides_is_as_if_absent(name: str, argument: str, 
 def test_an_integer_that_the_mask_of_a_tensor_hides_is_as_if_absent(dtype: str) -> None:
     torch = pytest.importorskip("torch")
     a, usual, shown = (torch.from_numpy(x) for x in (numbers(HIDDEN[dtype], dtype), numbers(7, dtype), SHOWN))
-    for function in (samesum.sum, samesum.mean, samesum.var, samesum.norm, samesum.cumsum, samesum.average, samesum.cov):
+    for function in (
+        samesum.sum,
+        samesum.mean,
+        samesum.var,
+        samesum.norm,
+        samesum.cumsum,
+        samesum.average,
+        samesum.cov,
+    ):
         np.testing.assert_array_equal(function(a, where=shown), function(usual, where=shown))
     floats = torch.ones(5)
     assert samesum.dot(a, floats, where=shown) == samesum.dot(floats, a, where=shown) == 10
@@ -358,7 +376,9 @@ def test_groups_leave_out_integers_that_masks_hide() -> None:
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("x", [[B + 1, -B], LARGE, UNSIGNED, np.full(300, 2**62 + 255)], ids=["list", "i8", "u8", "many"])
+@pytest.mark.parametrize(
+    "x", [[B + 1, -B], LARGE, UNSIGNED, np.full(300, 2**62 + 255)], ids=["list", "i8", "u8", "many"]
+)
 def test_the_bound_of_an_estimate_covers_the_rounding_of_integers(x: Any) -> None:
     exact = {"sum": Fraction(sum(map(int, x))), "mean": Fraction(sum(map(int, x)), len(x))}
     exact["sum_of_magnitudes"] = Fraction(sum(abs(int(v)) for v in x))

@@ -30,7 +30,12 @@ def test_no_file_of_the_package_imports_one_that_imports_it():
 )
 def test_circles_are_found(tmp_path, upper, lower):
     (tmp_path / "inner").mkdir()
-    files = {"__init__": "from .lower import f", "upper": upper, "lower": lower, "inner/__init__": "from .. import upper"}
+    files = {
+        "__init__": "from .lower import f",
+        "upper": upper,
+        "lower": lower,
+        "inner/__init__": "from .. import upper",
+    }
     for name, text in {**files, "inner/part": ""}.items():
         (tmp_path / f"{name}.py").write_text(text)
     assert import_circles.circle_in(tmp_path, "package")

@@ -18,7 +18,8 @@ import samesum  # noqa: E402
 # Open MPI starts more ranks than processors, and as root, only if it is told to.
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMP_NUM_THREADS": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMP_NUM_THREADS": "1",
 }  # fmt: skip
 HEAD = """
 import signal
@@ -69,7 +70,12 @@ print_all(results)
 """
     lines = [*run(2, code), *run(3, code)]
     x = (np.random.default_rng(0).standard_normal(20_011) * 1000).astype(np.float32)
-    methods = {"exact": samesum.sum, "tree/kahan": samesum.sum, "pairwise/plain": samesum.sum, "mean/exact": samesum.mean}
+    methods = {
+        "exact": samesum.sum,
+        "tree/kahan": samesum.sum,
+        "pairwise/plain": samesum.sum,
+        "mean/exact": samesum.mean,
+    }
     alone = [float(function(x, method=method)).hex() for method, function in methods.items()]
     alone.append(float(samesum.dot(x, x, method="dot/tree/plain")).hex())
     assert lines == [str(alone)] * 5
@@ -133,7 +139,10 @@ print_all("|".join([
 
 
 def test_memory_that_one_rank_lacks_raises_on_every_rank():
-    assert run(3, """
+    assert (
+        run(
+            3,
+            """
 from samesum import _workers
 from samesum._arrays import NumPy
 left = None  # how many more arrays rank 1 can allocate
@@ -168,8 +177,12 @@ for call in calls:
         left = None
         messages = comm.allgather(message)
         signal.alarm(0)
-        assert len(set(messages)) == 1 and (message is None or "failed on rank 1: the memory is full" in message), messages
+        assert len(set(messages)) == 1 and (message is None or "failed on rank 1: the memory is full" in message),
+        messages
     counts.append(count)
 assert counts[0] >= 4 and counts[1] >= 2 and counts[2] >= 3, counts
 print_all("done")
-""") == ["done"] * 3
+""",
+        )
+        == ["done"] * 3
+    )

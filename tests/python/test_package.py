@@ -226,7 +226,10 @@ def test_the_wheel_carries_types_and_no_library_of_nvidia(wheel, tmp_path):
     # A wheel for other machines is built without MPI, and without OpenMP and TBB, with which the tool compares. libz is
     # one of the libraries that PEP 599 lets wheels expect.
     usual = {"libstdc", "libm", "libmvec", "libgcc_s", "libc", "libdl", "librt", "libpthread", "ld", "ld-linux-x86-64"}
-    for program, extra in ((module, set()), *((tool, {"libz", "libgomp", "libtbb", "libmpi"}) for tool in tmp_path.glob("samesum/bin/*"))):
+    for program, extra in (
+        (module, set()),
+        *((tool, {"libz", "libgomp", "libtbb", "libmpi"}) for tool in tmp_path.glob("samesum/bin/*")),
+    ):
         needed = subprocess.run(["readelf", "--dynamic", program], text=True, capture_output=True, check=True).stdout
         libraries = set(re.findall(r"NEEDED.*\[([\w-]+)", needed))
         assert libraries and libraries <= usual | extra, program
@@ -240,7 +243,9 @@ def test_a_module_exports_its_entry_point_only(wheel, tmp_path):
     modules = list(tmp_path.glob("samesum/*.so"))
     assert modules
     for module in modules:
-        symbols = subprocess.run(["nm", "--dynamic", "--defined-only", module], text=True, capture_output=True, check=True)
+        symbols = subprocess.run(
+            ["nm", "--dynamic", "--defined-only", module], text=True, capture_output=True, check=True
+        )
         assert symbols.stdout.split()[2:] == [f"PyInit_{module.name.partition('.')[0]}"]
         assert "no symbols" in subprocess.run(["nm", module], text=True, capture_output=True).stderr
 

@@ -68,7 +68,9 @@ def test_weights_of_a_covariance_are_those_of_numpy(dtype: str, are: str) -> Non
     name = {"frequencies": "fweights", "reliabilities": "aweights"}[are]
     assert found == pytest.approx(np.cov(x.astype(np.float64), **{name: w}), rel=1e-10)
     narrow = samesum.cov(x, weights=w.astype(x.dtype), weights_are=are)
-    assert narrow.astype(float).tolist() == [[nearest(covariance(a, b, weights, 1, are), dtype) for a in rows] for b in rows]
+    assert narrow.astype(float).tolist() == [
+        [nearest(covariance(a, b, weights, 1, are), dtype) for a in rows] for b in rows
+    ]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -216,7 +218,11 @@ def test_points_without_a_line_have_none() -> None:
 def spoilt(x: Any, takes: Any) -> dict[str, Any]:
     """Variables whose elements take part where `takes` says so, in three ways, and the argument that tells it."""
     nan = np.where(takes, x, np.asarray(math.nan, x.dtype))
-    return {"skipna": (nan, {"skipna": True}), "where": (nan, {"where": takes}), "mask": (np.ma.array(x, mask=~takes), {})}
+    return {
+        "skipna": (nan, {"skipna": True}),
+        "where": (nan, {"where": takes}),
+        "mask": (np.ma.array(x, mask=~takes), {}),
+    }
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -251,28 +257,55 @@ def test_observations_may_be_left_out_of_all_variables() -> None:
     assert same(samesum.corrcoef(x.T, y, axis=0, where=where), samesum.corrcoef(x[:, where], y[where]))
     hole = np.where(where, w, math.nan)
     assert same(samesum.cov(x, weights=hole, skipna=True), samesum.cov(x[:, where], weights=w[where]))
-    assert same(samesum.linear_regression(x[0], y, weights=hole, skipna=True).slope, samesum.linear_regression(x[0][where], y[where], weights=w[where]).slope)
+    assert same(
+        samesum.linear_regression(x[0], y, weights=hole, skipna=True).slope,
+        samesum.linear_regression(x[0][where], y[where], weights=w[where]).slope,
+    )
     assert np.isnan(samesum.cov(x, where=np.zeros(40, bool))).all() and samesum.cov(x, where=True).shape == (3, 3)
-    assert same(samesum.cov(x, where=np.ones(40, bool)), samesum.cov(x)) and same(samesum.cov(x, skipna=True), samesum.cov(x))
+    assert same(samesum.cov(x, where=np.ones(40, bool)), samesum.cov(x)) and same(
+        samesum.cov(x, skipna=True), samesum.cov(x)
+    )
     for call, error, message in (
-        (lambda: samesum.cov(x, y, where=np.ones((3, 40), bool)), ValueError, "where has 2 axes or more; with y, pass one flag"),
-        (lambda: samesum.cov(x, where=np.ones(3, bool)), ValueError, r"where has shape \(3,\); pass one flag for each of the 40 observations"),
+        (
+            lambda: samesum.cov(x, y, where=np.ones((3, 40), bool)),
+            ValueError, "where has 2 axes or more; with y, pass one flag",
+        ),
+        (
+            lambda: samesum.cov(x, where=np.ones(3, bool)),
+            ValueError, r"where has shape \(3,\); pass one flag for each of the 40 observations",
+        ),
         (lambda: samesum.cov(x, where=np.ones(40)), TypeError, "where has elements of type float64; pass booleans"),
         (lambda: samesum.cov(x, where=np.ma.array(where)), TypeError, "where is a masked array"),
         (lambda: samesum.cov(x, y[:9], skipna=True), ValueError, "x has 40 observations and y 9"),
         (lambda: samesum.cov(x, weights=w[:9], skipna=True), ValueError, r"weights has shape \(9,\); pass one weight"),
-        (lambda: samesum.cov(x, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum to zero"),
-        (lambda: samesum.cov(x, weights=np.where(where, -1.0, 1.0), where=where), ValueError, "weights has negative numbers"),
-        (lambda: samesum.cov(x, weights=np.ma.array(w)), TypeError, r"weights is a masked array; pass weights.filled\(0\)"),
-        (lambda: samesum.linear_regression(y, y, weights=np.where(where, 0.0, 1.0), where=where), ZeroDivisionError, "weights sum"),
+        (
+            lambda: samesum.cov(x, weights=np.where(where, 0.0, 1.0), where=where),
+            ZeroDivisionError, "weights sum to zero",
+        ),
+        (
+            lambda: samesum.cov(x, weights=np.where(where, -1.0, 1.0), where=where),
+            ValueError, "weights has negative numbers",
+        ),
+        (
+            lambda: samesum.cov(x, weights=np.ma.array(w)),
+            TypeError, r"weights is a masked array; pass weights.filled\(0\)",
+        ),
+        (
+            lambda: samesum.linear_regression(y, y, weights=np.where(where, 0.0, 1.0), where=where),
+            ZeroDivisionError, "weights sum",
+        ),
     ):  # fmt: skip
         with pytest.raises(error, match=message):
             call()
     hidden = np.ma.array(y, mask=~where), np.ma.array(x, mask=[[False] * 40, ~where, where])
     lines = [samesum.linear_regression(y[t], x[k][t]).slope for k, t in enumerate((where, where, np.zeros(40, bool)))]
     assert same(samesum.linear_regression(*hidden).slope, np.array(lines))
-    assert same(samesum.linear_regression(hidden[0], x.T, axis=0).slope, samesum.linear_regression(y[where], x[:, where]).slope)
-    assert same(samesum.cov(x, weights=np.where(where, w, -1.0), where=where), samesum.cov(x[:, where], weights=w[where]))
+    assert same(
+        samesum.linear_regression(hidden[0], x.T, axis=0).slope, samesum.linear_regression(y[where], x[:, where]).slope
+    )
+    assert same(
+        samesum.cov(x, weights=np.where(where, w, -1.0), where=where), samesum.cov(x[:, where], weights=w[where])
+    )
 
 
 @pytest.mark.parametrize("axis", [1, 0, None, (0, 1)])
@@ -285,14 +318,21 @@ def test_lines_go_through_the_pairs_that_take_part(dtype: str, axis: Any) -> Non
     for weights in (None, w):
         rows = [a.reshape(-1, 54) if axis in (None, (0, 1)) else np.moveaxis(a, axis, -1) for a in (x, y, takes, w)]
         packed = [
-            samesum.linear_regression(a[t], b[t], weights=None if weights is None else c[t]) for a, b, t, c in zip(*rows)
+            samesum.linear_regression(a[t], b[t], weights=None if weights is None else c[t])
+            for a, b, t, c in zip(*rows)
         ]
         for a, told in spoilt(x, takes).values():
             found = samesum.linear_regression(a, y, axis=axis, weights=weights, **told)
             for result, expected in zip(found, zip(*packed)):
                 assert same(np.ravel(result), np.array(expected))
     nan = np.where(takes, y, np.float32(math.nan))
-    assert all(map(same, samesum.linear_regression(x, nan, axis=axis, skipna=True), samesum.linear_regression(x, y, axis=axis, where=takes)))
+    assert all(
+        map(
+            same,
+            samesum.linear_regression(x, nan, axis=axis, skipna=True),
+            samesum.linear_regression(x, y, axis=axis, where=takes),
+        )
+    )
 
 
 ELEMENT = st.one_of(st.integers(-9, 9).map(lambda i: i / 4), st.sampled_from([math.nan, -0.0]))
@@ -323,7 +363,9 @@ def test_results_without_what_is_missing_agree_with_fractions(rows: list[tuple[f
 
 def test_pairs_of_frames_leave_out_nulls() -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [1.0, 2.0, math.nan, 4.0], "b": [2.0, 3.0, 9.0, 7.0], "c": [1.0, math.nan, 2.0, 5.0]})
+    frame = pandas.DataFrame(
+        {"a": [1.0, 2.0, math.nan, 4.0], "b": [2.0, 3.0, 9.0, 7.0], "c": [1.0, math.nan, 2.0, 5.0]}
+    )
     assert samesum.cov(frame, axis=0, skipna=True) == pytest.approx(frame.cov().to_numpy())
     assert samesum.corrcoef(frame, axis=0, skipna=True) == pytest.approx(frame.corr().to_numpy())
     column = pandas.array([1.0, 2.0, None, 4.0], "Float64")
@@ -345,7 +387,9 @@ def test_a_frame_needs_to_say_whether_its_variables_are_rows(library: str) -> No
             assert same(function(frame, **options), function(matrix.T))
         assert same(function(frame, [5.0, 1.0, 2.0], rowvar=False), function(matrix, [5.0, 1.0, 2.0]))
         for call, name in ((lambda: function(frame), "x"), (lambda: function([5.0, 1.0], frame, skipna=True), "y")):
-            with pytest.raises(TypeError, match=f"{function.__name__}: {name} is a frame; pass rowvar=False if its col"):
+            with pytest.raises(
+                TypeError, match=f"{function.__name__}: {name} is a frame; pass rowvar=False if its col"
+            ):
                 call()
         column = frame["a"]
         assert same(function(column, column), function(data["a"], data["a"]))
@@ -362,7 +406,9 @@ def test_rowvar_says_what_axis_says_for_arrays() -> None:
         assert same(function(x, rowvar=False, skipna=True), function(x.T)) and function(x, rowvar=False).shape == (3, 3)
         assert same(function([1.0, 2.0], [3.0, 5.0], rowvar=False), function([1.0, 2.0], [3.0, 5.0]))
         for axis, rowvar in ((0, True), (-2, True), (1, False), (-1, False)):
-            with pytest.raises(ValueError, match=f"axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0"):
+            with pytest.raises(
+                ValueError, match=f"axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0"
+            ):
                 function(x, axis=axis, rowvar=rowvar)
 
 
@@ -485,21 +531,39 @@ def test_arrays_of_jax() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: samesum.cov(np.ones((2, 2, 2))), ValueError, "x has 3 axes; pass a vector, or a matrix with one variable"),
+        (
+            lambda: samesum.cov(np.ones((2, 2, 2))),
+            ValueError, "x has 3 axes; pass a vector, or a matrix with one variable",
+        ),
         (lambda: samesum.cov(1.0), ValueError, "x has 0 axes; pass a vector"),
         (lambda: samesum.corrcoef([1.0], np.ones((2, 2, 1))), ValueError, "y has 3 axes; pass a vector"),
-        (lambda: samesum.cov([1.0, 2.0], [1.0]), ValueError, "x has 2 observations and y 1; pass as many, or another axis="),
-        (lambda: samesum.cov([1.0, 2.0], weights=[1]), ValueError, r"weights has shape \(1,\); pass one weight for each of the 2"),
+        (
+            lambda: samesum.cov([1.0, 2.0], [1.0]),
+            ValueError, "x has 2 observations and y 1; pass as many, or another axis=",
+        ),
+        (
+            lambda: samesum.cov([1.0, 2.0], weights=[1]),
+            ValueError, r"weights has shape \(1,\); pass one weight for each of the 2",
+        ),
         (lambda: samesum.cov([1.0, 2.0], weights=[-1, 2]), ValueError, "weights has negative numbers"),
         (lambda: samesum.corrcoef([1.0, 2.0], weights=[0, 0]), ZeroDivisionError, "weights sum to zero"),
         (lambda: samesum.cov([1.0], weights_are="counts"), ValueError, "weights_are is 'counts'; use 'frequencies'"),
         (lambda: samesum.cov([1.0], correction=1, ddof=2), ValueError, "two names of one argument"),
         (lambda: samesum.cov([1.0], ddof=math.inf), ValueError, "correction is inf; it must be a finite number"),
         (lambda: samesum.cov(np.ones((2, 2)), axis=2), IndexError, "axis 2 is out of range"),
-        (lambda: samesum.linear_regression([1.0, 2.0], [1.0]), ValueError, "x has 2 elements along axis -1 and y has 1"),
+        (
+            lambda: samesum.linear_regression([1.0, 2.0], [1.0]),
+            ValueError, "x has 2 elements along axis -1 and y has 1",
+        ),
         (lambda: samesum.linear_regression([1.0], None), TypeError, "y is None"),
-        (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1]), ValueError, r"weights has shape \(1,\)"),
-        (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1, -2]), ValueError, "weights has negative"),
+        (
+            lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1]),
+            ValueError, r"weights has shape \(1,\)",
+        ),
+        (
+            lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[1, -2]),
+            ValueError, "weights has negative",
+        ),
         (lambda: samesum.linear_regression([1.0, 2.0], [1.0, 2.0], weights=[0, 0]), ZeroDivisionError, "sum to zero"),
         (lambda: samesum.linear_regression(["a"], [1.0]), TypeError, "x has texts"),
         (lambda: samesum.cov([1.0], threads=0.5), TypeError, "threads is 0.5"),

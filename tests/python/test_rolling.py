@@ -263,13 +263,17 @@ def columns_with_nulls(values, at):
     return found
 
 
-@pytest.mark.parametrize("name", ["rolling_sum", "rolling_mean", "rolling_var", "rolling_std", "rolling_min", "rolling_max"])
+@pytest.mark.parametrize(
+    "name", ["rolling_sum", "rolling_mean", "rolling_var", "rolling_std", "rolling_min", "rolling_max"]
+)
 @pytest.mark.parametrize("values", [[3, 1, LARGE, 2, 4], [3.0, 1.0, math.nan, 2.0, 4.0]], ids=["integers", "floats"])
 def test_windows_leave_out_nulls_at_their_places_if_they_skip_nan(name, values):
     function = getattr(samesum, name)
     expected = function([3.0, 1.0, math.nan, 2.0, 4.0], 2, min_periods=1, skipna=True)
     for column, message in columns_with_nulls(values, 2):
-        with pytest.raises(ValueError, match=f"samesum: {name}: x {message}; pass skipna=True, with which windows leave"):
+        with pytest.raises(
+            ValueError, match=f"samesum: {name}: x {message}; pass skipna=True, with which windows leave"
+        ):
             function(column, 2)
         result = function(column, 2, min_periods=1, skipna=True)
         np.testing.assert_array_equal(np.asarray(result), expected)

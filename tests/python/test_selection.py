@@ -292,7 +292,9 @@ def test_sums_by_key_are_those_of_the_elements_that_take_part(inner):
     keys[:5] = 20  # a key without values
     unique, sums = samesum.groupby_sum(keys, x, where=mask)
     expected = [[samesum.sum(x[(keys == k) & mask[:, i], i]) for i in range(inner)] for k in np.unique(keys)]
-    assert unique.tolist() == np.unique(keys).tolist() and sums.tolist() == expected and sums[-1].tolist() == [0.0] * inner
+    assert (
+        unique.tolist() == np.unique(keys).tolist() and sums.tolist() == expected and sums[-1].tolist() == [0.0] * inner
+    )
     for found in (
         samesum.groupby_sum(keys, nans, skipna=True), samesum.groupby_sum(keys, np.ma.masked_array(x, ~mask)),
         samesum.groupby_sum(keys, np.ma.masked_array(x, ~mask), where=np.ones(inner, bool)),
@@ -351,7 +353,9 @@ def test_runs_of_keys_are_reduced_over_the_elements_that_take_part(operation, in
             elif len(expected):
                 assert bits(result) == bits(expected[0])
             else:
-                assert bits(result) == bits(samesum.reduce_by_key(keys[:4], *inputs, operation=operation, where=flags)[1][0])
+                assert bits(result) == bits(
+                    samesum.reduce_by_key(keys[:4], *inputs, operation=operation, where=flags)[1][0]
+                )
     if operation in ("sum", "mean"):
         assert bits(found[1][0]) == bits(np.full(inner, 0.0 if operation == "sum" else np.nan))
 
@@ -404,8 +408,11 @@ def test_fsum_and_exact_sums_leave_out_what_masks_hide():
     masked = np.ma.masked_array([1e16, 5.0, 1.0, -1e16], [0, 1, 0, 0])
     assert samesum.fsum(masked) == 1.0 == samesum.Exact(masked).value()
     assert samesum.fsum(np.ma.masked_array([1.0])) == 1.0 and samesum.fsum(np.ma.masked_all(2)) == 0.0
-    for name, make in (("pandas", lambda m: m.Series([0.5, None], dtype="Float64")), ("polars", lambda m: m.Series([0.5, None])),
-                       ("pyarrow", lambda m: m.array([0.5, None]))):  # fmt: skip
+    for name, make in (
+        ("pandas", lambda m: m.Series([0.5, None], dtype="Float64")),
+        ("polars", lambda m: m.Series([0.5, None])),
+        ("pyarrow", lambda m: m.array([0.5, None])),
+    ):
         column = make(pytest.importorskip(name))
         assert samesum.fsum(column) == 0.5 == samesum.Exact(column).value()
         frame = pytest.importorskip(name)
@@ -415,7 +422,7 @@ def test_fsum_and_exact_sums_leave_out_what_masks_hide():
     assert np.isnan(samesum.fsum(np.array([1.0, np.nan])))
 
 
-# --- arguments of the functions nan… ------------------------------------------------------------------------------------
+# --- arguments of the functions nan… ----------------------------------------------------------------------------------
 
 NAN_FUNCTIONS = [name for name in samesum.__all__ if name.startswith("nan")]
 

@@ -210,7 +210,8 @@ def test_gradients_of_softmax_and_its_relatives_are_those_of_fp64(function, axis
 def test_gradients_at_infinities_and_of_equal_elements_are_pytorchs(device):
     inf, nan = float("inf"), float("nan")
     functions = [
-        (samesum.logsumexp, torch.logsumexp), (samesum.softmax, torch.softmax), (samesum.log_softmax, torch.log_softmax),
+        (samesum.logsumexp, torch.logsumexp), (samesum.softmax, torch.softmax),
+        (samesum.log_softmax, torch.log_softmax),
         (samesum.std, lambda x, axis: torch.std(x, axis, correction=0)), (samesum.max, torch.amax),
         (samesum.norm, lambda x, axis: torch.linalg.vector_norm(x, 2, axis)),
     ]  # fmt: skip
@@ -651,10 +652,12 @@ ROUTED = {
     "cumsum": (lambda x: x.cumsum(1), by("cumsum", axis=1), "cumsum"),
     "cumsum over columns": (lambda x: torch.cumsum(x, 0), by("cumsum", axis=0), "cumsum"),
     "index_add": (
-        lambda x: x.index_add(0, keys_of(x), x, alpha=2), lambda x, m: added_by_key(x, m, keys_of(x), 2 * x), "index_add",
+        lambda x: x.index_add(0, keys_of(x), x, alpha=2), lambda x, m: added_by_key(x, m, keys_of(x), 2 * x),
+        "index_add",
     ),
     "index_add to columns": (
-        lambda x: x.t().index_add(1, keys_of(x), x.t()), lambda x, m: added_by_key(x, m, keys_of(x), x).t(), "index_add",
+        lambda x: x.t().index_add(1, keys_of(x), x.t()), lambda x, m: added_by_key(x, m, keys_of(x), x).t(),
+        "index_add",
     ),
     "scatter_add of rows": (
         lambda x: x.scatter_add(0, keys_of(x).unsqueeze(1).expand_as(x), x),

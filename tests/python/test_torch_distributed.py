@@ -150,7 +150,10 @@ def test_a_tensor_that_is_not_contiguous_is_reduced_in_place(on_ranks):
 
 def scattered(group: Any, x: Any) -> Any:
     out = here(group, torch.empty(6 // dist.get_world_size(group), 5))
-    assert same.reduce_scatter(here(group, x[dist.get_rank(group)].bfloat16()), out, method="tree/plain/fp32", group=group) is out
+    assert (
+        same.reduce_scatter(here(group, x[dist.get_rank(group)].bfloat16()), out, method="tree/plain/fp32", group=group)
+        is out
+    )
     return bits(out)
 
 
@@ -263,7 +266,18 @@ class LittleMemory(torch.overrides.TorchFunctionMode):
         self.left, self.is_carrying = left, False
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        allocates = {"arange", "cat", "clone", "contiguous", "empty", "empty_like", "full", "new_empty", "tensor", "zeros"}
+        allocates = {
+            "arange",
+            "cat",
+            "clone",
+            "contiguous",
+            "empty",
+            "empty_like",
+            "full",
+            "new_empty",
+            "tensor",
+            "zeros",
+        }
         if function.__name__ in allocates and not self.is_carrying:
             self.left -= 1
             if self.left < 0:
@@ -627,7 +641,9 @@ def test_memory_that_one_gpu_lacks_raises_on_every_one(on_gpus, scatters):
 
 def test_an_error_on_one_gpu_is_raised_on_every_one(on_gpus):
     for raised in on_gpus(2, other_methods_on_gpus, seconds=10):
-        with pytest.raises(ValueError, match="the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 1"):
+        with pytest.raises(
+            ValueError, match="the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 1"
+        ):
             raise raised
 
 

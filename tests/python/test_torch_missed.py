@@ -270,7 +270,9 @@ def test_norms_of_lists_can_be_written_to_a_list():
         with deterministic() as routing:
             expected = torch._foreach_norm(tensors, order)
             assert into(tensors, order, out=outs) is None
-        assert sum(routing.calls.values()) == (2 if order < 3 else 0) and sum(routing.missed.values()) == 2 * (order == 3)
+        assert sum(routing.calls.values()) == (2 if order < 3 else 0) and sum(routing.missed.values()) == 2 * (
+            order == 3
+        )
         assert all(same_bits(a, b) for a, b in zip(outs, expected))
 
 

@@ -159,7 +159,11 @@ def test_quotients_are_rounded_to_nearest_with_ties_to_even(n: int, d: int, expo
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_are_rounded_to_even(dtype: str) -> None:
     one = dtype_of(dtype).type(1)
-    step = np.finfo(np.float64).eps if dtype == "float64" else {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23}[dtype]
+    step = (
+        np.finfo(np.float64).eps
+        if dtype == "float64"
+        else {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23}[dtype]
+    )
     for low, even in ((0, 0), (1, 2), (2, 2), (3, 4)):
         x = np.array([1 + low * step, 1 + (low + 1) * step]).astype(one.dtype)
         assert samesum.mean(x, weights=np.array([one, one])) == one.dtype.type(1 + even * step)
@@ -235,13 +239,17 @@ def test_weights_along_the_axis_are_those_of_numpys_average(axis: Any, keepdims:
     axes = (0, 1, 2) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     w = rng.random([x.shape[a] for a in axes])
     ascending = np.transpose(w, np.argsort([a % 3 for a in axes])) if axes else w
-    whole = np.broadcast_to(ascending.reshape([n if d in [a % 3 for a in axes] else 1 for d, n in enumerate(x.shape)]), x.shape)
+    whole = np.broadcast_to(
+        ascending.reshape([n if d in [a % 3 for a in axes] else 1 for d, n in enumerate(x.shape)]), x.shape
+    )
     for name in ("sum", "mean", "var", "std", "average"):
         function = getattr(samesum, name)
         result = function(x, axis=axis, weights=w, keepdims=keepdims)
         assert same(result, function(x, axis=axis, weights=np.array(whole), keepdims=keepdims))
     if isinstance(axis, int) or axis is None:
-        assert result == pytest.approx(np.average(x, axis, w if axis is not None else whole, keepdims=keepdims), rel=1e-12)
+        assert result == pytest.approx(
+            np.average(x, axis, w if axis is not None else whole, keepdims=keepdims), rel=1e-12
+        )
 
 
 def test_weights_are_broadcast_along_axes_that_are_not_reduced() -> None:
@@ -250,7 +258,9 @@ def test_weights_are_broadcast_along_axes_that_are_not_reduced() -> None:
     for name in ("sum", "mean", "var"):
         function = getattr(samesum, name)
         assert same(function(x, 1, weights=w), function(x, 1, weights=np.tile(w, (3, 1, 5))))
-        with pytest.raises(ValueError, match=r"weights has shape \(1, 4, 1\) and x \(3, 4, 5\); pass weights of the shape"):
+        with pytest.raises(
+            ValueError, match=r"weights has shape \(1, 4, 1\) and x \(3, 4, 5\); pass weights of the shape"
+        ):
             function(x, 2, weights=w)
 
 
@@ -260,7 +270,8 @@ def layouts(a: Any) -> dict[str, Any]:
     unaligned = np.zeros(a.nbytes + 1, np.uint8)[1:].view(a.dtype).reshape(a.shape)
     unaligned[...] = a
     return {
-        "contiguous": a, "by columns": np.asfortranarray(a), "with gaps": padded[:-1, ::2], "reversed": a[::-1, ::-1].copy()[::-1, ::-1],
+        "contiguous": a, "by columns": np.asfortranarray(a), "with gaps": padded[:-1, ::2],
+        "reversed": a[::-1, ::-1].copy()[::-1, ::-1],
         "unaligned": unaligned, "swapped": a if a.dtype.name == "bfloat16" else a.astype(a.dtype.newbyteorder()),
     }  # fmt: skip
 
@@ -316,14 +327,18 @@ def test_dtype_method_and_out_are_those_of_the_unweighted_functions() -> None:
             function(x, 0, weights=w, out=out)
 
 
-@pytest.mark.parametrize("method", ["tree", "tree/kahan", "pairwise/plain", "fixed_point", "exact", "dot/tree/double_word"])
+@pytest.mark.parametrize(
+    "method", ["tree", "tree/kahan", "pairwise/plain", "fixed_point", "exact", "dot/tree/double_word"]
+)
 def test_a_sum_by_another_method_is_its_dot_product(method: str) -> None:
     rng = np.random.default_rng(14)
     x, w = rng.standard_normal((4, 500)), rng.random(500)
     assert same(samesum.sum(x, 1, weights=w, method=method), samesum.vecdot(x, w, method=method))
     assert same(samesum.sum(x, 0, weights=w[:4], method=method), samesum.vecdot(x, w[:4], axis=0, method=method))
     if method == "fixed_point":
-        assert same(samesum.sum(x, 1, weights=w, method=method, grid=-20), samesum.vecdot(x, w, method=method, grid=-20))
+        assert same(
+            samesum.sum(x, 1, weights=w, method=method, grid=-20), samesum.vecdot(x, w, method=method, grid=-20)
+        )
 
 
 def test_pandas_lists_and_buffers() -> None:
@@ -353,7 +368,9 @@ def test_tensors_of_pytorch(dtype: str) -> None:
             result = function(x.T, axis, weights=w.T)
             assert isinstance(result, torch.Tensor) and result.dtype == x.dtype
             assert same(result.to(torch.float64), function(a.T, axis, weights=b.T).astype(np.float64))
-        assert same(function(x, 0, weights=b[:, 0].tolist()).to(torch.float64), function(a, 0, weights=b[:, 0].tolist()))
+        assert same(
+            function(x, 0, weights=b[:, 0].tolist()).to(torch.float64), function(a, 0, weights=b[:, 0].tolist())
+        )
     if dtype == "float64":
         extremes = x * torch.tensor([1e150, 1e-300, 1.0, 0.0], dtype=x.dtype)
         assert samesum.var(extremes, weights=w) == samesum.var(extremes.numpy(), weights=b)
@@ -378,7 +395,9 @@ def test_arrays_of_jax() -> None:
     for name in ("sum", "mean", "var", "average"):
         function = getattr(samesum, name)
         result = function(x, weights=w)
-        assert isinstance(result, jax.Array) and same(np.asarray(result), function(np.asarray(x), weights=np.asarray(w)))
+        assert isinstance(result, jax.Array) and same(
+            np.asarray(result), function(np.asarray(x), weights=np.asarray(w))
+        )
     with pytest.raises(NotImplementedError, match="not traced"):
         jax.jit(lambda a: samesum.mean(a, weights=w))(x)
 
@@ -413,7 +432,9 @@ def test_elements_that_take_no_part_are_as_if_absent() -> None:
 def test_average_has_the_arguments_and_results_of_numpys(axis: Any) -> None:
     rng = np.random.default_rng(17)
     x, w = rng.standard_normal((4, 6)), rng.standard_normal((4, 6))
-    assert same(samesum.average(x, axis), samesum.mean(x, axis)) and same(samesum.average(x, axis, w), samesum.mean(x, axis, weights=w))
+    assert same(samesum.average(x, axis), samesum.mean(x, axis)) and same(
+        samesum.average(x, axis, w), samesum.mean(x, axis, weights=w)
+    )
     for weights in (None, w):
         for keepdims in (False, True):
             found = samesum.average(x, axis, weights, True, keepdims=keepdims)
@@ -441,9 +462,12 @@ def test_average_leaves_out_what_takes_no_part() -> None:
     where[2] = False
     spoilt = np.where(where, x, math.nan)
     for weights in (None, w):
-        packed = [samesum.average(a[m], None, b[m] if weights is not None else None, True) for a, b, m in zip(x, w, where)]
+        packed = [
+            samesum.average(a[m], None, b[m] if weights is not None else None, True) for a, b, m in zip(x, w, where)
+        ]
         for a, options in (
-            (x, {"where": where}), (spoilt, {"skipna": True}), (np.ma.array(spoilt, mask=~where), {}), (spoilt, {"where": where}),
+            (x, {"where": where}), (spoilt, {"skipna": True}), (np.ma.array(spoilt, mask=~where), {}),
+            (spoilt, {"where": where}),
         ):  # fmt: skip
             mean, total = samesum.average(a, 1, weights, True, **options)
             assert same(mean, np.array([m for m, _ in packed])) and same(total, np.array([t for _, t in packed]))
@@ -460,24 +484,54 @@ def test_average_leaves_out_what_takes_no_part() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: samesum.mean([1.0, 2.0], weights=[1, -1]), ZeroDivisionError, "weights sum to zero.*pass weights with"),
+        (
+            lambda: samesum.mean([1.0, 2.0], weights=[1, -1]),
+            ZeroDivisionError, "weights sum to zero.*pass weights with",
+        ),
         (lambda: samesum.var([1.0], weights=[0.0]), ZeroDivisionError, "weights sum to zero"),
-        (lambda: samesum.var([1.0, 2.0], weights=[3, -1]), ValueError, "weights has negative numbers; pass weights of 0"),
+        (
+            lambda: samesum.var([1.0, 2.0], weights=[3, -1]),
+            ValueError, "weights has negative numbers; pass weights of 0",
+        ),
         (lambda: samesum.std([1.0, 2.0], weights=[3, -1]), ValueError, "weights has negative numbers"),
-        (lambda: samesum.var([1.0], weights=[1], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
-        (lambda: samesum.var([1.0], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
-        (lambda: samesum.std([1.0], weights_are="aweights"), ValueError, "weights_are is 'aweights'; use 'frequencies'"),
+        (
+            lambda: samesum.var([1.0], weights=[1], weights_are="aweights"),
+            ValueError, "weights_are is 'aweights'; use 'frequencies'",
+        ),
+        (
+            lambda: samesum.var([1.0], weights_are="aweights"),
+            ValueError, "weights_are is 'aweights'; use 'frequencies'",
+        ),
+        (
+            lambda: samesum.std([1.0], weights_are="aweights"),
+            ValueError, "weights_are is 'aweights'; use 'frequencies'",
+        ),
         (lambda: samesum.var([1.0], weights=[1], correction=-1), ValueError, "correction is -1.0; it must be"),
         (lambda: samesum.var([1.0], weights=[1], correction=math.nan), ValueError, "correction is nan; it must be"),
-        (lambda: samesum.mean([1.0, 2.0], weights=[1, 2, 3]), ValueError, r"weights has shape \(3,\) and x \(2,\); pass"),
-        (lambda: samesum.sum([1.0, 2.0], weights=2.0), ValueError, r"weights has shape \(\) and x \(2,\); pass weights of"),
-        (lambda: samesum.mean(np.ones((2, 3)), 1, weights=[1, 2]), ValueError, r"or of the shape \(3,\): one for each index along axis 1"),
+        (
+            lambda: samesum.mean([1.0, 2.0], weights=[1, 2, 3]),
+            ValueError, r"weights has shape \(3,\) and x \(2,\); pass",
+        ),
+        (
+            lambda: samesum.sum([1.0, 2.0], weights=2.0),
+            ValueError, r"weights has shape \(\) and x \(2,\); pass weights of",
+        ),
+        (
+            lambda: samesum.mean(np.ones((2, 3)), 1, weights=[1, 2]),
+            ValueError, r"or of the shape \(3,\): one for each index along axis 1",
+        ),
         (lambda: samesum.average([1.0], 1, [1]), IndexError, "axis 1 is out of range"),
         (lambda: samesum.mean([1.0], weights=["a"]), TypeError, "weights has texts"),
         (lambda: samesum.var([1.0], weights=[1j]), TypeError, "weights has elements of type complex128"),
         (lambda: samesum.mean([1.0], weights=np.ma.array([1.0], mask=[True])), TypeError, "weights is a masked array"),
-        (lambda: samesum.mean([1.0], weights=[1], method="tree"), ValueError, "mean/tree/plain/fp64@cpu takes no weights"),
-        (lambda: samesum.var([1.0], weights=[1], method="tree"), ValueError, "takes no weights; leave it out or pass 'exact'"),
+        (
+            lambda: samesum.mean([1.0], weights=[1], method="tree"),
+            ValueError, "mean/tree/plain/fp64@cpu takes no weights",
+        ),
+        (
+            lambda: samesum.var([1.0], weights=[1], method="tree"),
+            ValueError, "takes no weights; leave it out or pass 'exact'",
+        ),
         (lambda: samesum.sum([1.0], weights=[1], method="sum/tree/plain"), ValueError, "computes sum, not dot"),
         (lambda: samesum.mean([1.0], weights=[1], grid=3), ValueError, "exact methods, which take no grid"),
         (lambda: samesum.mean([1.0], weights=[1], threads=-1), ValueError, "threads is -1"),

@@ -78,7 +78,10 @@ def scattered(ranks, x, out, *, method=None, grid=None, check=True):
 CUTS = [[10_000], [1, 9_999], [5000, 0, 5000], [4096, 4096, 1808], [3, 17, 0, 9_980]]
 
 
-@pytest.mark.parametrize("method", ["exact", "tree/kahan", "pairwise/plain", "serial/plain", "mean/exact", "norm/tree", "argmax", "fixed_point"])
+@pytest.mark.parametrize(
+    "method",
+    ["exact", "tree/kahan", "pairwise/plain", "serial/plain", "mean/exact", "norm/tree", "argmax", "fixed_point"],
+)
 def test_blocks_on_ranks_have_the_bits_of_the_whole_vector(method):
     x = numbers(10_000)
     grid = -30 if method == "fixed_point" else None
@@ -93,7 +96,9 @@ def test_blocks_on_ranks_have_the_bits_of_the_whole_vector(method):
 def test_blocks_of_two_inputs_and_moments_are_reduced_too():
     x, y = numbers(100), numbers(100, seed=1)
     halves = [slice(0, 30), slice(30, 100)]
-    found = on_ranks(2, lambda ranks: reduced(ranks, x[halves[ranks.rank]], y[halves[ranks.rank]], method="dot/tree/plain"))
+    found = on_ranks(
+        2, lambda ranks: reduced(ranks, x[halves[ranks.rank]], y[halves[ranks.rank]], method="dot/tree/plain")
+    )
     assert found == [samesum.dot(x, y, method="tree/plain")] * 2
     found = on_ranks(2, lambda ranks: reduced(ranks, x[halves[ranks.rank]], method="moments/exact", correction=1))
     assert [m.variance for m in found] == [samesum.var(x, correction=1)] * 2
@@ -103,7 +108,9 @@ def test_blocks_of_two_inputs_and_moments_are_reduced_too():
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize("method", ["exact", "tree/kahan", "serial/plain", "mean/exact", "max", "norm/tree", "fixed_point"])
+@pytest.mark.parametrize(
+    "method", ["exact", "tree/kahan", "serial/plain", "mean/exact", "max", "norm/tree", "fixed_point"]
+)
 def test_contributions_have_the_bits_of_one_machine(method, size):
     for shape in ((7,), (3, 5), (), (0,), (5, 2)):
         x = numbers(size, *shape)
@@ -129,13 +136,17 @@ def test_integers_are_summed_exactly_and_an_overflow_on_one_rank_raises_on_all()
     x = np.array([[1, 2**62], [5, 2**62]])
     assert on_ranks(2, lambda ranks: all_reduced(ranks, x[ranks.rank] // 2).tolist()) == [[2, 2**62]] * 2
     for error in on_ranks(2, lambda ranks: all_reduced(ranks, x[ranks.rank])):  # the overflow is in the piece of rank 1
-        assert isinstance(error, OverflowError) and "all_reduce failed on rank 1: the sum of integers is beyond 64 bits" in str(error)
+        assert isinstance(
+            error, OverflowError
+        ) and "all_reduce failed on rank 1: the sum of integers is beyond 64 bits" in str(error)
 
 
 def test_each_rank_gets_its_share_of_the_results():
     x = numbers(3, 6, 2)
     expected = samesum.sum(x, axis=0, method="tree/kahan")
-    found = on_ranks(3, lambda ranks: scattered(ranks, x[ranks.rank], np.empty((2, 2), np.float32), method="tree/kahan"))
+    found = on_ranks(
+        3, lambda ranks: scattered(ranks, x[ranks.rank], np.empty((2, 2), np.float32), method="tree/kahan")
+    )
     assert [f.tobytes() for f in found] == [e.tobytes() for e in np.split(expected, 3)]
 
 
@@ -220,7 +231,9 @@ def test_arguments_are_compared_by_value_whatever_their_type():
     for options in ({"correction": 1}, {"method": "fixed_point", "grid": -30}):
         method = options.pop("method", "moments/tree")
         (name, value), = options.items()
-        found = on_ranks(3, lambda r: reduced(r, x[r.rank], method=method, **{name: differing(r.rank, value, Local(value))}))
+        found = on_ranks(
+            3, lambda r: reduced(r, x[r.rank], method=method, **{name: differing(r.rank, value, Local(value))})
+        )
         assert found == on_ranks(3, lambda r: reduced(r, x[r.rank], method=method, **{name: value}))
 
 
@@ -252,7 +265,9 @@ def raised_by_failing(failing: Failing, size: int, call: Callable[[Threads], Any
         found = on_ranks(size, work)
         if not any(isinstance(f, Exception) for f in found):
             return calls
-        assert all(isinstance(f, MemoryError) and "failed on rank 1: the memory is full" in str(f) for f in found), found
+        assert all(isinstance(f, MemoryError) and "failed on rank 1: the memory is full" in str(f) for f in found), (
+            found
+        )
         calls += 1
 
 

@@ -4,11 +4,11 @@
     python train_on_any_ranks.py --gpus     on 1, 2, … GPUs of this machine, connected by NCCL
 
 Each step has a fixed list of 12 micro-batches, which the ranks share. The gradient of each is computed by one rank, and
-FixedPointGradients sums them as integers, so it does not matter which rank that is. The hash is the same for any number of
-ranks because PyTorch computes the gradient of a micro-batch with the same bits on each of them: on one machine, by kernels
-that are deterministic, with one thread, since the number of threads may change how PyTorch adds. On another machine, with
-another version of PyTorch, or on a GPU instead of a CPU the hash may differ, but not between numbers of ranks: forward and
-backward are PyTorch's, and only the sum of the gradients is samesum's.
+FixedPointGradients sums them as integers, so it does not matter which rank that is. The hash is the same for any number
+of ranks because PyTorch computes the gradient of a micro-batch with the same bits on each of them: on one machine, by
+kernels that are deterministic, with one thread, since the number of threads may change how PyTorch adds. On another
+machine, with another version of PyTorch, or on a GPU instead of a CPU the hash may differ, but not between numbers of
+ranks: forward and backward are PyTorch's, and only the sum of the gradients is samesum's.
 """
 
 import argparse
@@ -38,7 +38,9 @@ def train(rank: int, ranks: int, folder: str, on_gpus: bool) -> None:
         torch.cuda.set_device(device)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    dist.init_process_group("nccl" if on_gpus else "gloo", init_method=f"file://{folder}/store{ranks}", rank=rank, world_size=ranks)
+    dist.init_process_group(
+        "nccl" if on_gpus else "gloo", init_method=f"file://{folder}/store{ranks}", rank=rank, world_size=ranks
+    )
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.GELU(), torch.nn.Linear(32, 1)).to(device)
     optimizer = torch.optim.Adam(network.parameters())
@@ -54,7 +56,11 @@ def train(rank: int, ranks: int, folder: str, on_gpus: bool) -> None:
         optimizer.step()
     if rank == 0:
         parameters = b"".join(p.detach().cpu().numpy().tobytes() for p in network.parameters())
-        print(f"{ranks} {'GPU' if on_gpus else 'rank'}{'s' * (ranks > 1)}:", hashlib.sha256(parameters).hexdigest(), flush=True)
+        print(
+            f"{ranks} {'GPU' if on_gpus else 'rank'}{'s' * (ranks > 1)}:",
+            hashlib.sha256(parameters).hexdigest(),
+            flush=True,
+        )
     dist.destroy_process_group()
 
 

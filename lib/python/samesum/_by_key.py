@@ -73,8 +73,8 @@ def run_by_key(
 def in_floats_by_key(
     method: Method, keys: tuple[Any, Any], values: tuple[Any, Any], mask: Any, argument: str
 ) -> tuple[Any, Any, Any]:
-    """Returns keys, values and mask of a call with integers in fp64: with two pairs for each, if it does not hold them and
-    the method adds exactly.
+    """Returns keys, values and mask of a call with integers in fp64: with two pairs for each, if it does not hold them
+    and the method adds exactly.
     """
     library, a = values
     if format_of(a.dtype, argument) != "int":
@@ -309,7 +309,8 @@ def groupby_sum(
         numbers. Integers beside nulls stay integers, and the nulls are None. Keys of a list that NumPy would make equal
         stay apart: 1 and "1", 2**53 + 1 and 2.0**53.
     values
-        floats or integers of shape (n, ...), as in `scatter_add`; sums are in fp64. `groupby` has sums that are integers.
+        floats or integers of shape (n, ...), as in `scatter_add`; sums are in fp64. `groupby` has sums that are
+        integers.
     method
         name of a method of scatter_add. Default: 'exact'.
     grid
@@ -469,7 +470,7 @@ def reduce_by_key(
 def _inputs_of_runs(
     operation: str, method: str | Method | None, values: dict[str, Any], n: int, where: Any, skipna: bool
 ) -> tuple[Any, Method, list[Any], Any]:
-    """Returns the library of the values, the method, the inputs in one type, and which elements take part; None for all."""
+    """Returns the library of the values, the method, the inputs in one type, and what takes part (None: all)."""
     function = "reduce_by_key"
     given = {name: a for name, a in values.items() if name == "values" or a is not None}
     read = {name: _value_array(function, name, a, n, where is not None) for name, a in given.items()}

@@ -107,7 +107,8 @@ def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
 def check_operation(function: str, operation: Any) -> None:
     """Raises ValueError if an operation, given by its name, is no reduction of all elements to one result."""
     known = dict.fromkeys(
-        m.operation for m in _core.methods() if not (m.takes_keys or m.takes_window or m.is_scan or m.has_result_per_element)
+        m.operation for m in _core.methods()
+        if not (m.takes_keys or m.takes_window or m.is_scan or m.has_result_per_element)
     )
     if operation not in [*known]:  # perhaps without a hash
         raise ValueError(f"samesum: {function}: operation is {operation!r}; use one of {', '.join(known)}")
@@ -161,7 +162,7 @@ def names_of_torch(
 
 
 def arguments_by_name(name: str, signature: inspect.Signature, arguments: Any, keywords: Any) -> dict[str, Any]:
-    """Returns all arguments of a call by their names. Raises TypeError, as for a function of that name, if they do not fit."""
+    """Returns the arguments of a call by their names. Raises TypeError, as a function of that name, if they do not fit."""
     try:
         given = signature.bind(*arguments, **keywords)
     except TypeError as error:
@@ -184,8 +185,8 @@ def refuse_traced(operation: str, x: Any) -> None:
 def floats_for(
     library: Any, operation: str, a: Any, method: str | Method | None, argument: str = "x", mask: Any = None
 ) -> Any:
-    """Returns the elements of an array as a method of an operation takes them: integers in fp64. Those that a mask hides
-    may become any number.
+    """Returns the elements of an array as a method of an operation takes them: integers in fp64. Those that a mask
+    hides may become any number.
     """
     a = narrowed(library, a, mask, argument)
     if format_of(a.dtype, argument) != "int":
@@ -506,7 +507,6 @@ def _per_packed_row(
 def per_element(
     library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int
 ) -> Any:
-    shape = tuple(a.shape)
     order, back = axes_last(a.ndim, axes)
     moved = library.transposed(a, order)
     kept = a.ndim - len(axes)

@@ -272,7 +272,7 @@ def values_of(function: str, argument: str, column: Any) -> Values:
     return Values(numpy.array(a, argument), valid)
 
 
-def present(column: Any, skips_null: bool, skips_nan: bool) -> Any:
+def not_skipped(column: Any, skips_null: bool, skips_nan: bool) -> Any:
     """Returns which elements of a column of any type are not skipped."""
     np, family = library_of([]).np, family_of(column)
     takes = np.ones(len(column) if family else np.shape(column), bool)

@@ -35,7 +35,7 @@ def unmasked(name: str, block: Any) -> Any:
 
 
 def in_common_type(name: str, dtype: str, block: Any, takes: Any = None) -> Any:
-    """Returns a block of integers in a floating-point type. Raises OverflowError if that does not hold all that take part."""
+    """Returns a block of integers in a floating-point type. Raises OverflowError if it cannot hold one that counts."""
     return in_floats(library("numpy"), block, name, dtype=dtype, mask=takes)
 
 
@@ -233,7 +233,7 @@ def finish_chunks(call: Call, shape: tuple[int, ...], chunks: Sequence[list[Any]
 # --- tasks of frames ------------------------------------------------------------------------------------------
 
 
-def elements(dtype: Any, partition: Any) -> tuple[Any, Any]:
+def elements_of_partition(dtype: Any, partition: Any) -> tuple[Any, Any]:
     """Returns the elements of a partition of a column, and which of them are there; None for all."""
     values, valid = values_and_mask(partition)
     return values if dtype is None else values.astype(dtype), valid
@@ -241,13 +241,13 @@ def elements(dtype: Any, partition: Any) -> tuple[Any, Any]:
 
 def pack_partition(dtype: Any, skipna: bool, partition: Any) -> list[list[Any]]:
     """Returns the elements of a partition of a column that take part."""
-    values, valid = elements(dtype, partition)
+    values, valid = elements_of_partition(dtype, partition)
     return pack_chunk((0,), skipna, valid, values)
 
 
 def index_partition(call: Call, dtype: Any, skipna: bool, begin: int, partition: Any) -> list[Any]:
     """Returns a partial of an index."""
-    values, valid = elements(dtype, partition)
+    values, valid = elements_of_partition(dtype, partition)
     return index_chunk(call, (0,), skipna, begin, valid, values)
 
 

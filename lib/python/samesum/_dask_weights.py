@@ -155,5 +155,10 @@ def nearest(exact: Fraction, dtype: Any) -> float:
     return math.copysign(math.inf if is_beyond else math.ldexp(units, quantum), 1 if exact > 0 else -1)
 
 
-_LIMITS = {"float16": (11, -24, 16), "bfloat16": (8, -133, 128), "float32": (24, -149, 128), "float64": (53, -1074, 1024)}
+_LIMITS = {
+    "float16": (11, -24, 16),
+    "bfloat16": (8, -133, 128),
+    "float32": (24, -149, 128),
+    "float64": (53, -1074, 1024),
+}
 """Bits of a significand, exponent of the least subnormal number, and exponent that is too large."""

@@ -21,8 +21,8 @@ from ._library import library, library_of
 
 
 class _Kind(NamedTuple):
-    """How a type is read, the package in which its results are made, its methods that drop and that fill nulls, and whether
-    it has columns."""
+    """How a type is read, the package in which its results are made, its methods that drop and that fill nulls, and
+    whether it has columns."""
 
     name: str
     package: str
@@ -115,7 +115,7 @@ class Table(NamedTuple):
 
 
 def _as_type(column: Pair, common: Any) -> Any:
-    """Returns the elements of a column in the type of all columns. Raises OverflowError if that holds not all integers."""
+    """Returns the elements of a column in the type of all columns. Raises OverflowError if it cannot hold one."""
     values, valid = column
     if common.kind != "f" or values.dtype.kind not in "iub":
         return values.astype(common, copy=False)
@@ -224,7 +224,8 @@ def frame_error(function: str, x: Any) -> TypeError:
     name, package, *_ = kind_of(x) or _OTHER
     what, remedy = "a frame", "one of its columns"
     if name == "dask":
-        what, remedy = f"a {type(x).__name__} of Dask", "x.compute()" + (", or one of its columns" if x.ndim > 1 else "")
+        what = f"a {type(x).__name__} of Dask"
+        remedy = "x.compute()" + (", or one of its columns" if x.ndim > 1 else "")
     elif name == "lazy":
         what, remedy = "a lazy query", "a column of x.collect()"
     elif name == "frame":
@@ -267,7 +268,7 @@ def present(x: Any, argument: str = "x") -> Any:
     return values if valid is None else values[valid]
 
 
-def shown(x: Any) -> Any:
+def addends(x: Any) -> Any:
     """Returns what fsum adds up: the elements of a column that are no nulls, or those that a mask shows; else x."""
     if not (hasattr(type(x), "__array__") or has_arrow(type(x))):
         return x
@@ -356,8 +357,8 @@ def refuse_masked_flags(where: Any) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(where, numpy.ma.MaskedArray):
         raise TypeError(
-            "samesum: where is a masked array, whose masked flags are neither true nor false; pass where.filled(False), "
-            "which leaves out the elements at them"
+            "samesum: where is a masked array, whose masked flags are neither true nor false; pass "
+            "where.filled(False), which leaves out the elements at them"
         )
 
 
@@ -404,7 +405,8 @@ def _rows_of(where: Any, columns: int) -> Any:
     where = _flags_of(where)
     if where.ndim > 2 or (where.ndim == 2 and where.shape[1] not in (1, columns)):
         raise ValueError(
-            f"samesum: where has shape {where.shape} and x {columns} columns; pass a flag for each row, or for each element"
+            f"samesum: where has shape {where.shape} and x {columns} columns; pass a flag for each row, or for "
+            "each element"
         )
     return where[:, None] if where.ndim == 1 else where
 
@@ -430,7 +432,7 @@ def _wide_matrix(x: Any) -> Any:
 
 
 def value_or_null(compute: Callable[[], Any], dtype: Any) -> Any:
-    """Returns the result of a column, or a masked number if it is an extremum of no integers: other columns have one."""
+    """Returns the result of a column, or a masked number if it is an extremum of no integers, which has no value."""
     try:
         return compute()
     except ValueError as error:
@@ -440,7 +442,7 @@ def value_or_null(compute: Callable[[], Any], dtype: Any) -> Any:
 
 
 def as_one_array(results: Sequence[Any]) -> Any:
-    """Returns results as one array: in their common type if that holds all of them, else as objects. Masked ones are NaN."""
+    """Returns results as one array: of their common type if that holds all, else of objects. Masked ones are NaN."""
     np = library("numpy").np
     results = [np.float64(math.nan) if np.ma.isMaskedArray(r) else r for r in results]
     together = np.array(results) if results else np.empty(0)

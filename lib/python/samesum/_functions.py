@@ -137,7 +137,8 @@ def var(
         )  # fmt: skip
     require_kind(weights_are)
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_variance,
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof),
+        finish=_variance,
         where=where, skipna=skipna,
     )  # fmt: skip
 
@@ -169,7 +170,8 @@ def std(
         )  # fmt: skip
     require_kind(weights_are)
     return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof), finish=_deviation,
+        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof),
+        finish=_deviation,
         where=where, skipna=skipna,
     )  # fmt: skip
 
@@ -206,8 +208,8 @@ def min(
 ) -> Any:  # fmt: skip
     """Returns the smallest element over `axis`; NaN if there is one.
 
-    The minimum of no floating-point elements is +inf, where NumPy raises an error. Integers have no such number, so that
-    of none raises ValueError, or is null in the results of a frame.
+    The minimum of no floating-point elements is +inf, where NumPy raises an error. Integers have no such number, so
+    that of none raises ValueError, or is null in the results of a frame.
 
     >>> min([3.0, -1.0, 2.0])
     -1.0
@@ -227,8 +229,8 @@ def max(
 ) -> Any:  # fmt: skip
     """Returns the largest element over `axis`; NaN if there is one.
 
-    The maximum of no floating-point elements is -inf, where NumPy raises an error. Integers have no such number, so that
-    of none raises ValueError, or is null in the results of a frame.
+    The maximum of no floating-point elements is -inf, where NumPy raises an error. Integers have no such number, so
+    that of none raises ValueError, or is null in the results of a frame.
 
     >>> max([3.0, -1.0, 2.0])
     3.0
@@ -404,13 +406,14 @@ _PARAMETERS = {
     "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes. Where a correctly rounded\n"
     "function would have to round an integer to fp64 first, it raises OverflowError; pass dtype to round it.",
     "y": "the second input, in the same memory as x; it is broadcast against x.",
-    "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first and\n"
-    "the last element there are none.",
+    "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first\n"
+    "and the last element there are none.",
     "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
     "row-major order. A rolling operation takes one axis, the last one by default.",
-    "min_periods": "the result is NaN if a window has fewer elements; None for the length of the window, which then must\n"
-    "not exceed that of the axis.",
-    "center": "whether the element is in the middle of its window, which then has (window - 1) // 2 elements behind it.",
+    "min_periods": "the result is NaN if a window has fewer elements; None for the length of the window, which then\n"
+    "must not exceed that of the axis.",
+    "center": "whether the element is in the middle of its window, which then has (window - 1) // 2 elements behind\n"
+    "it.",
     "exclusive": "whether each result leaves out its own element.",
     "include_initial": "whether the result for no elements comes first.",
     "correction, ddof": "subtracted from n in the divisor.",
@@ -426,10 +429,10 @@ _PARAMETERS = {
     "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
     "of the call on the elements that take part, packed in their order, whatever the others hold. For two inputs they\n"
     "are broadcast to the pairs; for a frame, those with one axis are of its rows.",
-    "skipna": "whether NaN are as if absent, too. By default NaN is a number, in a column of pandas too, other than in\n"
-    "the methods of `groupby`. Nulls are absent in any case.",
-    "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the lengths\n"
-    "of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
+    "skipna": "whether NaN are as if absent, too. By default NaN is a number, in a column of pandas too, other than\n"
+    "in the methods of `groupby`. Nulls are absent in any case.",
+    "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the\n"
+    "lengths of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
     "weights_are": "'frequencies' or 'reliabilities': see above.",
     "dim": "PyTorch's name of axis, for tensors only. As in PyTorch, () means all axes.",
     "keepdim": "PyTorch's name of keepdims, for tensors only.",

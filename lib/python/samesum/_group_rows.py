@@ -43,7 +43,10 @@ class GroupRows:
         return self._order
 
     def packed(
-        self, read: Sequence[Values], skips: Sequence[tuple[bool, bool]], function: Callable[[GroupRows, list[Any]], Any]
+        self,
+        read: Sequence[Values],
+        skips: Sequence[tuple[bool, bool]],
+        function: Callable[[GroupRows, list[Any]], Any],
     ) -> Any:
         """Returns function(rows, arrays) for what is not skipped: one column after another if that differs.
 

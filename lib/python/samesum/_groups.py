@@ -11,7 +11,7 @@ from . import _pairs as pairs
 from ._arrays import Converted, library_of
 from ._calls import Method, correction_of
 from ._columns import (
-    Frame, Values, family_of, is_frame, name_of, pandas_index, present, table, taken, values_of,
+    Frame, Values, family_of, is_frame, name_of, not_skipped, pandas_index, table, taken, values_of,
 )  # fmt: skip
 from ._frames import named_columns, nullable, require_different
 from ._group_rows import GroupRows
@@ -36,13 +36,13 @@ class NumberedRows(NamedTuple):
 class GroupBy:
     """Groups of rows with equal keys: what `groupby` returns.
 
-    Methods share these arguments. `values`: a number for each row, or the names of columns, as in `groupby`. `weights`: a
-    number for each row or for each value, or the name of a column; a value whose weight is skipped takes no part. `method`:
-    name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and null, False neither
-    (a group with null then has NaN), None what the library of the values skips: pandas both, polars and Arrow null, masked
-    arrays what they hide, other arrays nothing; functions such as `samesum.sum` keep NaN, of pandas too. `threads`:
-    largest number of threads, 0 for one per processor. `grid`: for the accumulator fixed_point. The sum of no values is 0,
-    other results for them are NaN; extrema of integers are null, and masked in an array.
+    Methods share these arguments. `values`: a number for each row, or the names of columns, as in `groupby`. `weights`:
+    a number for each row or for each value, or the name of a column; a value whose weight is skipped takes no part.
+    `method`: name of a method of the operation, as for `samesum.sum`; default: exact. `skipna`: True skips NaN and
+    null, False neither (a group with null then has NaN), None what the library of the values skips: pandas both, polars
+    and Arrow null, masked arrays what they hide, other arrays nothing; functions such as `samesum.sum` keep NaN, of
+    pandas too. `threads`: largest number of threads, 0 for one per processor. `grid`: for the accumulator fixed_point.
+    The sum of no values is 0, other results for them are NaN; extrema of integers are null, and masked in an array.
     """
 
     groups: Any
@@ -76,7 +76,8 @@ class GroupBy:
     # --- reductions ---------------------------------------------------------------------------------------------
 
     def sum(
-        self, values: Any = None, *, weights: Any = None, method: str | Method | None = None, skipna: bool | None = None,
+        self, values: Any = None, *, weights: Any = None, method: str | Method | None = None,
+        skipna: bool | None = None,
         threads: int = 0, grid: int | None = None,
     ) -> Any:  # fmt: skip
         """Returns the sum of the values of each group, by default correctly rounded.
@@ -91,7 +92,8 @@ class GroupBy:
         )
 
     def mean(
-        self, values: Any = None, *, weights: Any = None, method: str | Method | None = None, skipna: bool | None = None,
+        self, values: Any = None, *, weights: Any = None, method: str | Method | None = None,
+        skipna: bool | None = None,
         threads: int = 0, grid: int | None = None,
     ) -> Any:  # fmt: skip
         """Returns the mean of the values of each group, by default correctly rounded.
@@ -105,7 +107,8 @@ class GroupBy:
 
     def var(
         self, values: Any = None, *, correction: float | None = None, ddof: float | None = None, weights: Any = None,
-        weights_are: str = "frequencies", method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
+        weights_are: str = "frequencies", method: str | Method | None = None, skipna: bool | None = None,
+        threads: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the variance of the values of each group, by default correctly rounded.
 
@@ -122,7 +125,8 @@ class GroupBy:
 
     def std(
         self, values: Any = None, *, correction: float | None = None, ddof: float | None = None, weights: Any = None,
-        weights_are: str = "frequencies", method: str | Method | None = None, skipna: bool | None = None, threads: int = 0,
+        weights_are: str = "frequencies", method: str | Method | None = None, skipna: bool | None = None,
+        threads: int = 0,
     ) -> Any:  # fmt: skip
         """Returns the standard deviation of the values of each group: the rounded square root of `var`."""
         divisor = correction_of(correction, ddof)
@@ -280,7 +284,7 @@ class GroupBy:
         np = self._np
 
         def count(argument: str, column: Any) -> Any:
-            takes = self._present(argument, column, skipna)
+            takes = self._not_skipped(argument, column, skipna)
             inner = takes.shape[1:]
             counts = np.empty((len(self), math.prod(inner)), np.int64)
             for place, each in enumerate(takes.reshape(len(takes), counts.shape[1]).T):
@@ -293,7 +297,7 @@ class GroupBy:
         np = self._np
 
         def first(argument: str, column: Any) -> Any:
-            takes, places = self._present(argument, column, skipna), self._first
+            takes, places = self._not_skipped(argument, column, skipna), self._first
             if takes.ndim > 1 and not takes.all():
                 raise ValueError(
                     f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different rows; "
@@ -358,8 +362,8 @@ class GroupBy:
         if w.shape not in (shape, shape[:1]):
             given, values = ((self._rows, *a.shape[1:]) for a in (w, x.array))
             raise ValueError(
-                f"samesum: groupby: weights has shape {given} and the values {values}; pass a weight for each row, or for "
-                "each value"
+                f"samesum: groupby: weights has shape {given} and the values {values}; pass a weight for each row, or "
+                "for each value"
             )
         whole = (slice(None), *(None,) * (len(shape) - w.ndim))
         return Values(*(a if a is None else self._np.broadcast_to(a[whole], shape) for a in weights))
@@ -393,9 +397,9 @@ class GroupBy:
             return read
         return Values(a[self._kept], None if read.valid is None else read.valid[self._kept])
 
-    def _present(self, argument: str, column: Any, skipna: bool | None) -> Any:
+    def _not_skipped(self, argument: str, column: Any, skipna: bool | None) -> Any:
         """Returns which values in rows of groups are not skipped."""
-        takes = present(column, *_skips(column, skipna))
+        takes = not_skipped(column, *_skips(column, skipna))
         if takes.ndim == 0 or takes.shape[0] != self._rows:
             raise self._length_error(argument, takes.shape[0] if takes.ndim else "no")
         return takes if self._kept is None else takes[self._kept]
@@ -416,7 +420,7 @@ class GroupBy:
         return self._named_column(argument, values)
 
     def _are_names(self, argument: str, values: Any) -> bool:
-        """Whether values is a list of names of columns. Raises ValueError for numbers that are names, one for each row."""
+        """Whether values are a list of names of columns. Raises ValueError if these are numbers, one for each row."""
         if self._frame is None or not isinstance(values, list) or not all(map(self._is_name, values)):
             return False
         if values and len(values) == self._rows and all(isinstance(v, (int, float)) for v in values):
@@ -452,7 +456,8 @@ class GroupBy:
         """Returns reduce(argument, column) for the values, or for each of their columns, in the caller's type."""
         family, columns, has_many = self._named(argument, values, left_out)
         results = [
-            (n, nullable(family, reduce(f"{argument}[{n!r}]" if has_many else argument, column))) for n, column in columns
+            (n, nullable(family, reduce(f"{argument}[{n!r}]" if has_many else argument, column)))
+            for n, column in columns
         ]
         if family:
             return self._in_frame(family, results, has_many, argument, name)

@@ -57,7 +57,8 @@ def in_two_floats(library: Any, a: Any) -> tuple[Any, Any]:
 
 
 def adds_exactly(method: Any) -> bool:
-    """Whether a method takes the two parts of an integer as two elements: sums, and means, which are half of the mean then.
+    """Whether a method takes the two parts of an integer as two elements: sums, and means, which are half of the mean
+    then.
 
     Half a mean may be subnormal in fp16.
     """

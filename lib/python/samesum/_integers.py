@@ -142,7 +142,7 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
 
 
 def beyond_64_bits(operation: str, has_objects: bool = False) -> OverflowError:
-    """Returns the error for an extremum or a sum, of integers that are themselves beyond 64 bits if there are objects."""
+    """Returns the error for an extremum or a sum. Objects are integers that may themselves be beyond 64 bits."""
     remedy = "method='exact/fp64', which rounds the exact sum once"
     if operation != "sum":
         remedy = f"dtype='float64' for a rounded {operation}"

@@ -49,7 +49,9 @@ def integer_keys(function: str, keys: Any) -> tuple[Any, Any]:
     name = dtype_name(a.dtype)
     if name not in INTEGERS - {"bool"}:
         nulls = sum(map(is_missing, canonical_keys(function, a))) if name == "object" else 0
-        remedy = f", of which {nulls} is null; leave out such rows of all arguments" if nulls else "; use an integer type"
+        remedy = (
+            f", of which {nulls} is null; leave out such rows of all arguments" if nulls else "; use an integer type"
+        )
         raise TypeError(f"samesum: {function}: keys has elements of type {name}{remedy}")
     _require_one_axis(function, a)
     if library.name == "numpy":

@@ -68,7 +68,8 @@ class NumPy(Library):
                 f"numpy.asanyarray({argument}), whose mask samesum reads"
             )
         a = np.asarray(a)
-        if a is not x and a.dtype == np.float64 and _may_have_integers(x) and np.abs(a).max(initial=0, where=a == a) >= 2**53:
+        may_round = a is not x and a.dtype == np.float64 and _may_have_integers(x)
+        if may_round and np.abs(a).max(initial=0, where=a == a) >= 2**53:
             # NumPy and pandas make floats of integers if int64 and uint64 meet, or floats are among them.
             objects = np.asarray(x.astype(object) if _is_table(x) else x, dtype=object)
             a = objects if self.are_integers(objects) else self._in_floats(objects, argument, wide)
@@ -118,7 +119,7 @@ class NumPy(Library):
         return self._in_floats(a, argument, wide)
 
     def _in_floats(self, a: Any, argument: str, wide: bool) -> Any:
-        """Returns objects as fp64. If it does not hold an integer, raises OverflowError or, with `wide`, returns them."""
+        """Returns objects as fp64. If that cannot hold an integer, raises OverflowError or, if `wide`, returns them."""
         floats = a.astype(self.np.float64)
         if any(hasattr(type(v), "__index__") and int(v) != x for v, x in zip(a.flat, floats.ravel().tolist())):
             if not wide:

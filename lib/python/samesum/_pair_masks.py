@@ -55,7 +55,7 @@ def takes_of_variables(
     library: Any, arrays: dict[str, Any], axis: int | None, variables: dict[str, Any], w: Any, seen: dict[str, Any],
     where: Any, skipna: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns which elements of the variables, the rows of each of the arrays, take part; None for all of all arrays."""
+    """Returns which elements of the variables, the rows of each array, take part; None for each array if all do."""
     has_flags = where is not None and _has_flags_of_observations(where, variables)
     found = {}
     for name, rows in variables.items():
@@ -74,7 +74,7 @@ def takes_of_variables(
 
 
 def _has_flags_of_observations(where: Any, variables: dict[str, Any]) -> bool:
-    """Whether a mask has a flag for each observation, not for each element. Raises ValueError if its shape is neither."""
+    """Whether a mask has a flag for each observation, not for each element. Raises ValueError if its shape is wrong."""
     refuse_masked_flags(where)
     shape, n = tuple(array_of(where, "where")[1].shape), variables["x"].shape[1]
     if len(shape) < 2 and shape not in ((), (1,), (n,)):

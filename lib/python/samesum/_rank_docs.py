@@ -12,8 +12,8 @@ _DETAILS = {
     Parameters
     ----------
     x
-        this rank's block, as for `samesum.Partial.add`, which says what becomes of integers. It may be empty. Blocks may
-        differ in length, but not in format.
+        this rank's block, as for `samesum.Partial.add`, which says what becomes of integers. It may be empty. Blocks
+        may differ in length, but not in format.
     y
         block of the second input of dot.
     method

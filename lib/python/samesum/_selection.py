@@ -91,8 +91,8 @@ def mask_of(library: Any, a: Any, where: Any, argument: str = "x") -> Any:
 
 
 def narrowed(library: Any, a: Any, mask: Any, argument: str = "x", wide: bool = False) -> Any:
-    """Returns an array of NumPy's objects, numbers of any size, in the type that holds those that its mask shows; all other
-    arrays, and those without a mask, as they are. See `NumPy.array` for `wide`.
+    """Returns an array of NumPy's objects, numbers of any size, in the type that holds those that its mask shows; all
+    other arrays, and those without a mask, as they are. See `NumPy.array` for `wide`.
     """
     if mask is None or not getattr(a.dtype, "hasobject", False):
         return a

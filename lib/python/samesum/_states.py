@@ -269,7 +269,8 @@ class Partial(_State):
         x
             an array as for `samesum.sum`, or a list; its elements are taken in row-major order. Integers are
             converted to fp64; those that it does not hold are rounded by methods that round, and refused by
-            exact ones, in place of which `Exact` takes them. Elements on a GPU are reduced there, and the call waits for them.
+            exact ones, in place of which `Exact` takes them. Elements on a GPU are reduced there, and the call waits
+            for them.
         y
             second input of dot, of the shape of x.
         threads

@@ -57,17 +57,17 @@ class Estimate(NamedTuple):
 def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estimate:
     """Returns the bits that a method returns for all elements of x, and a bound on their error.
 
-    The bound is rigorous: |value - exact result for x as given| <= bound, also where a method rounds integers to fp64. For plain sums it is u·Σ|partial sum|
-    over the nodes of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.3), or the a-priori bound if that is
-    smaller; for other methods it is the a-priori bound (`bound`) for Σ|x| of the data. Elements on a GPU are
-    copied to the host, whose bits are the same.
+    The bound is rigorous: |value - exact result for x as given| <= bound, also where a method rounds integers to fp64.
+    For plain sums it is u·Σ|partial sum| over the nodes of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.3), or
+    the a-priori bound if that is smaller; for other methods it is the a-priori bound (`bound`) for Σ|x| of the data.
+    Elements on a GPU are copied to the host, whose bits are the same.
 
     >>> e = estimate([0.1] * 10, "tree/plain")
     >>> abs(e.value - 1) <= e.bound < 1e-15
     True
 
-    Raises ValueError for a method that promises nothing, since it has no fixed tree, and OverflowError for integers that
-    fp64 does not hold, if no bound is known for what rounding them changes.
+    Raises ValueError for a method that promises nothing, since it has no fixed tree, and OverflowError for integers
+    that fp64 does not hold, if no bound is known for what rounding them changes.
     """
     a, b = _pair_on_host("estimate", x, y)
     format = method_format(a.dtype)

@@ -102,8 +102,8 @@ def exact_format(method: MethodName, operation: str, widest: str) -> str:
 
 
 def for_elements(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
-    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or for
-    those along `axis`.
+    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or
+    for those along `axis`.
     """
     given = tuple(weights.shape)
     has_all_axes = len(given) == len(shape)

@@ -1,7 +1,7 @@
 """Reductions whose elements lie on several workers, which an engine connects.
 
-`merged` joins partials of consecutive blocks. `reduce_blocks`, `all_reduce` and `reduce_scatter` serve every engine that
-connects ranks. An engine is given as a `Ranks`: it carries arrays and objects, and computes nothing.
+`merged` joins partials of consecutive blocks. `reduce_blocks`, `all_reduce` and `reduce_scatter` serve every engine
+that connects ranks. An engine is given as a `Ranks`: it carries arrays and objects, and computes nothing.
 
 If a rank raised while others wait for its data, they would wait for ever. So before each exchange of data, the ranks do
 all that may fail on one of them, the allocation of what they will receive included, in a step of `on_all_ranks`.

@@ -6,16 +6,16 @@
 (np.float64(2.0), np.float64(0.0))
 
 This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters
-except `out`, `threads`, `check`, and PyTorch's `dim` and `keepdim`. Results are Dask arrays, computed when Dask computes them, by any of its schedulers.
-Neither the chunks nor the workers change a bit.
+except `out`, `threads`, `check`, and PyTorch's `dim` and `keepdim`. Results are Dask arrays, computed when Dask
+computes them, by any of its schedulers. Neither the chunks nor the workers change a bit.
 
 Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
 argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
 other chunks raise ValueError, which names the remedy.
 
-Masks. `where` is a Dask array, or one of NumPy; its chunks do not matter. Masked blocks use their mask, if Dask knows that
-they are masked; otherwise they raise TypeError. Elements that take no part are packed away in each chunk, which then takes
-three tasks: to pack, to count and to reduce.
+Masks. `where` is a Dask array, or one of NumPy; its chunks do not matter. Masked blocks use their mask, if Dask knows
+that they are masked; otherwise they raise TypeError. Elements that take no part are packed away in each chunk, which
+then takes three tasks: to pack, to count and to reduce.
 
 Frames. Series and DataFrames of dask.dataframe are taken too, by functions of one input: each column is reduced over
 all partitions, of which nothing is known but their order. A Series becomes a Dask array of no axes, a DataFrame a
@@ -23,8 +23,8 @@ Series of results by column. Nulls are missing values. They take no masks and we
 
 Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
 result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
-`x.rechunk({axis: -1})` first. Weighted means and variances divide integers of Python, which takes some 0.1 ms for each result
-of each chunk.
+`x.rechunk({axis: -1})` first. Weighted means and variances divide integers of Python, which takes some 0.1 ms for each
+result of each chunk.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ def _few(parts: list[Any], split_every: int) -> list[Any]:
     return parts
 
 
-def _parts(call: Call, axes: Sequence[int], skipna: bool, takes_some: bool, blocks: Sequence[Sequence[Any]]) -> list[Any]:
+def _parts(
+    call: Call, axes: Sequence[int], skipna: bool, takes_some: bool, blocks: Sequence[Sequence[Any]]
+) -> list[Any]:
     """Returns the tasks that make the partials of consecutive chunks: flags (None for all), the inputs, and a size."""
     begin: Any = 0
     parts = []
@@ -326,7 +328,7 @@ def _reduce_series(
     The result of a column of a frame may be null.
     """
     operation = _operation(function)
-    of_meta, _ = tasks.elements(dtype, x._meta_nonempty)
+    of_meta, _ = tasks.elements_of_partition(dtype, x._meta_nonempty)
     sample = function(np.ones(1, of_meta.dtype), **options)
     call = _call(function.__name__, operation, format_of(of_meta.dtype), options, True, sample.dtype)
     parts, begin, begins = [], 0, None
