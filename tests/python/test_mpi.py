@@ -139,10 +139,7 @@ print_all("|".join([
 
 
 def test_memory_that_one_rank_lacks_raises_on_every_rank():
-    assert (
-        run(
-            3,
-            """
+    assert run(3, """
 from samesum import _workers
 from samesum._arrays import NumPy
 left = None  # how many more arrays rank 1 can allocate
@@ -177,12 +174,9 @@ for call in calls:
         left = None
         messages = comm.allgather(message)
         signal.alarm(0)
-        assert len(set(messages)) == 1 and (message is None or "failed on rank 1: the memory is full" in message),
-        messages
+        assert len(set(messages)) == 1, messages
+        assert message is None or "failed on rank 1: the memory is full" in message, message
     counts.append(count)
 assert counts[0] >= 4 and counts[1] >= 2 and counts[2] >= 3, counts
 print_all("done")
-""",
-        )
-        == ["done"] * 3
-    )
+""") == ["done"] * 3

@@ -990,6 +990,12 @@ def outs(x, *names):
     return {name: empty(x.float()) for name in names}
 
 
+def norms_into_list(tensors):
+    found = [empty(x) for x in tensors]
+    aten._foreach_norm.Scalar_out(tensors, 2, out=found)
+    return found
+
+
 def rows(x):
     return x.detach().float().reshape(x.shape[0], -1) if x.numel() else x.new_ones(2, 3).float()
 
@@ -1062,7 +1068,7 @@ WRITING = {
     "norm": lambda x, d, k: (
         aten.norm.Scalar_out(x, 1, out=empty(x)), aten.norm.ScalarOpt_dtype_out(x, 1, dtype=x.dtype, out=empty(x)),
         torch.linalg.vector_norm(x, 2, d, k, out=empty(x)), aten.norm.out(x, 2, [d], k, out=empty(x)),
-        aten.norm.dtype_out(x, 2, [d], k, dtype=x.dtype, out=empty(x)),
+        aten.norm.dtype_out(x, 2, [d], k, dtype=x.dtype, out=empty(x)), *norms_into_list([x, x.clone()]),
     ),
     "softmax": lambda x, d, k: (
         torch.softmax(x, d, out=empty(x)), aten._softmax.out(x, d, False, out=empty(x)),

@@ -421,19 +421,39 @@ def reduce_by_key(
     else:
         values, y, where = without_masks(values, y, where)
     library, chosen, inputs, takes = _inputs_of_runs(operation, method, {"values": values, "y": y}, n, where, skipna)
-    rows = inputs[0]
+    rows, starts = inputs[0], starts_of_runs(function, of_keys, read)
+    _device_of(function, keys=(of_keys, starts), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
+    waits = any(isinstance(library_of(owner), Converted) for owner in (keys, source))
+    result = _reduce_runs(
+        chosen, (of_keys, starts), library, inputs, takes, waits, threads=threads, ddof=ddof, grid=grid
+    )
+    last = (2,) if chosen.results == 2 else ()
+    result = library.contiguous(library.transposed(result, (1, 0, 2)))
+    result = result.reshape((starts.shape[0], *rows.shape[1:], *last))
+    unique = taken(of_keys, read, starts)
+    return (
+        unique if of_keys.name == "numpy" else delivered(of_keys, unique, keys),
+        delivered(library, result, source),
+    )  # fmt: skip
 
-    starts = starts_of_runs(function, of_keys, read)
-    runs, inner = starts.shape[0], math.prod(rows.shape[1:])
+
+def _reduce_runs(
+    method: Method, runs_of: tuple[Any, Any], library: Any, inputs: list[Any], takes: Any, waits: bool, **options: Any
+) -> Any:
+    """Returns the results of all runs for each column of the inputs. The runs are given as their library and starts.
+
+    `waits` tells whether the owners of the memory do not know of the reading stream.
+    """
+    of_keys, starts = runs_of
+    n, runs, inner = inputs[0].shape[0], starts.shape[0], math.prod(inputs[0].shape[1:])
     # The columns of the values follow each other, so the runs of all columns are consecutive segments.
     columns = [library.contiguous(library.transposed(a.reshape((n, inner)), (1, 0))) for a in inputs]
     offsets = of_keys.empty((inner * runs + 1,), "int64", starts)
     for column in range(inner):
         offsets[column * runs : (column + 1) * runs] = starts + column * n
     offsets[inner * runs :] = inner * n
-    dtype = "int64" if chosen.returns_index else DTYPES[chosen.format]
-    result = library.empty((inner, runs, chosen.results), dtype, rows)
-    _device_of(function, keys=(of_keys, offsets), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
+    dtype = "int64" if method.returns_index else DTYPES[method.format]
+    result = library.empty((inner, runs, method.results), dtype, inputs[0])
     of_offsets, flags = of_keys, None
     if takes is not None:
         of_offsets, starts, offsets = library, *(
@@ -442,29 +462,23 @@ def reduce_by_key(
         flags = library.contiguous(library.transposed(takes.reshape((n, inner)), (1, 0)))
         columns = [column[flags] for column in columns]
         offsets = starts_of_packed(library, flags)[offsets]
-    if inner * runs:
-        place, first = library.view(result), library.view(columns[0])
-        has_two_streams = of_offsets.view(offsets).stream != place.stream
-        if has_two_streams:
-            of_offsets.wait(offsets)
-        run_call(
-            chosen, format_of(rows.dtype), first.address, math.prod(first.shape), Layout(inner * runs, 0, 1, 0, 1),
-            place.address, inner * runs * chosen.results, place.device, place.stream,
-            y=library.view(columns[-1]).address, offsets=of_offsets.view(offsets).address, threads=threads, ddof=ddof,
-            grid=grid,
-        )  # fmt: skip
-        if has_two_streams or isinstance(library_of(keys), Converted) or isinstance(library_of(source), Converted):
-            library.wait(result)  # owners of the memory do not know of the reading stream
-        if flags is not None and chosen.returns_index:
-            index = places_of(library, result, offsets, flags)
-            result = library.namespace.where(index < 0, index, index - starts.reshape((1, runs, 1)))
-    last = (2,) if chosen.results == 2 else ()
-    result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
-    unique = taken(of_keys, read, starts)
-    return (
-        unique if of_keys.name == "numpy" else delivered(of_keys, unique, keys),
-        delivered(library, result, source),
+    if not inner * runs:
+        return result
+    place, first = library.view(result), library.view(columns[0])
+    has_two_streams = of_offsets.view(offsets).stream != place.stream
+    if has_two_streams:
+        of_offsets.wait(offsets)
+    run_call(
+        method, format_of(inputs[0].dtype), first.address, math.prod(first.shape),
+        Layout(inner * runs, 0, 1, 0, 1), place.address, inner * runs * method.results, place.device, place.stream,
+        y=library.view(columns[-1]).address, offsets=of_offsets.view(offsets).address, **options,
     )  # fmt: skip
+    if has_two_streams or waits:
+        library.wait(result)
+    if flags is not None and method.returns_index:
+        index = places_of(library, result, offsets, flags)
+        result = library.namespace.where(index < 0, index, index - starts.reshape((1, runs, 1)))
+    return result
 
 
 def _inputs_of_runs(

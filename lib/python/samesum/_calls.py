@@ -162,7 +162,7 @@ def names_of_torch(
 
 
 def arguments_by_name(name: str, signature: inspect.Signature, arguments: Any, keywords: Any) -> dict[str, Any]:
-    """Returns the arguments of a call by their names. Raises TypeError, as a function of that name, if they do not fit."""
+    """Returns the arguments of a call by their names. Raises TypeError, as Python does, if they do not fit."""
     try:
         given = signature.bind(*arguments, **keywords)
     except TypeError as error:
@@ -192,6 +192,17 @@ def floats_for(
     if format_of(a.dtype, argument) != "int":
         return a
     return in_floats(library, a, argument, method_of(method, operation, "fp64", library.view(a).device), mask=mask)
+
+
+def read_floats(
+    operation: str, x: Any, where: Any, dtype: Any, out: Any, method: str | Method | None
+) -> tuple[Any, Any, Any, Method]:
+    """Returns the library that reads x, its elements as a method takes them, their mask, and the method."""
+    library, a = read(x, out, wide=dtype is not None or where is not None)
+    a = in_type(library, a, dtype)
+    mask = mask_of(library, a, where)
+    a = floats_for(library, operation, a, method, mask=mask)
+    return library, a, mask, method_of(method, operation, format_of(a.dtype), library.view(a).device)
 
 
 class Options(NamedTuple):
@@ -228,41 +239,22 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if y is None and operation == "dot":
         raise TypeError("samesum: y is None; pass the second input")
     if owner.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
-        if o.check:
-            raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
-        if o.grid is not None:
-            raise TypeError(
-                "samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found"
-            )
-        if where is not None or o.skipna:
-            raise TypeError("samesum: where and skipna do not go with tracing or gradients; pass x.detach()")
+        _refuse_in_traces(o._replace(where=where))
         return reduce_traced(operation, x, y, o)
     threads, grid = check_threads(o.threads), check_grid(o.grid)
     if threads is not o.threads or grid is not o.grid:  # a copy takes as long as the other checks
         o = o._replace(threads=threads, grid=grid)
     keeps_integers = operation in EXACT_OPERATIONS and is_exact(o.method, operation) and grid is None
-    wide = o.dtype is not None or where is not None
-    library, a = read(x, o.out, wide=keeps_integers or wide)
-    b = None if y is None else second_array(library, a, owner.second(y), wide=wide)
-    a, b = in_type(library, a, o.dtype), in_type(library, b, o.dtype)
-    if b is None:
-        axes, where = normalised_axes(o.axis, a.ndim), mask_of(library, a, where)
-        a = narrowed(library, a, where, wide=keeps_integers)
-    else:
-        a, b, axes, where = _paired(library, a, b, o.axis, where, o.skipna)
+    library, a, b, axes, where = _read_inputs(x, y, o, where, keeps_integers)
     has_objects = getattr(a.dtype, "hasobject", False)
     if has_objects and not library.are_integers(a):
         raise not_held("x")
     format = "int" if has_objects else format_of(a.dtype)
     if where is not None or o.skipna:
         o = o._replace(where=where, skipna=bool(o.skipna) and format != "int")
-    if format == "int" and keeps_integers:
-        result = reduce_integers(library, operation, a, axes, o.keepdims, o.check, o.where)
+    result = _exact_result(library, operation, a, axes, o, keeps_integers) if format == "int" else None
+    if result is not None:
         return delivered(library, result, x, o.out)
-    if format == "int" and operation == "mean" and is_exact(o.method, operation) and grid is None:
-        result = mean_of_integers(library, a, axes, o.keepdims, o.where)
-        if result is not None:
-            return delivered(library, result, x, o.out)
     chosen = method_of(o.method, operation, method_format(a.dtype), library.view(a).device)
     if format == "int":
         floats = held_floats(library, a, chosen, mask=where)
@@ -284,6 +276,41 @@ def reduce(operation: str, x: Any, y: Any = None, **options: Any) -> Any:
     if b is not None and library_of(y) is not library:
         library.wait(b)  # the owner of the memory does not know of the reading stream
     return delivered(library, result, x, o.out)
+
+
+def _refuse_in_traces(o: Options) -> None:
+    """Raises TypeError for options that a traced call does not have."""
+    if o.check:
+        raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
+    if o.grid is not None:
+        raise TypeError("samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found")
+    if o.where is not None or o.skipna:
+        raise TypeError("samesum: where and skipna do not go with tracing or gradients; pass x.detach()")
+
+
+def _read_inputs(
+    x: Any, y: Any, o: Options, where: Any, keeps_integers: bool
+) -> tuple[Any, Any, Any, tuple[int, ...], Any]:
+    """Returns the library of x, the inputs in one type and shape (the second may be None), the axes, and the mask."""
+    wide = o.dtype is not None or where is not None
+    library, a = read(x, o.out, wide=keeps_integers or wide)
+    b = None if y is None else second_array(library, a, library_of(x).second(y), wide=wide)
+    a, b = in_type(library, a, o.dtype), in_type(library, b, o.dtype)
+    if b is not None:
+        return library, *_paired(library, a, b, o.axis, where, o.skipna)
+    axes, mask = normalised_axes(o.axis, a.ndim), mask_of(library, a, where)
+    return library, narrowed(library, a, mask, wide=keeps_integers), None, axes, mask
+
+
+def _exact_result(
+    library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Options, keeps_integers: bool
+) -> Any:
+    """Returns results of integers that need no method, or None."""
+    if keeps_integers:
+        return reduce_integers(library, operation, a, axes, o.keepdims, o.check, o.where)
+    if operation == "mean" and is_exact(o.method, operation) and o.grid is None:
+        return mean_of_integers(library, a, axes, o.keepdims, o.where)
+    return None
 
 
 def _of_two_floats(library: Any, operation: str, a: Any, axes: tuple[int, ...], o: Options) -> Any:

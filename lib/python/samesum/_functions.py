@@ -417,7 +417,7 @@ _PARAMETERS = {
     "exclusive": "whether each result leaves out its own element.",
     "include_initial": "whether the result for no elements comes first.",
     "correction, ddof": "subtracted from n in the divisor.",
-    "dtype": "elements are converted to this type first.",
+    "dtype": "elements are converted to this type first, each of them rounded.",
     "out": "an array of the shape and type of the result, to which the result is written.",
     "keepdims": "whether reduced axes stay, with length 1.",
     "method": "name of a method, such as 'tree/kahan' or 'pairwise/plain/fp64'; the result has the format of the\n"

@@ -36,6 +36,12 @@ def rows(count: int, n: int, row_stride: int | None = None) -> Layout:
     return Layout(count, n, 1, n if row_stride is None else row_stride, 1)
 
 
+def along(shape: Sequence[int], axis: int) -> Layout:
+    """Returns the layout whose results are those of the vectors along an axis of a contiguous array."""
+    n, inner = shape[axis], math.prod(shape[axis + 1 :])
+    return Layout(math.prod(shape[:axis]), n, inner, n * inner, inner)
+
+
 VECTOR: Any = "the axis of a vector"
 """In place of an axis: the only axis of inputs that must be vectors."""
 

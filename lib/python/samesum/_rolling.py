@@ -11,12 +11,12 @@ from typing import Any
 from . import _core
 from ._arrays import DTYPES, format_of
 from ._calls import (
-    Method, MethodName, check_grid, check_threads, correction_of, delivered, floats_for, in_type, method_of, read,
-    refuse_traced, result_array, run_call, whole_number,
+    Method, MethodName, check_grid, check_threads, correction_of, delivered, read_floats, refuse_traced, result_array,
+    run_call, whole_number,
 )  # fmt: skip
 from ._carried import keeping_unit
 from ._frames import like_column
-from ._layout import Layout, normalised_axes
+from ._layout import along, normalised_axes
 from ._selection import is_masked, without_mask
 from ._traced import square_root
 
@@ -158,27 +158,22 @@ def roll(
     x, valid = without_mask(x, None, operation)
     if valid is not None and not skipna and not valid.all():
         raise _nulls_error(operation, source, valid.size - int(valid.sum()))
-    library, a = read(x, out, wide=dtype is not None or valid is not None)
+    computed = "rolling_var" if is_root else operation
+    library, a, _, chosen = read_floats(computed, x, valid, dtype, out, method)
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
-    computed = "rolling_var" if is_root else operation
-    a = floats_for(library, computed, in_type(library, a, dtype), method, mask=valid)
     if valid is not None and not valid.all():  # a NaN that is skipped is as if absent, as a null is
         a = a.copy()
         a[~valid] = math.nan
-    format = format_of(a.dtype)
-    chosen = method_of(method, computed, format, library.view(a).device)
-    along = normalised_axes(axis, a.ndim)[0]
+    format, shape = format_of(a.dtype), tuple(a.shape)
+    layout = along(shape, normalised_axes(axis, a.ndim)[0])
     a = library.contiguous(a)
-    shape = tuple(a.shape)
-    n, inner = shape[along], math.prod(shape[along + 1 :])
-    layout = Layout(math.prod(shape[:along]), n, inner, n * inner, inner)
     view = library.view(a)
     apart = None if out is None or is_root or _overlap(library, a, format, out) else out
     result = result_array(library, apart, shape, DTYPES[chosen.format], a)
-    if layout.results and n:
+    if layout.results and layout.n:
         run_call(
-            chosen, format, view.address, layout.results * n, layout, library.view(result).address, math.prod(shape),
+            chosen, format, view.address, math.prod(shape), layout, library.view(result).address, math.prod(shape),
             view.device, view.stream, threads=threads, ddof=subtracted, grid=grid, window=size, min_periods=least,
             centred=bool(center), skip_nan=bool(skipna),
         )  # fmt: skip

@@ -9,12 +9,11 @@ from . import _core
 from ._arrays import DTYPES, format_of
 from ._carried import keeping_unit
 from ._calls import (
-    Method, check_grid, check_threads, delivered, floats_for, in_type, method_of, names_of_torch, read, refuse_traced,
-    result_array, run_call,
+    Method, check_grid, check_threads, delivered, names_of_torch, read_floats, refuse_traced, result_array, run_call,
 )  # fmt: skip
 from ._frames import like_column
-from ._layout import Layout, axes_last, normalised_axes
-from ._selection import mask_of, takes_part, without_mask
+from ._layout import along, axes_last, normalised_axes
+from ._selection import takes_part, without_mask
 
 
 @keeping_unit
@@ -52,24 +51,20 @@ def scan(
             f"samesum: axis is {axis!r}; {function} takes one axis, or None for all elements in row-major order"
         )
     threads, grid = check_threads(threads), check_grid(grid)
-    library, a = read(x, out, wide=dtype is not None or where is not None)
+    library, a, mask, chosen = read_floats(operation, x, where, dtype, out, method)
+    format = format_of(a.dtype)
     if axis is None and a.ndim > 1 and not flattens:
         raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
-    a = in_type(library, a, dtype)
-    mask = mask_of(library, a, where)
-    a = floats_for(library, operation, a, method, mask=mask)
-    format = format_of(a.dtype)
-    chosen = method_of(method, operation, format, library.view(a).device)
     if axis is None:
         a = library.contiguous(a).reshape(-1)
         mask = None if mask is None else library.contiguous(mask).reshape(-1)
-    along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
+    axis = normalised_axes(0 if axis is None else axis, a.ndim)[0]
     if (mask is not None or skipna) and library.view(a).device >= 0:
         takes = takes_part(library, mask, skipna, a)
-        result = _scan_packed(library, chosen, format, a, takes, along, exclusive, include_initial, threads, grid)
+        result = _scan_packed(library, chosen, format, a, takes, axis, exclusive, include_initial, threads, grid)
     else:
         result = scan_array(
-            library, chosen, format, a, along, out, exclusive, include_initial, threads, grid, mask, skipna
+            library, chosen, format, a, axis, out, exclusive, include_initial, threads, grid, mask, skipna
         )
     result = delivered(library, result, x, out)
     return result if out is not None else like_column(source, result)
@@ -82,8 +77,8 @@ def scan_array(
     """Scans an array of `library`, whose elements have that format, along an axis that is not negative."""
     a = library.contiguous(a)
     shape = tuple(a.shape)
-    n, inner = shape[axis], math.prod(shape[axis + 1 :])
-    layout = Layout(math.prod(shape[:axis]), n, inner, n * inner, inner)
+    layout = along(shape, axis)
+    n, inner = layout.n, layout.inner
     whole = (*shape[:axis], n + 1, *shape[axis + 1 :]) if initial else shape
     result = result_array(library, out, whole, DTYPES[method.format], a)
     skipped, stride = 0, 0

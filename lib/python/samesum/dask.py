@@ -220,7 +220,7 @@ def _call(name: str, operation: str, format: str, options: dict[str, Any], takes
 
 def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, Any]) -> da.Array:
     """Makes one call of a public function."""
-    name, operation = function.__name__, _operation(function)
+    name = function.__name__
     split_every, keepdims, dtype = options.pop("split_every"), options.pop("keepdims", False), options.pop("dtype")
     where, skipna = options.pop("where"), bool(options.pop("skipna"))
     weights = options.pop("weights", None)
@@ -229,12 +229,11 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     if isinstance(options["method"], Method):
         options["method"] = options["method"].name  # which can be sent to other processes
     if _is_of_frames(inputs[0]):
-        for argument, given in (("where", where), ("weights", weights)):
-            if given is not None:
-                raise TypeError(
-                    f"samesum: {argument} does not go with a frame of Dask; select its rows, or pass "
-                    "x.to_dask_array(lengths=True)"
-                )
+        for argument in (a for a, given in (("where", where), ("weights", weights)) if given is not None):
+            raise TypeError(
+                f"samesum: {argument} does not go with a frame of Dask; select its rows, or pass "
+                "x.to_dask_array(lengths=True)"
+            )
         return _reduce_frame(function, inputs, {**options, "keepdims": keepdims}, dtype, skipna, split_every)
     inputs, masks = _without_masks([_dask_array(argument, a) for argument, a in zip("xy", inputs)])
     if dtype is not None:
@@ -262,17 +261,26 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
         meta = np.empty((0,) * sample.ndim, sample.dtype)
         result = da.map_blocks(direct, *inputs, *named.values(), dtype=sample.dtype, drop_axis=axes, meta=meta)
     else:
-        takes_some = takes is not None or skipna
-        if weights is not None and name != "sum":
-            inputs, divisor = [x, named["weights"]], correction_of(options.get("correction"), options.get("ddof"))
-            call = Call(name, "weighted", None, None, divisor, sample.dtype, options.get("weights_are", "frequencies"))
-        else:
-            if weights is not None:
-                operation, inputs = "dot", _in_one_type([x, named["weights"]], takes, skipna)
-            skipna = skipna and inputs[0].dtype.kind not in "iub"
-            call = _call(name, operation, format_of(inputs[0].dtype), options, takes_some, sample.dtype)
+        call, inputs = _call_of_parts(function, inputs, named.get("weights"), takes, skipna, options, sample.dtype)
+        skipna = skipna and (call.operation == "weighted" or inputs[0].dtype.kind not in "iub")
         result = _tree(inputs, takes, skipna, axes, call, split_every)
     return result[tuple(np.newaxis if d in axes else slice(None) for d in range(x.ndim))] if keepdims else result
+
+
+def _call_of_parts(
+    function: Callable[..., Any], inputs: list[da.Array], weights: da.Array | None, takes: da.Array | None,
+    skipna: bool, options: dict[str, Any], dtype: Any,
+) -> tuple[Call, list[da.Array]]:  # fmt: skip
+    """Returns the call whose partials are merged, and its inputs."""
+    name, operation = function.__name__, _operation(function)
+    if weights is not None and name != "sum":
+        divisor = correction_of(options.get("correction"), options.get("ddof"))
+        kind = options.get("weights_are", "frequencies")
+        return Call(name, "weighted", None, None, divisor, dtype, kind), [*inputs, weights]
+    if weights is not None:
+        operation, inputs = "dot", _in_one_type([*inputs, weights], takes, skipna)
+    takes_some = takes is not None or skipna
+    return _call(name, operation, format_of(inputs[0].dtype), options, takes_some, dtype), inputs
 
 
 def _weights(x: da.Array, weights: Any, axis: Any, axes: tuple[int, ...], dtype: Any) -> da.Array:
