@@ -390,11 +390,13 @@ def _paired(
 ) -> tuple[Any, Any, tuple[int, ...], Any]:
     """Returns two inputs in one type and shape, the reduced axes, and the mask of the pairs."""
     a, b, axes = paired(library.namespace, a, b, axis)
-    both = (a, b) if a.shape == b.shape else library.broadcast(a, b)
-    mask = takes = mask_of(library, both[0], where)
-    a, b = narrowed(library, a, mask), narrowed(library, b, mask, "y")
-    if skipna and (format_of(a.dtype) == "int") != (format_of(b.dtype, "y") == "int"):
-        takes = takes_part(library, mask, True, *both)
+    mask = takes = None
+    if where is not None or skipna:
+        both = library.broadcast(a, b)
+        mask = takes = mask_of(library, both[0], where)
+        a, b = narrowed(library, a, mask), narrowed(library, b, mask, "y")
+        if skipna and (format_of(a.dtype) == "int") != (format_of(b.dtype, "y") == "int"):
+            takes = takes_part(library, mask, True, *both)
     a, b = same_type(library, a, b, takes)
     return (a, b, axes, mask) if a.shape == b.shape else (*library.broadcast(a, b), axes, mask)
 

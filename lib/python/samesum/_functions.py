@@ -407,7 +407,7 @@ _PARAMETERS = {
     "function would have to round an integer to fp64 first, it raises OverflowError; pass dtype to round it.",
     "y": "the second input, in the same memory as x; it is broadcast against x.",
     "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first\n"
-    "and the last element there are none.",
+    "and the last element there are none. Columns with nulls need skipna=True.",
     "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
     "row-major order. A rolling operation takes one axis, the last one by default.",
     "min_periods": "the result is NaN if a window has fewer elements; None for the length of the window, which then\n"
