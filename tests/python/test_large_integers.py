@@ -365,6 +365,21 @@ def test_an_integer_that_is_hidden_from_some_results_only_is_refused() -> None:
     assert samesum.mean(np.ones((2, 2)), axis=1, weights=weights, where=hidden).tolist() == [1, 1]
 
 
+def test_objects_beyond_64_bits_are_refused_by_that_name_with_and_without_masks() -> None:
+    pd = pytest.importorskip("pandas")
+    x = np.array([2**70, 1, 2], object)
+    for given in (x, x.tolist(), pd.Series(x), np.ma.array(x, mask=[False, True, False])):
+        for call in (
+            samesum.var,
+            samesum.cov,
+            lambda x, **o: samesum.linear_regression(x, x, **o),
+            lambda x, **o: samesum.average(x, weights=np.ones(3), **o),
+        ):
+            for options in ({}, {"skipna": True}, {"where": [True, True, False]}):
+                with pytest.raises(OverflowError, match="x has integers beyond 64 bits; convert them to floats first"):
+                    call(given, **options)
+
+
 def test_groups_leave_out_integers_that_masks_hide() -> None:
     for dtype, hidden in HIDDEN.items():
         a, usual = (np.ma.array(numbers(n, dtype), mask=~SHOWN) for n in (hidden, 7))

@@ -91,12 +91,12 @@ def mask_of(library: Any, a: Any, where: Any, argument: str = "x") -> Any:
 
 
 def narrowed(library: Any, a: Any, mask: Any, argument: str = "x", wide: bool = False) -> Any:
-    """Returns an array of NumPy's objects, numbers of any size, in the type that holds those that its mask shows; all
-    other arrays, and those without a mask, as they are. See `NumPy.array` for `wide`.
+    """Returns an array of NumPy's objects, numbers of any size, in the type that holds those that its mask shows; other
+    arrays as they are. See `NumPy.array` for `wide`.
     """
-    if mask is None or not getattr(a.dtype, "hasobject", False):
+    if not getattr(a.dtype, "hasobject", False) or (mask is None and wide):
         return a
-    return library.array(library.namespace.where(mask, a, 0), argument, wide)
+    return library.array(a if mask is None else library.namespace.where(mask, a, 0), argument, wide)
 
 
 def beside(library: Any, a: Any, mask: Any) -> Any:
