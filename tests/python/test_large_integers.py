@@ -210,6 +210,7 @@ def test_integers_beside_floats_in_a_list_or_a_frame_are_not_rounded_unseen() ->
         with pytest.raises(OverflowError, match="x has integers that float64 does not hold"):
             samesum.sum(x)
         samesum.sum(x, dtype="float64")
+        samesum.sum(x, weights=x, dtype="float64")
     assert samesum.sum([B, 0.5]) == B and samesum.sum([1e300, 2]) == 1e300
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [B + 1, -B], "b": [0.5, 1.0]})

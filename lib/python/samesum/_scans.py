@@ -35,11 +35,11 @@ def scan(
     dim: int | None = None,
     function: str = "",
 ) -> Any:
-    """Scans x along `axis`, or all elements in row-major order, by a method of `operation`, for the public function of
-    that name or of the name `function`.
+    """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
-    Without `flattens`, an array of several axes needs `axis`. With `include_initial`, the result for no elements comes
-    first, and the result is one longer than x.
+    `function` is the name of the public function, if that is another one. Without `flattens`, an array of
+    several axes needs `axis`. With `include_initial`, the result for no elements comes first, and the result is one
+    longer than x.
     """
     source, function = x, function or operation
     x, where = without_mask(x, where, function)

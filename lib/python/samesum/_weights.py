@@ -208,8 +208,9 @@ def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any)
                 "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
             )
         return reduce("dot", x, weights, axis=axis, where=where, **options)
-    library, a = read(x, options["out"], wide=True)
-    w = second_array(library, a, library_of(x).second(weights), "weights", wide=True)
+    wide = where is not None or options["dtype"] is not None
+    library, a = read(x, options["out"], wide)
+    w = second_array(library, a, library_of(x).second(weights), "weights", wide)
     axes, shape = normalised_axes(axis, a.ndim), tuple(a.shape)
     w = library.namespace.broadcast_to(for_elements(library, w, shape, axis, axes), shape)
     return reduce("dot", x, w, axis=axes, where=where, **options)
