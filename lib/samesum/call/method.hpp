@@ -28,7 +28,7 @@ struct BoundOptions {
   /// 1: the bound is rigorous. Below 1, for sums: for given elements, the error exceeds the bound with a
   /// probability of at most 1 - probability, if each rounding has mean 0 whatever the earlier ones were
   /// (Higham and Mary 2019; Hallman and Ipsen 2022; bound.hpp has the proof). Equal or structured elements
-  /// violate that: for 10^6 times 0.1 in fp32, the error of a loop is 46 times the bound for 0.99. So do sums
+  /// violate that: the error of a long loop that adds 0.1 in fp32 exceeds the bound for 0.99. So do sums
   /// that stagnate: each rounding drops the element, and the error may be as large as the sum.
   ///
   /// The bound never exceeds the rigorous one. It equals the rigorous one for operations other than sums,
