@@ -1,7 +1,7 @@
 """How many answers do DuckDB, polars, pandas, pyarrow and NumPy give for sums and group sums of a table, how wrong are
 they, and how fast? samesum takes part beside them.
 
-Each row is one sum, or one call for the sums of all groups, of fp64 numbers, called again and again while one thing
+Each row is one sum, or one call for the sums of all groups, of fp64 numbers, called repeatedly while one thing
 changes:
   runs         nothing; the library chooses its threads
   threads      the number of threads: 1, 2 and all, where the library has such a setting

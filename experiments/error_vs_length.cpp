@@ -51,7 +51,7 @@ struct Longest {
   bool full;
 
   int of(const Method& v) const {
-    // The truth of one element with exponentials takes some 20 us.
+    // The truth of an element with exponentials takes long.
     if (v.operation != "sum") {
       const bool slow = v.operation == "logsumexp" || v.has_result_per_element;
       return asked.value_or(slow ? (full ? 16 : 12) : (full ? 20 : 16));

@@ -1,6 +1,6 @@
 """The schema of results files, and the check of objects against it.
 
-Validation with jsonschema takes 0.6 ms a row and 0.2 s for the import, which was most of the time of a report.
+Validation with jsonschema, import included, was most of the time of a report.
 Functions compiled from the schema therefore check first: they accept only valid objects, and everything that they
 reject goes to jsonschema, which decides. Where it is not installed, everything that they reject is invalid.
 """

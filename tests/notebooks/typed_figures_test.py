@@ -1,4 +1,4 @@
-"""Tests that no page has a typed measurement: figures of results are made by notebooks/pages.py, or are not said.
+"""Tests that no page and no --help has a typed measurement: notebooks/pages.py makes figures from results.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/typed_figures_test.py
 """
@@ -13,13 +13,14 @@ import pages
 
 HISTORY = "lib/PERFORMANCE.md", "lib/DECISIONS.md"  # dated records of what was measured once
 CITED = "lib/RELATED.md"  # figures of other authors
-# A number with a unit of time, speed or error, or as a multiple of another measurement. "×" between two numbers is a shape.
-FIGURE = re.compile(r"\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minutes?|hours?|[KMGT]i?B/s|ulps?|%|percent)(?![\w/])"
+# A number with a unit of time, speed or error, or a multiple of another measurement. "×" between two numbers is a shape.
+FIGURE = re.compile(r"(?<![\^\d.])\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minutes?|hours?|[KMGT]i?B/s|ulps?|%|percent)"
+                    r"(?![\w/])"
                     r"|×(?!\s?\d)|times (?:as|that|the|its|\w+')\b|(?<=\.\d) times)"
                     r"|\b(?:half|twice|thrice|\w+ times) as (?:fast|slow|long)\b|\btimes (?:faster|slower|longer)\b"
                     r"|\b(?:half|a third|a quarter|a tenth) (?:of )?(?:the|its|their|\w+') time\b")
 EXCEPTIONS = {  # what has the form of a measurement, and is none
-    "in about 5.5 minutes": "the time of ./experiments/run, which its --help repeats",
+    "about 5.5 minutes": "the time of ./experiments/run, which its --help repeats",
     "100% in the denominator": "a bound that theory gives",
     "2^14 times as large": "a made data set",
     "for 2 ms": "how long python_speed repeats a call in each round",
@@ -43,10 +44,17 @@ def page_texts():
         yield path.relative_to(ROOT).as_posix(), prose(path.read_text(encoding="utf-8"))
     for path in sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("lib/python/*.ipynb")]):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        yield path.relative_to(ROOT).as_posix(), "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+        yield path.relative_to(ROOT).as_posix(), "\n".join(
+            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
-def docstrings():
+def help_texts():
+    """Texts and comments of the programs of the study, and docstrings of the package."""
+    for path in sorted([*ROOT.glob("experiments/*.cpp"), ROOT / "experiments/run", ROOT / "tests/run"]):
+        text = path.read_text(encoding="utf-8")
+        if path.suffix:
+            text = "\n".join(re.findall(r"//.*|\"(?:[^\"\\\n]|\\.)*\"", text))
+        yield path.relative_to(ROOT).as_posix(), text
     for path in sorted([*ROOT.glob("lib/python/samesum/**/*.py"), *ROOT.glob("experiments/*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
@@ -54,21 +62,22 @@ def docstrings():
 
 
 class NoFigureIsTyped(unittest.TestCase):
-    def test_pages_and_docstrings_have_no_typed_measurement(self):
+    def test_pages_and_help_texts_have_no_typed_measurement(self):
         """If this fails, take the figure from a results file in notebooks/pages.py, or say the sentence without it."""
-        for name, text in [*page_texts(), *docstrings()]:
+        for name, text in [*page_texts(), *help_texts()]:
             if name not in (*HISTORY, CITED, "CHANGELOG.md"):
                 with self.subTest(name):
                     self.assertEqual(figures(text), [])
 
     def test_a_typed_measurement_is_found(self):
-        for typed in ("takes 0.3 to 1 µs", "reads 4440 GB/s", "1.4 times NumPy's", "30 times as fast", "several times faster",
-                      "160 s on two cores", "up to 5 %", "twice as long as", "a third of pandas' time", "off by 3.5 ulps", "6.1 × as"):
+        for typed in ("takes 0.3 to 1 µs", "reads 4440 GB/s", "1.4 times NumPy's", "30 times as fast", "6.1 × as",
+                      "several times faster", "160 s on two cores", "up to 5 %", "twice as long as",
+                      "a third of pandas' time", "off by 3.5 ulps"):
             self.assertEqual(len(figures(f"It {typed} here.")), 1, typed)
         self.assertEqual(figures("A matrix of 8 × 512 fp32 in 2^20 steps, 64 bytes and 12 places."), [])
 
     def test_the_exceptions_are_in_use(self):
-        texts = "\n".join(text for _, text in [*page_texts(), *docstrings()])
+        texts = "\n".join(text for _, text in [*page_texts(), *help_texts()])
         self.assertEqual([e for e in EXCEPTIONS if e not in texts], [])
 
     def test_the_study_has_one_time(self):
