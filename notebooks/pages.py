@@ -55,7 +55,7 @@ class Files:
 
 def table(columns, rows, text_columns=1):
     """Lines of Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (
+    return [f"| {' | '.join(map(str, cells))} |" for cells in (
         columns, ["---" if i < text_columns else "---:" for i in range(len(columns))], *rows)]
 
 
@@ -224,6 +224,42 @@ def work(r):
     return f"{what} of {of} {r['input_format']}"
 
 
+VOID = "cublas/", "cub/max/", "cub/inclusive_sum/"  # unverified results of these reduced one of several vectors
+
+
+def together(files):
+    """Lists of rows on the same normal numbers, with a result in the format of the elements."""
+    made = {}
+    for file in (LENGTHS, REDUCTIONS, SCANS, KEYS):
+        for r in files.rows(file, data="normal" if file == LENGTHS else None, grid=None):
+            several = max(r.get("outer") or 1, r.get("inner") or 1) > 1
+            void = several and r.get("verified") is None and r["method"].startswith(VOID)
+            if r.get("seconds") and not void and r.get("caches") != "cold" and (
+                    phrases.parts(r["method"])[1] == r["input_format"]):
+                made.setdefault((file, phrases.device(r["method"]), r["threads"], r.get("keys"), work(r)), []).append(r)
+    return made.values()
+
+
+def exact_beside_fastest(files):
+    """Time of exact methods relative to the fastest other one on the same elements: per device and operation the median
+    of all work, and the work with the largest ratio."""
+    found = {}
+    for rows in together(files):
+        exact = [r for r in rows if phrases.accumulator(r["method"]) == "exact"]
+        others = [r for r in rows if r not in exact]
+        if exact and others:
+            own, other = (min(some, key=lambda r: r["seconds"]) for some in (exact, others))
+            key = phrases.device(own["method"]), own.get("operation", "sum")
+            found.setdefault(key, []).append((own["seconds"] / other["seconds"], own, other))
+    lines = []
+    for (device, _), cells in sorted(found.items()):
+        ratio, own, other = max(cells, key=lambda cell: cell[0])
+        threads = f", {own['threads']} threads" if own["threads"] > 1 else ""
+        lines.append([device, f"{work(own)}{threads}", f"{ratio:.1f} ×, {name_of(other['method'])}",
+                      f"{phrases.median([cell[0] for cell in cells]):.1f} ×", len(cells)])
+    return table(["device", "slowest case", "slowest", "median", "cases"], lines, 2)
+
+
 def exact_by_data(files):
     """Time of exact methods relative to normal numbers: per operation and device the work with the largest ratio."""
     slowest = {}
@@ -257,7 +293,8 @@ def samesum_beside_numpy(files):
 
 
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
-                                  vectors_beside_peers, sums_on_a_cpu, exact_by_data, samesum_beside_numpy)}
+                                  vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data,
+                                  samesum_beside_numpy)}
 
 
 def paths():
