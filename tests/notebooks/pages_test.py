@@ -115,8 +115,8 @@ class Tables(unittest.TestCase):
                       of("cub/run_to_run/fp32@peer", 1.0, n=8192), of("exact/fp32@cuda", 4.0, n=16384),
                       of("cub/run_to_run/fp32@peer", 1.0, n=16384), of("tree/plain/fp64@cuda", 0.1, n=16384),
                       of("read", 0.1, n=16384), of("exact/fp32@cpu", 7.0, n=16384), of("exact/fp32@cuda", 5.0, n=2)]
-        rows = [{"kind": "reduction", "method": method, "operation": "dot", "input_format": "fp32", "outer": 2, "n": 1024,
-                 "inner": 1, "seed": 1, "threads": 0, "seconds": seconds, "low": seconds, "high": seconds,
+        rows = [{"kind": "reduction", "method": method, "operation": "dot", "input_format": "fp32", "outer": 2,
+                 "n": 1024, "inner": 1, "seed": 1, "threads": 0, "seconds": seconds, "low": seconds, "high": seconds,
                  "gb_per_s": 1.0, "verified": None, "bars": []}
                 for method, seconds in (("dot/exact/fp32@cuda", 2.0), ("dot/tree/plain/fp32@cuda", 1.0))]
         void = rows[0] | {"method": "cublas/dot/fp32@peer", "seconds": 0.001}

@@ -13,7 +13,7 @@ import pages
 
 HISTORY = "lib/PERFORMANCE.md", "lib/DECISIONS.md"  # dated records of what was measured once
 CITED = "lib/RELATED.md"  # figures of other authors
-# A number with a unit of time, speed or error, or a multiple of another measurement. "×" between two numbers is a shape.
+# A number with a unit of time, speed or error, or a multiple of a measurement. "×" between two numbers is a shape.
 FIGURE = re.compile(r"(?<![\^\d.])\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minutes?|hours?|[KMGT]i?B/s|ulps?|%|percent)"
                     r"(?![\w/])"
                     r"|×(?!\s?\d)|times (?:as|that|the|its|\w+')\b|(?<=\.\d) times)"
