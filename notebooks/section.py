@@ -90,7 +90,7 @@ class Section:
 def bound_findings(rows, whose, bounds, row_names):
     """Yields a sentence on errors and their bounds; `row_names` names some rows.
 
-    Errors without a bound are counted separately, unless their row is marked as beyond the bound.
+    Errors without a bound are counted apart, unless their row is marked as beyond the bound.
     """
     bounded = [r for r in rows if r["bound"] is not None or not r["within_bound"]]
     beyond = [r for r in bounded if not r["within_bound"]]
