@@ -38,24 +38,21 @@ def identity(r):
 
 
 def compared(some):
-    """Pairs (row, time relative to normal numbers or None without a measurable difference) of the rows on other data that
-    were measured on normal ones, too."""
+    """Pairs (row, the row on normal numbers) of the rows on other data that were measured on normal ones, too."""
     normal = {identity(r): r for r in some if is_normal(r)}
     pairs = ((r, normal.get(identity(r))) for r in some if not is_normal(r) and "/" in r["method"])
-    return [(r, timing.speed_ratio(other, r)) for r, other in pairs if other]
+    return [(r, other) for r, other in pairs if other and timing.ratio(r, other)]
 
 
 def finding(rows, what):
     """Yields for each place the largest of these times of each accumulator; what(r) names the work of a row."""
     for at, some in group_by_place(rows).items():
-        pairs = compared(some)
+        by_accumulator = group_by_place((phrases.accumulator(r["method"]), (r, other)) for r, other in compared(some))
         texts = []
-        for accumulator in distinct(phrases.accumulator(r["method"]) for r, _ in pairs):
-            of_one = [pair for pair in pairs if phrases.accumulator(pair[0]["method"]) == accumulator]
-            r, most = max(of_one, key=lambda pair: pair[1] or 1)
-            texts.append(f"{accumulator} takes {'at most ' if len(of_one) > 1 else ''}{phrases.number(most, 2)} times as long "
-                         f"as on normal data ({what(r)})" if most else
-                         f"{accumulator} takes as long as on normal data ({timing.NO_DIFFERENCE})")
+        for accumulator, pairs in by_accumulator.items():
+            r, other = min(pairs, key=lambda pair: timing.ratio(*pair).value)
+            texts.append(f"{accumulator} takes {'at most ' if len(pairs) > 1 else ''}{timing.ratio(r, other).as_long} "
+                         f"as on normal data ({what(r)})")
         if texts:
             yield phrases.capitalised(f"{at}: on other data, {' and '.join(texts)}.")
 
@@ -68,11 +65,11 @@ def tables(rows, what):
             continue
         sets = distinct(data_of(r) for r, _ in pairs)
         times = {}
-        for r, ratio in pairs:
-            times.setdefault(identity(r), (r, {}))[1][data_of(r)] = ratio
+        for r, other in pairs:
+            times.setdefault(identity(r), (r, {}))[1][data_of(r)] = timing.cell_of_times(r, other)
         lines = []
         for r, by_set in times.values():
             normal = {name: value for name, value in r.items() if name != "data"}
-            lines.append([what(normal), method_and_grid(r), *(timing.text(by_set[s], 2) if s in by_set else "-" for s in sets)])
+            lines.append([what(normal), method_and_grid(r), *(by_set.get(s, "-") for s in sets)])
         yield Table(f"{at}: time on other data, relative to normal data", ["work", "method", *sets], lines, text_columns=2,
                     folded=len(lines) > 12)

@@ -44,8 +44,9 @@ def section(sources):
 
 def make_section(found, notes=()):
     """The section on these comparisons. `notes` describe data sets, by base name and length."""
-    s = Section("data-sets", "Data sets", "How wrong are sums of real and made data?",
-                f"Every method on data sets. {made_data_sets()} Errors are relative to the exact "
+    s = Section("data-sets", "Data sets", question(),
+                f"Every method on data sets. Made by a program are {', '.join(made_data_sets())}. Errors are relative "
+                "to the exact "
                 "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
                 "format is narrower than the data, each element is first rounded to it.", "experiments/run",
                 terms=("method", "order", "accumulator", "promise", "bound", "condition number", "frontier"))
@@ -113,11 +114,14 @@ def about_data_sets():
 
 
 def made_data_sets():
-    """A sentence that counts the data sets of the study that are not from a package."""
-    about = about_data_sets()
-    made = [name for (name, _), note in about.items() if " from the package " not in note]
-    return (f"{phrases.capitalised(phrases.out_of(len(made), len(about), 'data set'))} of the study "
-            f"{phrases.verb(len(made), len(about))} made by a program: {', '.join(made)}.")
+    """The names of the data sets of the study that are not from a package."""
+    return [name for (name, _), note in about_data_sets().items() if " from the package " not in note]
+
+
+def question():
+    made = len(made_data_sets())
+    return (f"How wrong are sums of {phrases.plural(made, 'made data set')} and of "
+            f"{phrases.plural(len(about_data_sets()) - made, 'real one')}?")
 
 
 def is_of_study(comparison):
@@ -262,26 +266,35 @@ def figure(found):
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
                            "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
-                           "result, more accurate further down. Dotted: the frontier.")
+                           "result, more accurate further down. Dotted: the frontier of the methods that promise the "
+                           "same bits everywhere, by median times.")
     return dataclasses.replace(f, finding=frontier_finding(f.chosen(), points[f.chosen()])) if points else f
 
 
 def frontier_finding(chosen, methods):
-    """The ends of the frontier, and what lies between them."""
-    best = frontier_methods(methods)
+    """The ends of the frontier, what lies between them, and why other methods are not named."""
+    best, others = frontier_methods(methods), [m["method"] for m in methods if m["promise"] not in SAME_EVERYWHERE]
     title, at, format = chosen
-    of_all = f"{title} ({at}, results in {format}): of {phrases.plural(len(methods), 'method')}, "
-    if len(best) == 1:
-        return (f"{of_all}{best[0]['method']} is both the fastest and the most accurate "
-                f"({speed_and_error(best[0])}).")
-    between = [m["method"] for m in best[1:-1]]
-    return (f"{of_all}the fastest is {best[0]['method']} ({speed_and_error(best[0])}) and the most accurate is "
-            f"{best[-1]['method']} ({speed_and_error(best[-1])})"
-            + (f"; between them on the frontier: {phrases.names(between)}." if between else "."))
+    kept = phrases.plural(len(methods) - len(others), "method")
+    text = f"{title} ({at}, results in {format}): of {kept} that promise the same bits everywhere, "
+    if not best:
+        text = f"{title} ({at}, results in {format}): no method promises the same bits everywhere"
+    elif len(best) == 1:
+        text += f"{best[0]['method']} is both the fastest and the most accurate ({speed_and_error(best[0])})"
+    else:
+        text += (f"the fastest is {best[0]['method']} ({speed_and_error(best[0])}) and the most accurate is "
+                 f"{best[-1]['method']} ({speed_and_error(best[-1])})")
+        between = [m["method"] for m in best[1:-1]]
+        text += f"; between them on the frontier: {phrases.names(between)}" if between else ""
+    return text + (". Not ranked, because they promise less: another run or machine may return other bits "
+                   f"({phrases.names(others)})."
+                   if others else ".")
 
 
 def frontier_methods(methods):
-    return frontier(methods, lambda m: -m["gb_per_s"], lambda m: m["relative_error"])
+    """The frontier of the methods that promise the same bits everywhere."""
+    return frontier([m for m in methods if m["promise"] in SAME_EVERYWHERE], lambda m: -m["gb_per_s"],
+                    lambda m: m["relative_error"])
 
 
 def error(method):

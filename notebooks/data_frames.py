@@ -4,6 +4,7 @@ import captions
 import glossary
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side, starting_with
 
@@ -16,9 +17,9 @@ MOST = 6  # libraries that a sentence names
 def section(sources):
     s = Section("frames", "Data frames", "How many answers does a data frame give for a sum?",
                 "Sums of a column, and of its groups, by DuckDB, polars, pandas, pyarrow, NumPy and samesum: the same "
-                "table is summed again and again, with other threads, in other chunks, and with its rows in other orders.",
+                "table is summed repeatedly, with other threads, in other chunks, and with its rows in other orders.",
                 "build/venv/bin/python experiments/data_frames.py --full --out build/study",
-                terms=("promise", "ulp"))
+                terms=("promise", "ulp", "faster, as fast, not decided"))
     rows = rows_with_place(sources, "frame")
     s.verdict = verdict(rows)
     s.findings = [*own_findings(rows), *captions.sentences_by_place(rows, findings)]
@@ -122,12 +123,15 @@ def speed_findings(some):
             for other in peers(repeated):
                 if own["operation"] == other["operation"] == operation and all(
                         own[field] == other[field] for field in ("data", "n", "bins", "seed")) and own["seconds"]:
-                    pairs.setdefault(name(other), []).append(other["seconds"] / own["seconds"])
+                    pairs.setdefault(name(other), []).append((own, other))
         if pairs:
-            listed = sorted(pairs.items(), key=lambda pair: phrases.median(pair[1]))
+            medians = {library: phrases.median([other["seconds"] / own["seconds"] for own, other in some])
+                       for library, some in pairs.items()}
             yield (f"samesum's {OPERATIONS[operation]} {'have' if operation == 'group_sum' else 'has'} "
-                   + ", ".join(f"{phrases.number(phrases.median(ratios), 2)} times the speed of {library}"
-                               for library, ratios in listed) + " (medians of the data sets).")
+                   + "; ".join(f"{phrases.number(medians[library], 2)} times the speed of {library}, "
+                               f"{timing.in_words(pairs[library], 'data set')}"
+                               for library in sorted(medians, key=medians.get))
+                   + " (medians of the data sets).")
 
 
 # --- figure and table ---------------------------------------------------------------------------------------------
@@ -154,8 +158,8 @@ def figure(rows):
               for library, r in sorted(best.items(), key=lambda item: (item[1]["distinct_bits"], item[0]))]
     found = Figure("frames-figure", "Number of different results of each library", menus, series, "different results",
                    {None: ""}, bars=True,
-                   description="Each bar is a library: how many different results its calls returned for one table. The "
-                               "sums of all groups together are one result.")
+                   description="Each bar is a library: how many different results its calls returned for one table, "
+                               "the most of all lengths. The sums of all groups together are one result.")
     found.finding = captions.describe_bars(found, lambda count: phrases.plural(count, "result"))
     return found
 

@@ -317,7 +317,8 @@ def svg_bars(figure):
             for label, value, text in zip(s.y, s.x, s.text)]
     if not rows:
         return ""
-    left, right = 190, WIDTH - max(70, 16 + LETTER * max(len(text) for _, _, text, _ in rows))
+    left = max(190, 12 + LETTER * max(len(label) for label, *_ in rows))
+    right = WIDTH - max(70, 16 + LETTER * max(len(text) for _, _, text, _ in rows))
     bottom = TOP + ROW * len(rows) + 4
     height = bottom + 46
     drawing = Drawing(WIDTH, height, figure.title)

@@ -6,13 +6,12 @@ import glossary
 import phrases
 import style
 from figure import LETTER, Drawing
-from price_of_promise import errors_of, finite_frontier
-from section import PROMISES, SAME_EVERYWHERE, distinct, group_by_place, place, preferred
+from price_of_promise import finite_frontier
+from section import PROMISES, distinct, group_by_place, preferred, rows_with_place
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
-ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data of the arrays whose errors count
-SPAN = 2**8  # these arrays are at most so many times as short or as long
+ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data that nobody would call hard
 OURS = ["exact", "tree/plain", "atomic/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
 FILLS = dict(zip(PROMISES, (0, 0.3, 0.65, 1)))
 LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 16, 28, 62, 20
@@ -20,51 +19,22 @@ WIDE, NARROW = 860, 380
 
 
 def measured(found):
-    """{place: rows of price_of_promise}: methods of fp32 numbers, about a million, this machine and GPUs first. "errors"
-    has the errors of a row on several arrays, and "error" their median."""
-    rows = [(place(source, r), r) for source, r in rows_in_fp32(found, "price_of_promise", "price")]
-    by_array, places = errors_by_array(found), {}
+    """{place: rows of price_of_promise}: methods of fp32 numbers, of the one length that is about a million, this
+    machine and GPUs first. The errors are those of the array that was timed."""
+    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
+            if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
+    places = {}
     for at, some in group_by_place(rows).items():
         n = min({r["n"] for r in some}, key=lambda n: abs(math.log(n / ABOUT)) if n else math.inf)
-        some = on_the_same_arrays([r for r in some if r["n"] == n and r["relative_error"] is not None and r["gb_per_s"]],
-                                  by_array, n)
+        some = [r for r in some if r["n"] == n and r["relative_error"] is not None and r["gb_per_s"]]
         if some:
             places[at] = some
     return {at: places[at] for at in preferred(places)}
 
 
-def rows_in_fp32(found, question, kind):
-    """Pairs (source, row with the name of its machine) of sums of fp32 numbers in fp32."""
-    return [(source, r | {"machine": source.machine}) for source in found.get(question, []) for r in source.of(kind)
-            if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
-
-
-def same_bits(r):
-    """What the error of a row depends on: a method with the same bits everywhere has the same errors everywhere."""
-    return r["method"].split("@")[0] if r["promise"] in SAME_EVERYWHERE else (r["machine"], r["method"])
-
-
-def errors_by_array(found):
-    """{same_bits: {(data, seed, n): relative error}} of sums of ordinary fp32 numbers."""
-    rows = [r | {"data": "normal"} for _, r in rows_in_fp32(found, "price_of_promise", "price")]
-    rows += [r for _, r in rows_in_fp32(found, "error_vs_length", "error") if r["data"] in ORDINARY]
-    by_array = {}
-    for r in rows:
-        if r["relative_error"] is not None:
-            by_array.setdefault(same_bits(r), {})[r["data"], r["seed"], r["n"]] = r["relative_error"]
-    return by_array
-
-
-def on_the_same_arrays(rows, by_array, n):
-    """The rows with their errors on arrays that all of them have. Other libraries on fewer arrays than the others are left
-    out, and then methods without these arrays."""
-    arrays = [{key for key in by_array[same_bits(r)] if n / SPAN <= key[2] <= n * SPAN} for r in rows]
-    most = max((len(a) for r, a in zip(rows, arrays) if phrases.is_peer(r["method"])), default=0)
-    shared = [a for r, a in zip(rows, arrays) if phrases.is_peer(r["method"]) and len(a) == most] or arrays
-    common = set.intersection(*shared) if shared else set()
-    found = [(r, errors_of([by_array[same_bits(r)][key] for key in common])) for r, a in zip(rows, arrays)
-             if common and common <= a]
-    return [r | {"errors": errors, "error": errors.median} for r, errors in found]
+def array(rows):
+    """'one array of 2²⁰ normal fp32 numbers', of which price_of_promise measures times and errors."""
+    return f"one array of {phrases.count(rows[0]['n'])} normal fp32 numbers"
 
 
 def chosen(rows):
@@ -72,7 +42,7 @@ def chosen(rows):
     peers = sorted((r for r in rows if phrases.is_peer(r["method"])), key=lambda r: r["seconds"])
     ours = [r for name in OURS for r in rows
             if phrases.parts(r["method"])[0] == name and not phrases.is_peer(r["method"])]
-    return (ours + peers[:MOST - len(ours)]), finite_frontier(rows, "error")
+    return (ours + peers[:MOST - len(ours)]), finite_frontier(rows, "relative_error")
 
 
 def label(r):
@@ -136,10 +106,10 @@ def picture(at, rows, width=WIDE):
     drawing = Drawing(width, height, f"Error against speed ({at})")
     speeds = [r["gb_per_s"] for r in some]
     unit = 2.0 ** -phrases.FORMAT_BITS["fp32"][0]
-    ends = [unit, *(e for r in some for e in (r["errors"].low, r["errors"].high) if e)]
+    ends = [unit, *(r["relative_error"] for r in some if r["relative_error"])]
     low_x, high_x = min(speeds) / 1.5, max(speeds) * 1.5
     low_y, high_y = min(ends) / 3, max(ends) * 4
-    zero = low_y if any(r["errors"].low == 0 for r in some) else None
+    zero = low_y if any(r["relative_error"] == 0 for r in some) else None
     low_y = low_y / 3 if zero else low_y
 
     def across(speed):
@@ -156,19 +126,18 @@ def picture(at, rows, width=WIDE):
     for error in ([zero] if zero else []) + [e for e in ticks(low_y, high_y) if not zero or e > 1.5 * zero]:
         drawing.line(LEFT, up(error), width - RIGHT, up(error))
         drawing.text(LEFT - 6, up(error) + 4, "0" if error == zero else power_text(error), "end", size)
-    drawing.text(LEFT, TOP - 11, "relative error: median and range", size=size)
+    drawing.text(LEFT, TOP - 11, "relative error", size=size)
     drawing.text(width - RIGHT, bottom + 51, f"GB/s, and the time for {phrases.count(n)} numbers; faster →", "end",
                  size)
     drawing.text(LEFT + 6, bottom - 7, "↓ more accurate", size=size - 1, fill=drawing.faint)
     drawing.line(LEFT, up(unit), width - RIGHT, up(unit), style.GREY)
     drawing.text(LEFT + 6, up(unit) - 4, "one rounding of fp32", size=size - 2, fill=drawing.faint)
-    drawing.add('<path d="M' + "L".join(f"{across(r['gb_per_s']):.1f} {up(r['error']):.1f}" for r in best if r in some)
+    points = [(across(r["gb_per_s"]), up(r["relative_error"])) for r in some]
+    drawing.add('<path d="M' + "L".join(f"{points[some.index(r)][0]:.1f} {points[some.index(r)][1]:.1f}"
+                                        for r in best if r in some)
                 + f'" fill="none" stroke="{style.GREY}" stroke-dasharray="2 3"><title>frontier: '
                   f'{phrases.TERMS["frontier"]}</title></path>')
-    points = [(across(r["gb_per_s"]), up(r["error"])) for r in some]
     labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
-    if width == WIDE:  # on a phone there is no room between the ranges
-        labels.taken += [(x - 2, up(r["errors"].high), x + 2, up(r["errors"].low)) for r, (x, _) in zip(some, points)]
     labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
                      (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
@@ -178,10 +147,10 @@ def picture(at, rows, width=WIDE):
         # A label that is neither beside nor above or below its point has a line to it.
         if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:
             drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
-        drawing.line(x, up(r["errors"].low), x, up(r["errors"].high), style.colour(r["method"]))
         drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
                        f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {phrases.duration(r['seconds'], 2)}, "
-                       f"relative error {r['errors']}, promise {r['promise']}", FILLS[r["promise"]])
+                       f"relative error {phrases.number(r['relative_error'], 2)}, promise {r['promise']}",
+                       FILLS[r["promise"]])
         drawing.text(at_x, at_y, label(r), size=size, more=' font-weight="bold"' if on else "")
     y = bottom + BOTTOM + 6
     for row in legend:
@@ -212,10 +181,9 @@ def legend_rows(some, width, letter):
 
 
 def finding(at, rows):
-    """A sentence on the frontier of a place, and what the errors are medians of."""
+    """A sentence on the frontier of a place, and what was measured."""
     some, best = chosen(rows)
-    names, arrays = distinct(map(label, best)), rows[0]["errors"].arrays
+    names = distinct(map(label, best))
     return (f"Of {phrases.plural(len(rows), 'method')}, {phrases.names(names, 5)} "
-            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is measurably faster and at least "
-            f"as accurate, or more accurate and not slower ({at}, times for {phrases.count(rows[0]['n'])} fp32 numbers, errors "
-            + (f"medians over {arrays} arrays of ordinary data)." if arrays > 1 else "of one array)."))
+            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is faster and at least "
+            f"as accurate, or more accurate and not slower by its median ({at}, times and errors of {array(rows)}).")

@@ -34,7 +34,8 @@ def section(sources):
                 "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
                 "and one kernel for each technique that makes kernels fast. Kernels are checked before they are timed.",
                 "build/release/bin/ladder --full --profile --out build/study",
-                terms=("ulp", "bound", "reading alone", "×N", "uniform branches", "L1 hits", "occupancy"))
+                terms=("ulp", "bound", "faster, as fast, not decided", "reading alone", "×N",
+                       "uniform branches", "L1 hits", "occupancy"))
     sums, shown = rows_with_place(sources, "ladder"), rows_with_place(sources, "demonstration")
     if sums or shown:
         s.verdict = verdict(sums)
@@ -70,10 +71,9 @@ def grouped(rows, key):
     return found.items()
 
 
-def time_ratio(slow, fast):
-    """How many times as long `slow` takes, as text; '' without a measurable difference."""
-    ratio = timing.speed_ratio(fast, slow)
-    return phrases.number(ratio, 2) if ratio else ""
+def times(slow, fast):
+    """The Ratio of the times of two kernels if the second is faster, otherwise None."""
+    return timing.ratio(fast, slow) if timing.is_faster(fast, slow) else None
 
 
 def share(r, of=""):
@@ -91,9 +91,9 @@ def verdict(sums):
     n = max(r["n"] for at, r in sums if at == place)
     rows = [r for at, r in sums if (at, r["n"]) == (place, n)]
     first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
-    ratio = time_ratio(first, fastest)
+    ratio = timing.ratio(fastest, first)
     return (f"From {name(first)} to {name(fastest)}, a sum of {phrases.count(n)} became "
-            + (f"{ratio} times as fast" if ratio else "no faster")
+            + (ratio.as_fast if ratio and first is not fastest else "no faster")
             + (f" and reached {share(fastest, ' of the speed of reading alone')}" if fastest["read_share"] else "")
             + f" ({place}).")
 
@@ -125,7 +125,7 @@ def speed_findings(at, n, rows):
     first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
     ours = [f"{phrases.parts(r['method'])[0]} reaches {share(r)}" for r in rows
             if phrases.parts(r["method"])[0] in ("tree/plain", "exact")]
-    more = "" if first is fastest or not time_ratio(first, fastest) else f", {time_ratio(first, fastest)} times as long"
+    more = f", {times(first, fastest)} times as long" if times(first, fastest) else ""
     yield (f"{at}, sum of {phrases.count(n)}: the first kernel of the ladder, {name(first)}, takes "
            f"{phrases.duration(first['seconds'])}{more}"
            + (" and is the fastest" if first is fastest else f"{' as' if more else ';'} the fastest, {name(fastest)}, "
@@ -134,9 +134,9 @@ def speed_findings(at, n, rows):
     several = [r for r in rows if phrases.parts(r["method"])[0] == "coarsened"]
     if len(several) > 1:
         best, least = min(several, key=lambda r: r["seconds"]), min(several, key=lambda r: r["setting"])
-        if best is not least and time_ratio(least, best):
+        if times(least, best):
             yield (f"{at}, sum of {phrases.count(n)}: the fastest of {len(several)} coarsening factors is "
-                   f"{best['setting']}; factor {least['setting']} takes {time_ratio(least, best)} times as long.")
+                   f"{best['setting']}; factor {least['setting']} takes {times(least, best)} times as long.")
 
 
 def branch_findings(at, n, rows):
@@ -165,8 +165,8 @@ def bit_findings(at, n, rows):
 def demonstration_findings(at, technique, rows):
     fastest, slowest = min(rows, key=lambda r: r["seconds"]), max(rows, key=lambda r: r["seconds"])
     text = f"{name(fastest)} is the fastest with {phrases.duration(fastest['seconds'])}"
-    if slowest is not fastest and time_ratio(slowest, fastest):
-        text += f"; {name(slowest)} takes {time_ratio(slowest, fastest)} times as long"
+    if times(slowest, fastest):
+        text += f"; {name(slowest)} takes {times(slowest, fastest)} times as long"
     suggested = [r for r in rows if r["suggested"]]
     if suggested:
         text += (f"; CUDA suggests {phrases.plural(suggested[0]['setting'], 'thread')} per block, "
@@ -304,7 +304,7 @@ def step(sources, kernel, before=None):
 
     mine, other = fastest(kernel), fastest(before)
     rows = [(phrases.count(n), phrases.duration(r["seconds"]),
-             timing.text(timing.speed_ratio(r, other[n]), 2) if n in other else "-") for n, r in sorted(mine.items())]
+             timing.cell(r, other.get(n))) for n, r in sorted(mine.items())]
     return Step(lines_of(kernel), next((phrases.capitalised(r["lesson"]) + "." for r in mine.values()), ""), rows)
 
 
@@ -348,6 +348,6 @@ def topics(at, sums, shown):
             pair = None if common is None else (found[0][common], found[1][common])
         if pair:
             lines.append([lecture, topic, name(pair[0]), name(pair[1]), phrases.count(pair[1]["n"]),
-                          timing.text(timing.speed_ratio(pair[1], pair[0]), 2)])
+                          timing.cell(pair[1], pair[0])])
     return Table(f"{at}: topics of GPU MODE's lectures 8 and 9", ["lecture", "topic", "from", "to", "n", "times as fast"],
                  lines, text_columns=4, folded=True)

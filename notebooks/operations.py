@@ -2,6 +2,7 @@
 
 import captions
 import phrases
+import slow_cells
 import style
 from error_vs_length import bit_failures, finite, in_one_format
 from figure import Figure, Series
@@ -23,7 +24,7 @@ def section(found):
     rows = {kind: [(place(source, r), r) for source in found.get(question, []) for r in source.of_operations(kind)]
             for kind, question in KINDS.items()}
     if any(rows.values()):
-        s.findings = list(findings(rows))
+        s.findings = [*findings(rows), *slow_cells.sentences(found)]
         s.verdict = verdict(rows, s.checks)
         s.figures = [f for f in [figure(rows["error"])] if f.series]
         s.tables = [t for t in [*error_tables(rows["error"]), *condition_tables(rows["condition"]),

@@ -14,6 +14,7 @@ import re
 import frontier
 import phrases
 import project
+import slow_cells
 import story
 from figure import script_json, svg
 from fragments import definitions, escape, explained, more, summary, table
@@ -114,7 +115,8 @@ def opening(found, about):
     return (f"<p class=about>{explained(about)}</p>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{own}</dl>"
-            + first_figure(frontier.measured(found)))
+            + first_figure(frontier.measured(found))
+            + "".join(f"<p class=finding>{explained(text)}</p>" for text in [slow_cells.answer(found)] if text))
 
 
 def use():

@@ -10,6 +10,7 @@ import re
 import phrases
 import python_speed
 import results
+import timing
 
 PAGES = "README.md", "experiments/*.md", "lib/**/*.md"
 MARKED = re.compile(r"(<!-- (\w+), made by notebooks/make\.py -->\n).*?(<!-- end of \2 -->\n)", re.S)
@@ -20,18 +21,20 @@ class Files:
     """The results files by name. It remembers which were used."""
 
     def __init__(self, found):
-        self.by_name = {s.path.name: s for some in found.values() for s in some}
+        self.by_name = {}
+        for s in (s for some in found.values() for s in some):
+            self.by_name.setdefault(s.path.name, s)
         self.used = []
 
     def rows(self, file, **fields):
         """The rows with these fields; None matches a row that has no such field. Results that are known to be wrong have no
-        place in a table."""
+        place in a table, nor have those of another host than the other results for the question."""
         if file not in self.by_name:
             raise results.Refused(f"{file}: is missing, and a table of a page shows its results")
         if file not in self.used:
             self.used.append(file)
-        return [r for r in self.by_name[file].rows
-                if r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
+        return [r for r in self.by_name[file].rows if not self.by_name[file].other_host
+                and r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
 
     def row(self, file, **fields):
         """The only row with these fields, or None."""
@@ -185,7 +188,7 @@ def beside_torch(files):
                 same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "data": None}
                 torch = files.row(TORCH, **same)
                 ours = files.row(REDUCTIONS, method=f"{operation}/{name}/fp32@cuda", grid=None, **same)
-                cells.append(f"{torch['seconds'] / ours['seconds']:.2f}" if torch and ours else ABSENT)
+                cells.append(timing.short(ours, torch) or ABSENT)
             lines.append([f"{operation}, {format}, `{name}`", *cells])
     names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
              for outer, n, inner in shapes]
@@ -224,18 +227,12 @@ def work(r):
     return f"{what} of {of} {r['input_format']}"
 
 
-VOID = "cublas/", "cub/max/", "cub/inclusive_sum/"  # unverified results of these reduced one of several vectors
-
-
 def together(files):
     """Lists of rows on the same normal numbers, with a result in the format of the elements."""
     made = {}
     for file in (LENGTHS, REDUCTIONS, SCANS, KEYS):
         for r in files.rows(file, data="normal" if file == LENGTHS else None, grid=None):
-            several = max(r.get("outer") or 1, r.get("inner") or 1) > 1
-            void = several and r.get("verified") is None and r["method"].startswith(VOID)
-            if r.get("seconds") and not void and r.get("caches") != "cold" and (
-                    phrases.parts(r["method"])[1] == r["input_format"]):
+            if r.get("seconds") and r.get("caches") != "cold" and phrases.parts(r["method"])[1] == r["input_format"]:
                 made.setdefault((file, phrases.device(r["method"]), r["threads"], r.get("keys"), work(r)), []).append(r)
     return made.values()
 
@@ -248,15 +245,15 @@ def exact_beside_fastest(files):
         exact = [r for r in rows if phrases.accumulator(r["method"]) == "exact"]
         others = [r for r in rows if r not in exact]
         if exact and others:
-            own, other = (min(some, key=lambda r: r["seconds"]) for some in (exact, others))
-            key = phrases.device(own["method"]), own.get("operation", "sum")
-            found.setdefault(key, []).append((own["seconds"] / other["seconds"], own, other))
+            own, other = map(timing.fastest, (exact, others))
+            if times := timing.ratio(own, other):
+                found.setdefault((phrases.device(own["method"]), own.get("operation", "sum")), []).append((times, own, other))
     lines = []
     for (device, _), cells in sorted(found.items()):
-        ratio, own, other = max(cells, key=lambda cell: cell[0])
+        times, own, other = min(cells, key=lambda cell: cell[0].value)
         threads = f", {own['threads']} threads" if own["threads"] > 1 else ""
-        lines.append([device, f"{work(own)}{threads}", f"{ratio:.1f} ×, {name_of(other['method'])}",
-                      f"{phrases.median([cell[0] for cell in cells]):.1f} ×", len(cells)])
+        lines.append([device, f"{work(own)}{threads}", f"{times.of_times}, {name_of(other['method'])}",
+                      f"{phrases.median([1 / cell[0].value for cell in cells]):.2f}", len(cells)])
     return table(["device", "slowest case", "slowest", "median", "cases"], lines, 2)
 
 
@@ -274,14 +271,14 @@ def exact_by_data(files):
             normal = files.row(file, data="normal" if file == LENGTHS else None, **same)
             if not normal:
                 continue
-            ratios = [s["seconds"] / normal["seconds"] if s else 0 for s in sets]
+            ratios = [1 / timing.ratio(s, normal).value if s and timing.ratio(s, normal) else 0 for s in sets]
             shape = "rows" if (r.get("outer") or 1) > 1 else "columns" if (r.get("inner") or 1) > 1 else "vectors"
             key = device, operation, shape
             if key not in slowest or max(ratios) > max(slowest[key][1]):
-                slowest[key] = r, ratios
+                slowest[key] = r, ratios, [timing.cell_of_times(s, normal) for s in sets]
     return table(["device", "`exact`", "60 binades", "arbitrary bits"], [
-        [device, work(r), *(f"{ratio:.1f} ×" if ratio else ABSENT for ratio in ratios)]
-        for (device, *_), (r, ratios) in sorted(slowest.items(), key=lambda item: item[0])], 2)
+        [device, work(r), *(ABSENT if text == "-" else text for text in texts)]
+        for (device, *_), (r, _, texts) in sorted(slowest.items(), key=lambda item: item[0])], 2)
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
@@ -308,7 +305,8 @@ def text(path, found):
     def made(mark):
         files = Files(found)
         lines = "\n".join(TABLES[mark[2]](files)).strip()
-        dash = f" {ABSENT}: not in these files." if f"| {ABSENT} " in lines else ""
+        dash = f" {ABSENT}: no comparable result in these files." if f"| {ABSENT} " in lines else ""
+        dash += f" {timing.UNDECIDED}: {timing.OPEN}." if re.search(rf"\d{re.escape(timing.UNDECIDED)}", lines) else ""
         return f"{mark[1]}\n{lines}\n\n{files.sources(path.parent)}{dash}\n\n{mark[3]}"
     return MARKED.sub(made, path.read_text(encoding="utf-8"))
 

@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 
+import comparable
 import consequences
 import frontier
 import operations
@@ -18,6 +19,7 @@ import project
 import report
 import results
 import section
+import slow_cells
 import story
 import timing
 from figure import on_paper, svg
@@ -53,6 +55,7 @@ REFERENCES = {
                          "2060–2070, 2015.",
     "Drakeford": "Drakeford, A. Canonical parallel reduction: a fixed expression structure for run-to-run consistency. "
                  "ISO/IEC JTC1/SC22/WG21 paper P4016R0, 2026.",
+    "Efron": "Efron, B. Bootstrap methods: another look at the jackknife. Annals of Statistics 7(1), 1–26, 1979.",
     "Harris": "Harris, M. Optimizing parallel reduction in CUDA. NVIDIA, 2007.",
     "He et al.": "He, H., Thinking Machines Lab. Defeating nondeterminism in LLM inference. Connectionism, 2025.",
     "Hestenes and Stiefel": "Hestenes, M. R., Stiefel, E. Methods of conjugate gradients for solving linear systems. "
@@ -63,6 +66,8 @@ REFERENCES = {
     "Intel": "Intel. Conditional numerical reproducibility control. Developer Reference for oneAPI Math Kernel Library, "
              "2026.",
     "JuliaMath": "JuliaMath. AccurateArithmetic.jl. https://github.com/JuliaMath/AccurateArithmetic.jl, 2026.",
+    "Kalibera and Jones": "Kalibera, T., Jones, R. Rigorous benchmarking in reasonable time. International Symposium "
+                          "on Memory Management (ISMM), 63–74, 2013.",
     "Kahan": "Kahan, W. Further remarks on reducing truncation errors. Comm. ACM 8(1), 40, 1965.",
     "Kulisch and Miranker": "Kulisch, U., Miranker, W. L. The arithmetic of the digital computer: a new approach. SIAM "
                             "Review 28(1), 1–40, 1986.",
@@ -247,10 +252,16 @@ def method(n):
            "ulp is the distance from one number of the format to the next.")
     yield ("*Times.* Every method is checked for its bits and runs once before it is timed. The methods of a comparison "
            "then take turns, so that a disturbance affects all alike. A time is the median over these turns, for a GPU "
-           "between two events of its stream. Two times count as different only if their ranges, from the tenth to the "
-           "ninetieth percentile, do not overlap and are at least as far apart, as a ratio, as the wider range is wide; "
-           f"otherwise we report {timing.NO_DIFFERENCE}. Like is compared with like: the same elements, result format and "
-           "number of threads, and plain additions with plain additions.")
+           "between two events of its stream. The ratio of two times is the median of the ratios of the rounds in "
+           f"which both took turns, with its {timing.CONFIDENCE} interval by the percentile bootstrap [Efron] over "
+           "processes, since repetition is needed where most uncertainty arises [Kalibera and Jones], or over the "
+           "rounds of a single process; "
+           "times without common rounds have the widest ratio that both of their intervals (in older results: their "
+           f"tenth and ninetieth percentiles) allow. A method is *{timing.FASTER}* or *{timing.SLOWER}* if the "
+           f"interval excludes one, *{timing.AS_FAST}* if it lies within {timing.WITHIN} of one, *{timing.NO_SLOWER}* "
+           f"if its lower end does; all else is *{timing.OPEN}*. Like is compared with like: the same elements, "
+           "result format and number of threads, on one host; libraries that use one thread are compared with one "
+           "thread only.")
     passed, total = totals(n)
     yield ("*Bits and orders.* A method is called repeatedly, and with other numbers of threads, launch shapes, addresses and "
            "permutations; different bit patterns are counted. Orders are revealed by sums of ones between a large number "
@@ -260,9 +271,13 @@ def method(n):
     yield ("*To repeat it.* `experiments/run --full` builds the library, runs every experiment and writes results files and a "
            "report; each experiment is also a program of its own. The table lists the results behind this paper. This text "
            "is generated from them by `notebooks/paper.py`; no number in it is typed.")
+    yield from section.void_findings(sources)
+    rows = {}
+    for s in sources:
+        rows[s.path] = rows.get(s.path, 0) + len(s.rows) + s.left_out
     yield section.Table("The results files in experiments/results", ["file", "rows", "command", "date", "commit"],
-                        [[s.path.name, f"{len(s.rows):,}", command(s), p["date"][:10], s.commit]
-                         for s, p in zip(sources, facts)], text_columns=1)
+                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit]
+                         for path, s in {s.path: s for s in sources}.items()], text_columns=1)
 
 
 def command(s):
@@ -309,24 +324,34 @@ def prices(n):
         yield (f"{n.verdict('price')} A fixed tree needs no more additions than any other, and a last block that merges the "
                "leaves in their order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more "
                f"integer operations per element, which a GPU or several threads can hide behind their loads. "
-               f"{n.verdict('speed')}")
+               f"{exact_by_length(n)}")
         yield Picture("frontier.svg", frontier.picture(at, rows),
-                      f"Error against speed ({at}, {phrases.count(rows[0]['n'])} fp32 numbers). Points are medians, vertical "
-                      f"lines ranges, over {phrases.plural(rows[0]['errors'].arrays, 'array')}. Shapes are orders, fill is the "
-                      "promise.")
+                      f"Error against speed ({at}). Times are medians; times and errors are those of "
+                      f"{frontier.array(rows)}. Shapes are orders, fill is the promise.")
         yield frontier.finding(at, rows)
         ours = [(place, r) for place, some in list(places.items())[:2] for r in some
                 if phrases.parts(r["method"])[0] in frontier.OURS[:4] or phrases.is_peer(r["method"])]
         shown = sorted(ours, key=lambda pair: (list(places).index(pair[0]), pair[1]["seconds"]))
-        yield section.Table("Median and range (tenth to ninetieth percentile) of the times of sums, and median relative error",
-                            ["machine", "method", "promise", "time", "range", "error"],
-                            [[place, r["method"], r["promise"], phrases.duration(r["seconds"], 2),
-                              f"{phrases.duration(r['low'], 2)} to {phrases.duration(r['high'], 2)}",
-                              phrases.number(r["error"], 2)] for place, r in shown[:14]], text_columns=3)
+        ends = (f"{timing.CONFIDENCE} interval" if all("rounds" in r for _, r in shown) else
+                "range (tenth to ninetieth percentile)")
+        yield section.Table(f"Median and {ends} of the times of sums, and the relative error, of {frontier.array(rows)}",
+                            ["machine", "method", "promise", "time", ends.partition(" (")[0], "error"],
+                            [[place, r["method"], r["promise"], phrases.duration(r["seconds"]),
+                              f"{phrases.duration(r['low'])} to {phrases.duration(r['high'])}",
+                              phrases.number(r["relative_error"], 2)] for place, r in shown[:14]], text_columns=3)
+    slow = list(slow_cells.sentences(n.found))
+    if slow:
+        yield f"Exact sums are not cheap everywhere; these are the slowest cells of each operation. {' '.join(slow)}"
     others = [n.verdict(id) for id in ("reductions", "by-key", "prefix") if n.verdict(id)]
     if others:
         yield ("The argument does not depend on the operation. The same promises hold for dot products, norms, moments, "
                f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {' '.join(others)}")
+
+
+def exact_by_length(n):
+    """The sentences on the speed of the exact sum and on the length at which it is slowest beside others."""
+    found = n.sections["speed"].details if "speed" in n.sections else []
+    return " ".join(f for f in found if "slowest beside" in f)
 
 
 def errors(n):
@@ -383,22 +408,25 @@ def well_behaved(s, solver):
 
 def threats(n):
     yield "## Threats to validity"
-    yield (f"*One card of each kind.* The results are of {phrases.plural(len(machines(n)), 'machine')}, one of each kind. "
-           "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. *Shared "
-           "machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. Turns and the "
-           "rule for differences make false differences rarer; they also hide true ones that are smaller than the noise. "
-           "*Synthetic data.* Most elements are generated, most of them independent. Real data are correlated and cancel "
-           "less or more; the medians here are over a few lengths and distributions, not over applications. *One "
-           "consequence.* The matrix was built to be sensitive; on an ordinary one nothing but the last bits changes. "
-           "*Other libraries* were measured in one version each, with settings that we chose; their orders may change. *Number "
-           "of runs.* A method that returned one result in all runs may return another in the next; only a proof or a fixed "
-           "order excludes that. *Authors.* The library, its measurements and this text have the same authors; programs, raw "
-           "results and the generator of the text are in the repository, so that any number here can be measured again.")
+    hosts = section.distinct(comparable.host_of(s, {}) for some in n.found.values() for s in some)
+    yield (f"*Few machines.* The results are of {phrases.plural(len(hosts), 'host')} of "
+           f"{phrases.plural(len(machines(n)), 'kind')} ({listed(machines(n))}); times are compared on one host only. "
+           "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. "
+           "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
+           "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "
+           "noise. *Synthetic data.* Most elements are generated, most of them independent. Real data are correlated "
+           "and cancel less or more; the medians here are over a few lengths and distributions, not over "
+           "applications. *One consequence.* The matrix was built to be sensitive; on an ordinary one nothing but "
+           "the last bits changes. *Other libraries* were measured in one version each, with settings that we chose; "
+           "their orders may change. *Number of runs.* A method that returned one result in all runs may return "
+           "another in the next; only a proof or a fixed order excludes that. *Authors.* The library, its "
+           "measurements and this text have the same authors; programs, raw results and the generator of the text "
+           "are in the repository, so that any number here can be measured again.")
     yield "## Conclusion"
     yield ("The tree of a sum can belong to its definition instead of to its schedule. Then the bits are a property of the "
-           "data, and the cost is at the limit of what we can measure. The stronger promise, independence of the order of the "
-           "elements, costs the time of integer operations where loads do not hide it. Neither makes a sum accurate by itself; "
-           "both make its error something to state.")
+           "data, and the cost is small wherever reading the elements takes the time. The stronger promise, "
+           "independence of the order of the elements, costs the time of integer operations where loads do not hide "
+           "it. Neither makes a sum accurate by itself; both make its error something to state.")
     yield "## References"
     yield [REFERENCES[key] for key in sorted(REFERENCES, key=lambda key: REFERENCES[key].casefold())]
 

@@ -40,8 +40,15 @@ TERMS = {
                         "if all elements have the same sign, and more the more they cancel",
     "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
                        "Shanmugavelu et al. 2024",
-    "frontier": "the methods for which no other method is at least as accurate and measurably faster, or more accurate and "
-                "not slower",
+    "frontier": "the methods for which no other method is at least as accurate and faster, or more accurate and not "
+                "slower by the median",
+    "faster, as fast, not decided":
+        "what the 95% interval of a ratio of speeds decides: one is faster or slower than another if the interval "
+        "excludes 1, as fast if it lies within 3% of 1, no slower if it lies above 1/1.03; all else is not decided. "
+        "The ratio is the median of the ratios of the rounds in which both took turns, with its percentile bootstrap "
+        "(Efron 1979) over processes (Kalibera and Jones 2013) or, in one process, over rounds; rows without common "
+        "rounds have the widest ratio that the intervals of both times (in older results: their 10th and 90th "
+        "percentiles) allow",
     "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
               "a missed target is not a failure",
     "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum of a long array is faster; "

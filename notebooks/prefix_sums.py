@@ -23,7 +23,8 @@ def section(sources):
                 "an array, do they have the same bits in every run and as a sum on its own, and how fast are they, "
                 "compared with a copy and with other libraries?",
                 "build/release/bin/prefix_sums --full --out build/study",
-                terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target", "cub"))
+                terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target",
+                       "faster, as fast, not decided", "cub"))
     errors, repeats, speeds = (rows_with_place(sources, kind) for kind in ("errors", "repeats", "reduction"))
     s.verdict = next(error_finding(errors), "")
     s.findings = [*bounds_finding(errors), *error_finding(errors), *consistency_finding(errors),
@@ -78,15 +79,11 @@ def speed_finding(rows):
                   for share in [ratio(best, ceiling(longest))] if share]
         for peer in longest:
             if phrases.is_peer(peer["method"]):
-                times = timing.speed_ratio(best, peer)
-                ratios.append((f"{phrases.number(times)} times that of " if times else f"{timing.NO_DIFFERENCE} from ")
-                              + phrases.parts(peer["method"])[0])
+                ratios.append(timing.speed_of(best, peer, phrases.parts(peer["method"])[0]))
         text = f"{best['method']} of {phrases.count(best['n'])} elements reaches {phrases.number(best['gb_per_s'])} GB/s"
         yield text + (f", {', '.join(ratios)}" if ratios else "")
         if exact and exact is not best:
-            times = timing.speed_ratio(exact, best)
-            yield ("exact has " + (phrases.share(times, f" of the speed of {short_name(best)}") if times else
-                                   f"{timing.NO_DIFFERENCE} in speed from {short_name(best)}"))
+            yield f"exact has {timing.speed_of(exact, best, short_name(best))}"
         if targets(some):
             yield targets(some)
     yield from by_place(of_format_or_ceiling(rows), describe)
@@ -136,7 +133,7 @@ def tables(rows):
                 peer = fastest([p for p in together if phrases.is_peer(p["method"])])
                 lines.append([by_data.method_and_grid(r), r["input_format"], phrases.count(r["n"]),
                               phrases.number(r["seconds"] * 1e6), phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
-                              timing.text(timing.speed_ratio(r, peer)) if peer else "-"])
+                              timing.cell(r, peer)])
         yield Table(f"{at}: speeds of prefix sums",
                     ["method", "elements", "n", "time, µs", "GB/s", "of a copy", "times the fastest other library"],
                     lines, text_columns=3, folded=True)

@@ -5,6 +5,7 @@ import re
 import captions
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from result_arrays import cells, is_ours
 from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side
@@ -19,8 +20,8 @@ def section(sources):
                 "Calls from Python, along an axis of an array, beside the same functions of NumPy, one thread each; sums "
                 "also with two threads. All calls on an array take turns. Times are medians.",
                 "build/venv/bin/python experiments/python_speed.py --full --out build/study",
-                terms=("method", "target", "reading alone"))
-    rows = rows_with_place(sources, "reduction")
+                terms=("method", "target", "faster, as fast, not decided", "reading alone"))
+    rows = beside_peers(rows_with_place(sources, "reduction"))
     s.verdict = verdict(rows)
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
@@ -46,6 +47,16 @@ def shape(r):
         lengths = [r["outer"]] * (r["outer"] > 1) + [r["n"]] + [r["inner"]] * (r["inner"] > 1)
         return f"{' × '.join(f'{length:,}' for length in lengths)}, {'rows' if r['inner'] == 1 else 'columns'}"
     return f"{'list' if r.get('given') == 'list' else 'vector'} of {phrases.count(r['n'])}"
+
+
+def beside_peers(rows):
+    """The pairs (place, row), in which "beside" is the row of the peer that took turns."""
+    made = []
+    for at, some in group_by_place(rows).items():
+        for together in cells(some):
+            by_method = {r["method"]: r for r in together}
+            made += [(at, r | {"beside": by_method[r["peer"]]} if r.get("peer") in by_method else r) for r in together]
+    return made
 
 
 def has_speed(r, peer=""):
@@ -87,8 +98,11 @@ def findings(rows):
         yield from target_findings(at, [(r, bar) for r in some for bar in r["bars"]])
         for key, found in by_column(some).items():
             (low, last), (high, first) = (end(((speed(r), r) for r in found), key=lambda pair: pair[0]) for end in (min, max))
+            pairs = [(r, r["beside"]) for r in found if "beside" in r]
+            counts = f": {timing.in_words(pairs, 'array')}" if pairs else ""
             where = f" ({what(last)}) to {phrases.number(high, 2)} ({what(first)})" if last is not first else f" ({what(last)})"
-            yield phrases.capitalised(f"{at}: {key} has {phrases.number(low, 2)}{where} times the speed of NumPy.")
+            yield phrases.capitalised(f"{at}: {key} has {phrases.number(low, 2)}{where} times the speed of "
+                                      f"NumPy{counts}.")
         others = [f"{phrases.number(speed(r), 2)} times that of {phrases.parts(r['peer'])[0]} ({column(r)}; {what(r)})"
                   for r in some if has_speed(r) and not has_speed(r, NUMPY)]
         if others:
@@ -129,13 +143,19 @@ def beside_numpy(rows):
             found = {key: r for each in found for key, r in each.items()}
             lines.append([name, *(relative(found[key]) if key in found else "" for key in columns)])
         yield Table(f"{at}: samesum beside NumPy", ["elements", *columns], lines,
-                    note="Times the speed of NumPy; < is followed by the target that was missed.")
+                    note=f"Times the speed of NumPy; < is followed by the target that was missed. {timing.UNDECIDED}: "
+                         "which is faster is not decided.")
 
 
 def relative(r):
-    """'1.3', or '0.7 < 0.8' if a target relative to NumPy was missed."""
+    """'1.3', '1.1?' if that is not decided, or '0.7 < 0.8' if a target relative to NumPy was missed."""
     missed = [bar["factor"] for bar in r["bars"] if not bar["holds"] and bar["against"] == r["peer"]]
-    return " < ".join(phrases.number_pair(speed(r), max(missed), 2)) if missed else phrases.number(speed(r), 2)
+    ratio = timing.ratio(r, r["beside"]) if "beside" in r else None
+    mark = timing.UNDECIDED if ratio and ratio.verdict == timing.OPEN else ""
+    if missed:
+        reached, wanted = phrases.number_pair(speed(r), max(missed), 2)
+        return f"{reached}{mark} < {wanted}"
+    return phrases.number(speed(r), 2) + mark
 
 
 def every_call(rows):
@@ -154,7 +174,7 @@ def page_tables(sources):
     for source in sources:
         about = source.header["provenance"]
         numpy = source.header["options"]["numpy"]
-        for table in beside_numpy([(source.machine, r) for r in source.rows if r["threads"] == 1]):
+        for table in beside_numpy(beside_peers((source.machine, r) for r in source.rows if r["threads"] == 1)):
             made += [f"{about['cpu']}, NumPy {numpy}, {about['date'][:10]}:", "",
                      "| " + " | ".join(["", *(re.sub(r"(.*), (.*)", r"\1 `\2`", name) for name in table.columns[1:])]) + " |",
                      "| --- |" + " ---: |" * (len(table.columns) - 1),

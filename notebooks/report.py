@@ -101,7 +101,8 @@ def provenance(sources):
                  for key in made[0][2]}
         differing = {key for key in usual if any(facts[key] != usual[key] for _, _, facts in made)}
         rows = [[key, value + (" (most files)" if key in differing else "")] for key, value in usual.items()]
-        rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
+        rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{s.other_host}{skipped(s)}, "
+                                                  f"{mode(s)}{date}"
                   + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
                  for s, date, facts in made]
         yield Table(machine, ["property", "value"], rows, text_columns=2, folded=True)
@@ -111,7 +112,8 @@ def provenance(sources):
 
 
 def skipped(source):
-    return f", {phrases.plural(source.skipped, 'corrupt line')} skipped" if source.skipped else ""
+    return (f", {phrases.plural(source.skipped, 'corrupt line')} skipped" if source.skipped else "") + (
+        f", {source.left_out:,} left out that cannot be compared" if source.left_out else "")
 
 
 def mode(source):

@@ -12,6 +12,7 @@ import pathlib
 import re
 import sys
 
+import comparable
 import phrases
 import schema
 from schema import SCHEMA
@@ -61,6 +62,9 @@ class Source:
     header: dict  # "provenance"; for an experiment also "mode", "seed" and "filter"
     rows: list
     skipped: int = 0  # number of skipped lines
+    other_host: str = ""  # " (host 2)" if other results of the machine for the question are of another host
+    left_out: int = 0  # number of rows that cannot be compared
+    void: list = dataclasses.field(default_factory=list)  # those of them that are of less work than they say
 
     def of(self, kind):
         """The rows of a kind; of kinds that have rows of several operations, those of sums."""
@@ -79,20 +83,23 @@ class Source:
     @property
     def host(self):
         """Name of the machine for results of its CPU: "H200 host" if the machine is named after its GPU."""
-        gpu = self.header.get("provenance", {}).get("gpu") or ""
-        return f"{self.machine} host" if self.machine.lower() in gpu.lower() else self.machine
+        return (f"{self.machine} host" if self.is_named_after_gpu else self.machine) + self.other_host
+
+    @property
+    def is_named_after_gpu(self):
+        return self.machine.lower() in (self.header.get("provenance", {}).get("gpu") or "").lower()
 
     @property
     def processor(self):
         """Short name of the CPU, such as "Xeon Platinum 8480+", if the machine is named after its GPU; else "CPU"."""
-        if self.host == self.machine:
+        if not self.is_named_after_gpu:
             return "CPU"
         name = re.sub(r"\([^)]*\)|@.*|\b([0-9]+-Core|Processor|CPU|Intel|AMD)\b", " ", self.header["provenance"]["cpu"])
         return " ".join(name.split()) or "CPU"
 
     def place_of(self, method):
         """Name of the machine or, for results of the CPU, of its host."""
-        return self.machine if phrases.device(method) == "GPU" else self.host
+        return self.machine + self.other_host if phrases.device(method) == "GPU" else self.host
 
 
 def lines_of(path):
@@ -234,14 +241,14 @@ def refuse_without_results(folder):
 
 def read(folder, committed=None, questions=QUESTIONS):
     """{question: [Source, …]} from the files of a study and the MACHINE.QUESTION.jsonl files of other machines, with
-    the short names of with_short_names(). Either folder may be None."""
+    the short names of with_short_names() and only rows that can be compared. Either folder may be None."""
     files = of_this_machine(folder, questions) if folder else []
     files += of_other_machines(committed, questions) if committed else []
     found = {q: [] for q in questions}
     for machine, question, name, path in files:
         source = read_comparisons(path, machine) if question == "compare" else read_experiment(path, machine, name)
         found[question].append(dataclasses.replace(source, rows=[with_short_names(r) for r in source.rows]))
-    return found
+    return {question: some if question == "compare" else comparable.by_host(some) for question, some in found.items()}
 
 
 def of(question):

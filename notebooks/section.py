@@ -90,7 +90,7 @@ class Section:
 def bound_findings(rows, whose, bounds, row_names):
     """Yields a sentence on errors and their bounds; `row_names` names some rows.
 
-    Errors without a bound are counted apart, unless their row is marked as beyond the bound.
+    The number of errors without a bound follows, unless their row is marked as beyond the bound.
     """
     bounded = [r for r in rows if r["bound"] is not None or not r["within_bound"]]
     beyond = [r for r in bounded if not r["within_bound"]]
@@ -160,13 +160,24 @@ def declined_findings(sources):
         yield phrases.capitalised(f"{at}: not measured are " + "; ".join(
             f"{library} in {phrases.plural(some, 'reduction')} ({reason})"
             for (reason, library), some in ((key, len(rows)) for key, rows in calls.items())) + ".")
+    yield from void_findings(sources)
+
+
+def void_findings(sources):
+    """Yields a sentence on the rows of peers that were left out."""
+    void = [r for source in sources for r in source.void]
+    if void:
+        libraries = distinct(phrases.parts(r["method"])[0] for r in void)
+        yield (f"{phrases.plural(len(void), 'row')} of {phrases.names(libraries, 5)} "
+               f"{phrases.verb(2, len(void), 'is', 'are')} left out: these calls, whose results were not checked, "
+               "computed one of several vectors.")
 
 
 def place(source, r):
     """Where a row was measured: 'H200, GPU', 'H200 host, Xeon', or 'this machine, CPU, 2 threads' if the row has a
     number of threads."""
     if (not r["threads"]) if "threads" in r else phrases.device(r["method"]) == "GPU":
-        return f"{source.machine}, GPU"
+        return f"{source.machine}{source.other_host}, GPU"
     return f"{source.host}, {source.processor}" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "")
 
 

@@ -21,7 +21,7 @@ def section(sources):
                 "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. The ceiling is reading alone, for softmax a copy of the elements. The "
                 "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
-                terms=("method", "target", "reading alone", "cub"))
+                terms=("method", "target", "faster, as fast, not decided", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
     normal = by_data.of_normal(rows)
     s.verdict = verdict(normal)
@@ -61,7 +61,7 @@ def bars_of(r, together):
             if torch["method"].startswith(TORCH) and torch["gb_per_s"]:
                 reached = r["gb_per_s"] / torch["gb_per_s"]
                 yield {"against": torch["method"], "factor": TORCH_FACTOR, "reached": reached,
-                       "holds": not timing.is_faster(torch, r)}
+                       "holds": timing.is_no_slower(r, torch)}
 
 
 def bars(together):
@@ -146,10 +146,11 @@ def library_findings(at, library, pairs):
         return
     (low, last), (high, first) = (end(((ours["gb_per_s"] / other["gb_per_s"], ours) for ours, other in pairs),
                                       key=lambda pair: pair[0]) for end in (min, max))
-    how = (f"; {library} ran in a separate process on the same machine in the same sitting, and the ratios are of "
-           "medians" if library.startswith(TORCH) else "")
+    how = (f"; {library} ran in a separate process on the same machine in the same sitting, on other elements"
+           if library.startswith(TORCH) else "")
     speeds = (f"{phrases.number(low)} times its speed for {what(last)}" if len(pairs) == 1 else
-              f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)})")
+              f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)}), "
+              "by medians")
     yield phrases.capitalised(f"{at}: beside {library}, samesum is {timing.in_words(pairs, 'reduction')}: {speeds}{how}.")
 
 
@@ -163,14 +164,14 @@ def figure(rows):
                                           for best, other in rivals(some)), key=lambda bar: bar[0]):
             name = f"{shape(best)} {best['input_format']}"
             series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
-                                 text=[f"{timing.text(timing.speed_ratio(best, other), 2)} × {short_name(other['method'])}"]))
+                                 text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
     found = Figure("reductions-figure", "Speed relative to the fastest other library",
                    [("Machine", preferred(s.on[0] for s in series)),
                     ("Operation", starting_with([s.on[1] for s in series], "sum"))],
                    series, "times the speed of the fastest other library", {None: ""}, bars=True,
                    description="Each bar is a reduction, by samesum's fastest method; its colour shows the accumulator. "
-                               "Length: its speed over that of the fastest other library, which the label names; ≈ 1 means "
-                               f"{timing.NO_DIFFERENCE}.")
+                               "Length: its speed over that of the fastest other library, which the label names. "
+                               f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals.")
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
         "the only method has", "the only reduction has")
@@ -186,7 +187,7 @@ def tables(rows):
         normal = [together for together in groups if by_data.is_normal(together[0])]
         yield Table(f"{at}: reductions",
                     ["reduction", "shape", "elements", "fastest of samesum", "fastest other", "GB/s",
-                     "of the ceiling", "of the other", "targets met"],
+                     "of the ceiling", "times the speed of the other", "targets met"],
                     [summary(together) for together in normal], text_columns=5,
                     folded=len(normal) > 12)
         yield Table(f"{at}: all methods of each reduction",
@@ -202,7 +203,7 @@ def summary(together):
     judged = [bar["holds"] for _, bar in bars(together)]
     return [r["operation"], shape(r), r["input_format"], best["method"] if best else "-",
             short_name(other["method"]) if other else "-", phrases.number(best["gb_per_s"]) if best else "-",
-            ratio(best, ceiling(together)), ratio(best, other and other["gb_per_s"]),
+            ratio(best, ceiling(together)), timing.cell(best, other),
             f"{sum(judged)} of {len(judged)}" if judged else "-"]
 
 

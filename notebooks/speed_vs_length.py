@@ -12,8 +12,10 @@ from timing import MOST_MISSES, fastest, share_of_target
 def section(sources):
     s = Section("speed", "Speed against length", "How fast is a sum?",
                 "Speed of each method in bytes of input per second, by number of "
-                "elements. Times are medians.", "build/release/bin/speed_vs_length --full --out build/study",
-                terms=("method", "order", "accumulator", "target", "reading alone", "hot, cold", "cub"))
+                "elements. Times are medians. Libraries that use one thread are compared with one thread only.",
+                "build/release/bin/speed_vs_length --full --out build/study",
+                terms=("method", "order", "accumulator", "target", "faster, as fast, not decided",
+                       "reading alone", "hot, cold", "cub"))
     rows = rows_with_place(sources, "speed")
     s.verdict = verdict(rows)
     s.findings = list(exact_speed_findings(rows)) + list(findings(rows))
@@ -41,13 +43,7 @@ def exact_share(at, rows):
         longest = max(exact, key=lambda r: r["n"])
         plain = fastest([r for r in rows if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"])
         yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s ({at}, n = {phrases.count(longest['n'])})"
-               + (f", {share_of(longest, plain)} the speed of the fastest plain sum" if plain else ""))
-
-
-def share_of(r, other):
-    """'98% of', or that there is no measurable difference from, the speed of another row."""
-    ratio = timing.speed_ratio(r, other)
-    return f"{ratio:.0%} of" if ratio else f"{timing.NO_DIFFERENCE} from"
+               + (f", {timing.speed_of(longest, plain, 'the fastest plain sum')}" if plain else ""))
 
 
 def exact_speed_findings(rows):
@@ -119,7 +115,7 @@ def exact_speed(at, rows):
     def best(kind):
         return fastest([r for r in same if phrases.accumulator(r["method"]) == kind])
 
-    ratios = [f"{share_of(longest, r)} {what} ({r['method']})"
+    ratios = [timing.speed_of(longest, r, f"{what} ({r['method']})")
               for r, what in [(best("plain"), "the fastest plain sum"), (best("peer"), "the fastest other library")]
               if r and r["gb_per_s"]]
     reading = best("read")
@@ -129,7 +125,28 @@ def exact_speed(at, rows):
                                f"n = {phrases.count(longest['n'])}"
                                + (f", which is {', '.join(ratios)}" if ratios else "")
                                + "".join(f"; on 60 binades {phrases.number(r['gb_per_s'])} GB/s" for r in wide[:1])
-                               + ".")
+                               + slowest_length(normal, longest["method"]) + ".")
+
+
+def beside_others(rows, method):
+    """Pairs (row of a method, the fastest other sum of the same numbers in the same format), by length."""
+    pairs = []
+    for n in sorted({r["n"] for r in rows}):
+        sums = [r for r in rows if r["n"] == n and phrases.parts(r["method"])[1] == phrases.parts(method)[1]]
+        own, other = (fastest([r for r in sums if (r["method"] == method) == which]) for which in (True, False))
+        if own and other and timing.ratio(own, other):
+            pairs.append((own, other))
+    return pairs
+
+
+def slowest_length(rows, method):
+    """The length at which a method takes longest beside the fastest other sum, as the end of a sentence."""
+    pairs = beside_others(rows, method)
+    if len(pairs) < 2:
+        return ""
+    own, other = min(pairs, key=lambda pair: timing.ratio(*pair).value)
+    return (f"; of {len(pairs)} lengths it is slowest beside other sums at n = {phrases.count(own['n'])}, where it "
+            f"takes {timing.ratio(own, other).as_long} as {other['method']}")
 
 
 # --- figure and tables ------------------------------------------------------------------------------------------
@@ -179,8 +196,18 @@ def figure(rows):
 
 
 def tables(rows):
-    """Yields for each place a table of targets, summarised, and a folded table of every single target."""
+    """Yields for each place a table of exact beside other sums, one of targets, summarised, and one of every single
+    target."""
     for at, found in group_by_place(rows).items():
+        normal = [r for r in found if (r["caches"], r["input_format"], r["data"]) == ("hot", "fp32", "normal")]
+        exact = next((r["method"] for r in normal if phrases.parts(r["method"])[:2] == ("exact", "fp32")), None)
+        pairs = beside_others(normal, exact) if exact else []
+        if pairs:
+            yield Table(f"{at}: the exact sum beside the fastest other sum, by length",
+                        ["n", "fastest other sum", "its time", "time of exact", "times as long"],
+                        [[phrases.count(own["n"]), other["method"], phrases.duration(other["seconds"]),
+                          phrases.duration(own["seconds"]), timing.cell_of_times(own, other)] for own, other in pairs],
+                        text_columns=2, folded=True)
         bars = [(r, bar) for r in found for bar in r["bars"]]
         if not bars:
             continue

@@ -207,23 +207,28 @@ def which_method(found):
 def recommendation(at, rows):
     ours = [r for r in rows if not phrases.is_peer(r["method"]) and r["promise"] in SAME_EVERYWHERE]
     exact = fastest([r for r in ours if phrases.accumulator(r["method"]) == "exact"])
-    quick = fastest(ours)
-    if not quick:
+    if not ours:
         return ""
 
     def facts(r):
-        error = "correctly rounded" if r is exact else f"relative error {phrases.number(r['error'], 2)}"
+        error = "correctly rounded" if r is exact else f"relative error {phrases.number(r['relative_error'], 2)}"
         return f"{phrases.parts(r['method'])[0]} ({phrases.duration(r['seconds'], 2)}, {error})"
 
-    if not exact or exact is quick:
-        return f"{phrases.capitalised(at)}: {facts(quick)}."
+    if not exact:
+        return f"{phrases.capitalised(at)}: {facts(fastest(ours))}."
     faster = fastest([r for r in ours if timing.is_faster(r, exact)])
-    if not faster:
-        return f"{phrases.capitalised(at)}: {facts(exact)}; no other with the same bits everywhere is measurably faster."
-    first, second = (exact, faster) if timing.speed_ratio(faster, exact) <= SLOW else (faster, exact)
-    return (f"{phrases.capitalised(at)}: {facts(first)}, or "
-            + (f"measurably faster with the same bits everywhere, {facts(second)}." if first is exact else
-               f"if every bit counts {facts(second)}."))
+    if faster and timing.ratio(faster, exact).value > SLOW:
+        return f"{phrases.capitalised(at)}: {facts(faster)}, or if every bit counts {facts(exact)}."
+    return f"{phrases.capitalised(at)}: {facts(exact)}" + (
+        f", or faster with the same bits everywhere, {facts(faster)}." if faster else undecided(exact, ours))
+
+
+def undecided(exact, ours):
+    """End of the sentence on exact if no other method is faster: which others may be."""
+    may_be = [phrases.parts(r["method"])[0] for r in sorted(ours, key=lambda r: r["seconds"])
+              if r is not exact and not timing.is_no_slower(exact, r)]
+    return (f"; whether {phrases.names(may_be)} {phrases.verb(2, len(may_be), 'is', 'are')} faster is not decided."
+            if may_be else "; no other with the same bits everywhere is faster.")
 
 
 def other_promises(found):

@@ -33,7 +33,8 @@ def section(sources):
                 "group-by. The study measures their errors, whether their bits survive repeats and other orders, and "
                 "their speed.",
                 "build/release/bin/sums_by_key --full --out build/study",
-                terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target", "reading alone", "cub"))
+                terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target",
+                       "faster, as fast, not decided", "reading alone", "cub"))
     errors, repeats, speeds = ([(at, r) for at, r in rows_with_place(sources, kind) if "bins" in r and "keys" in r]
                                for kind in ("errors", "repeats", "reduction"))
     s.verdict = verdict(speeds)
@@ -122,7 +123,7 @@ def judged(some):
                 own = fastest([r for r in together if is_repeatable(r) and name in ("", algorithm(r))])
                 reached = ratio(own, torch)
                 if inner == elements and keys in ("uniform", "skewed") and fewest <= bins <= most and reached:
-                    holds = reached >= factor if factor != 1 else not timing.is_faster(torch, own)
+                    holds = reached >= factor if factor != 1 else timing.is_no_slower(own, torch)
                     found.append(({"against": torch["method"], "factor": factor, "reached": reached, "holds": holds}, holds))
     return found
 
@@ -142,23 +143,23 @@ def verdict(rows):
     """The median speed of repeatable sums relative to others, on this machine and beside it on another one."""
     places = group_by_place(rows)
     found = {at: [f"{phrases.number(phrases.median(ratios(pairs)), 2)} times as fast as {name}"
-                  if set(ratios(pairs)) != {1} else f"as fast as {name} ({timing.NO_DIFFERENCE})"
-                  for name, pairs in others_of(places[at]).items()] for at in side_by_side(places)}
-    return " ".join(f"A sum by key with the same bits in every run is {', '.join(texts)} ({at}, medians)."
+                  for name, pairs in others_of(places[at]).items() if ratios(pairs)] for at in side_by_side(places)}
+    return " ".join(f"A sum by key with the same bits in every run is {', '.join(texts)} ({at}, medians over cases)."
                     for at, texts in found.items() if texts)
 
 
 def ratios(pairs):
-    """The measurable ratios of speeds of pairs of rows; 1 for the others."""
-    return [timing.speed_ratio(r, other) or 1 for r, other in pairs]
+    """The ratios of speeds of pairs of rows."""
+    return [found.value for found in (timing.ratio(r, other) for r, other in pairs) if found]
 
 
 def others_finding(rows):
     """Yields a sentence per place and other library, or atomic additions, on samesum's fastest repeatable sums."""
     def describe(some):
         for name, pairs in others_of(some).items():
-            yield (f"beside {name}, a sum with the same bits in every run is {timing.in_words(pairs, 'case')}, with "
-                   f"{number_range(ratios(pairs), phrases.number)} times its speed")
+            if ratios(pairs):
+                yield (f"beside {name}, a sum with the same bits in every run is {timing.in_words(pairs, 'case')}, "
+                       f"with {number_range(ratios(pairs), phrases.number)} times its speed by medians")
     yield from by_place(rows, describe)
 
 
@@ -238,10 +239,9 @@ def summary(together):
     r = together[0]
     best = fastest([r for r in together if is_repeatable(r)])
     other = fastest([r for r in together if r["method"] not in CEILINGS and not is_repeatable(r)])
-    times = timing.text(timing.speed_ratio(best, other)) if best and other else "-"
     method = best["method"] + given(best) if best else "-"
     return [r["operation"], what(r), method, phrases.number(best["seconds"] * 1e6) if best else "-",
-            times_reading(best, together), other["method"] if other else "-", times]
+            times_reading(best, together), other["method"] if other else "-", timing.cell(best, other)]
 
 
 def method_row(r, together):

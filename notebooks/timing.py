@@ -1,41 +1,133 @@
-"""The rule by which the report compares times, so that noise is not reported as a difference."""
+"""The rule by which times are compared: a ratio with its 95 % interval, and a verdict that the interval decides."""
 
+import dataclasses
+import functools
 import math
 
 import phrases
 
 MOST_MISSES = 5  # missed targets that one sentence names
-NO_DIFFERENCE = "no measurable difference"
+EQUAL = 1.03  # ratios that are as good as 1
+WITHIN = f"{EQUAL - 1:.0%}"
+OUTSIDE = 0.025  # share of resampled medians that lie beyond either end of an interval
+CONFIDENCE = f"{1 - 2 * OUTSIDE:.0%}"
+UNDECIDED = "?"  # after a ratio in a table without room for intervals
+FASTER, SLOWER, AS_FAST, NO_SLOWER, OPEN = VERDICTS = "faster", "slower", "as fast", "no slower", "not decided"
 
 
-def speed_ratio(r, other):
-    """How many times as fast r is as another row on the same work, by medians; None without a measurable difference.
+@dataclasses.dataclass(frozen=True)
+class Ratio:
+    """How many times as fast a row is as another one, and the ends of the 95 % interval."""
 
-    There is one if the ranges of both times (10th to 90th percentile) do not overlap, and if the gap between the ranges is,
-    as a ratio, at least as wide as either range. So a time that jumps between two values differs only from one far away.
+    value: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self):
+        """What the interval decides on the first row."""
+        if self.low > 1 or self.high < 1:
+            return FASTER if self.low > 1 else SLOWER
+        if self.low < 1 / EQUAL:
+            return OPEN
+        return AS_FAST if self.high <= EQUAL else NO_SLOWER
+
+    @property
+    def is_no_slower(self):
+        return self.low >= 1 / EQUAL
+
+    @property
+    def remark(self):
+        """' (not decided)'; empty if one of both is faster, which the numbers say."""
+        return "" if self.verdict in (FASTER, SLOWER) else f" ({self.verdict})"
+
+    def __str__(self):
+        return with_interval(self.value, self.low, self.high)
+
+    @property
+    def of_times(self):
+        """The same as a ratio of times: how many times as long the first row takes."""
+        return with_interval(1 / self.value, 1 / self.high, 1 / self.low)
+
+    @property
+    def as_fast(self):
+        """'1.09 [1.05, 1.13] times as fast', and the verdict if that does not show it."""
+        return f"{self} times as fast{self.remark}"
+
+    @property
+    def as_long(self):
+        return f"{self.of_times} times as long{self.remark}"
+
+
+def with_interval(value, low, high):
+    """'1.09 [1.05, 1.13]', with enough digits that an end other than 1 does not look like 1."""
+    decimals = 3 if any(x != 1 and f"{x:.2f}" == "1.00" for x in (low, high)) else 2
+    value, low, high = (f"{x:.{decimals}f}" if 0.1 <= x < 9.995 else phrases.number(x) for x in (value, low, high))
+    return f"{value} [{low}, {high}]"
+
+
+@functools.cache
+def rank_of_end(n):
+    """Rank, among n sorted values, of the low end of the 95 % interval of their median.
+
+    A resampled median is at most the value of rank k if at least half of the n draws are among the first k.
     """
-    if not all(x[time] for x in (r, other) for time in ("low", "seconds", "high")):
+    def share_of_medians(k):
+        return sum(math.comb(n, i) * (k / n) ** i * (1 - k / n) ** (n - i) for i in range((n + 1) // 2, n + 1))
+    return next(k for k in range(1, n + 1) if share_of_medians(k) >= OUTSIDE)
+
+
+def interval(values):
+    """Ends of the 95 % interval of the median."""
+    values, rank = sorted(values), rank_of_end(len(values))
+    return values[rank - 1], values[-rank]
+
+
+def paired(r, other):
+    """The ratios of the rounds in which both rows took turns, by process; None if there are none."""
+    mine, theirs = r.get("rounds"), other.get("rounds")
+    if not mine or not theirs or r.get("turns") is None or r["turns"] != other.get("turns"):
         return None
-    ranges = sorted((x["low"], x["high"]) for x in (r, other))
-    gap = ranges[1][0] / ranges[0][1]
-    measurable = gap > 1 and all(gap >= high / low for low, high in ranges)
-    return other["seconds"] / r["seconds"] if measurable else None
+    if list(map(len, mine)) != list(map(len, theirs)) or not all(map(all, mine)):
+        return None
+    return [[b / a for a, b in zip(*rounds)] for rounds in zip(mine, theirs)]
+
+
+def has_interval(r):
+    """Whether the row has its three times, and not from a single round."""
+    return all(r[time] for time in ("low", "seconds", "high")) and sum(map(len, r.get("rounds") or [[0, 0]])) > 1
+
+
+def ratio(r, other):
+    """The Ratio of two rows on the same work; None if a time is missing or is of a single round."""
+    if not (has_interval(r) and has_interval(other)):
+        return None
+    rounds = paired(r, other)
+    if not rounds:
+        return Ratio(other["seconds"] / r["seconds"], other["low"] / r["high"], other["high"] / r["low"])
+    values = [phrases.median(process) for process in rounds] if len(rounds) > 1 else rounds[0]
+    return Ratio(phrases.median(values), *interval(values))
 
 
 def fastest(rows):
-    """The fastest of some rows, of which those with wrong results do not count; None if there is none."""
+    """The row with the least median, of those without wrong results; None if there is none."""
     return min((r for r in rows if r.get("verified") is not False), key=lambda r: r["seconds"], default=None)
 
 
 def is_faster(r, other):
-    return (speed_ratio(r, other) or 1) > 1
+    found = ratio(r, other)
+    return bool(found) and found.verdict == FASTER
+
+
+def is_no_slower(r, other):
+    found = ratio(r, other)
+    return bool(found) and found.is_no_slower
 
 
 def in_words(pairs, noun):
-    """'faster in 20 of 29 reductions, slower in 3, not measurably different in 6', of the first rows of the pairs."""
-    faster, slower = sum(is_faster(r, other) for r, other in pairs), sum(is_faster(other, r) for r, other in pairs)
-    counts = [(what, number) for what, number in (("faster", faster), ("slower", slower), (
-        "not measurably different", len(pairs) - faster - slower)) if number]
+    """'faster in 20 of 29 reductions, slower in 3, as fast in 2, not decided in 4', for the first rows of the pairs."""
+    found = [made.verdict if made else OPEN for made in (ratio(r, other) for r, other in pairs)]
+    counts = [(what, found.count(what)) for what in VERDICTS if what in found]
     (what, number), *others = counts
     return ", ".join([f"{what} in {phrases.out_of(number, len(pairs), noun)}", *(f"{w} in {n}" for w, n in others)])
 
@@ -48,6 +140,25 @@ def share_of_target(bar):
     return reached / target if target else math.inf
 
 
-def text(ratio, digits=3):
-    """A ratio of speed_ratio() for a table."""
-    return "≈ 1" if ratio is None else phrases.number(ratio, digits)
+def cell(r, other):
+    """'1.09 [1.05, 1.13]' for a table, the speed of r relative to the other row; '-' without one."""
+    found = ratio(r, other) if r and other else None
+    return f"{found}{found.remark}" if found else "-"
+
+
+def cell_of_times(r, other):
+    """The same for the time of r."""
+    found = ratio(r, other) if r and other else None
+    return f"{found.of_times}{found.remark}" if found else "-"
+
+
+def speed_of(r, other, name):
+    """'1.09 [1.05, 1.13] times the speed of exact', and the verdict if that does not show it."""
+    found = ratio(r, other)
+    return f"{found} times the speed of {name}{found.remark}" if found else f"a speed not compared with that of {name}"
+
+
+def short(r, other):
+    """'1.09', or '1.09?' if that is not decided, for a table without room for intervals; '' without another row."""
+    found = ratio(r, other) if r and other else None
+    return f"{found.value:.2f}" + UNDECIDED * (found.verdict == OPEN) if found else ""

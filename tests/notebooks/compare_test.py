@@ -144,8 +144,8 @@ class DataSets(made_up.SectionTest):
             self.rows[0]["data"].update(name=name, n=n)
             self.assertEqual(note in self.check().tables[0].note, expected, name)
         self.assertEqual(len(compare.about_data_sets()), 4)
-        self.assertEqual(compare.made_data_sets(),
-                         "3 of 4 data sets of the study are made by a program: uniform.f32, wide.f32, ones.bf16.")
+        self.assertEqual(compare.made_data_sets(), ["uniform.f32", "wide.f32", "ones.bf16"])
+        self.assertEqual(self.check().question, "How wrong are sums of 3 made data sets and of 1 real one?")
 
     # --- the figure and the tables ------------------------------------------------------------------------------
 
@@ -155,15 +155,26 @@ class DataSets(made_up.SectionTest):
             self.pick(method).update(gb_per_s=speed)
         self.there.clear()
         self.assertEqual(self.check().figures[0].chosen(), ("up.f32", "this machine, CPU", "fp32"))
-        start = "up.f32 (this machine, CPU, results in fp32): of 5 methods, "
-        ends = ("the fastest is loop/fp32@peer (20 GB/s, relative error 4.8e-06) and the most accurate is "
-                "exact/fp32@cpu (4 GB/s, relative error 3e-08)")
-        for method, speed, text in ((None, 0, f"{ends}; … frontier: tree/plain/fp32@cpu."),
-                                    ("tree/plain/fp32@cpu", 3.0, f"{ends}."),
-                                    ("exact/fp32@cpu", 30.0, "exact/fp32@cpu is both … (30 GB/s, … error 3e-08).")):
+        start = "up.f32 (this machine, CPU, results in fp32): of 3 methods that promise the same bits everywhere, "
+        ends = ("the fastest is {} (20 GB/s, relative error {}) and the most accurate is exact/fp32@cpu (4 GB/s, "
+                "relative error 3e-08)")
+        loose = ". Not ranked, because they promise less … other bits (atomic/plain/fp32@cpu, loop/fp32@peer)."
+        self.pick("atomic/plain/fp32@cpu").update(gb_per_s=99.0)  # it promises nothing
+        for method, speed, text in (("serial/plain/fp32@cpu", 20.0, ends.format("serial/plain/fp32@cpu", "4.8e-06")
+                                     + "; … frontier: tree/plain/fp32@cpu" + loose),
+                                    ("tree/plain/fp32@cpu", 3.0,
+                                     ends.format("serial/plain/fp32@cpu", "4.8e-06") + loose),
+                                    ("exact/fp32@cpu", 30.0,
+                                     "exact/fp32@cpu is both … (30 GB/s, … error 3e-08)" + loose)):
             if method:
                 self.pick(method).update(gb_per_s=speed)
             self.assert_sentences([self.check().figures[0].finding], start + text)
+        [frontier] = [s for s in self.s.figures[0].matching(self.s.figures[0].chosen()) if s.faint]
+        self.assertEqual(frontier.x, [30.0])
+        for m in self.rows[0]["methods"]:
+            m["promise"] = "none"
+        self.assert_sentences([self.check().figures[0].finding],
+                              "no method promises the same bits everywhere. Not ranked … exact/fp32@cpu, tree/plain")
 
     def test_the_figure_has_methods_of_accumulators_without_a_colour(self):
         self.rows[0]["methods"].append(measured("tree/novel/fp32@cpu", "none", 1))

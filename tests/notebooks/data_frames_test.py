@@ -52,11 +52,12 @@ class DataFrames(made_up.SectionTest):
                    "the largest error of a sum is 40 ulps with DuckDB, 7 ulps with NumPy, 2 ulps with polars streaming, 0.5 ulps "
                    "with samesum.",
                    "the largest error of the sum of a group is 40 ulps with polars streaming, 0.5 ulps with samesum.",
-                   "samesum's sum has 0.5 times the speed of NumPy, 1 times the speed of DuckDB, 1 times the speed of polars streaming",
-                   "samesum's group sums have 1 times the speed of polars streaming",
+                   "samesum's sum has 0.5 times the speed of NumPy, slower in the only data set; 1 times the speed of "
+                   "DuckDB, as fast in the only data set; 1 times the speed of polars streaming, as fast",
+                   "samesum's group sums have 1 times the speed of polars streaming, as fast in the only data set",
                    failures=[], verdict="DuckDB returned 17 different results in 20 calls for the sum of 2,000 normal numbers "
                                         "(this machine, CPU).")
-        self.assertTrue(all(len(f) < 260 for f in [*self.s.findings, self.s.verdict]), "sentences are short")
+        self.assertTrue(all(len(f) < 300 for f in [*self.s.findings, self.s.verdict]), "sentences are short")
 
     def test_changed_counts_and_errors_change_the_sentences(self):
         self.rows[3]["distinct_bits"] = 1

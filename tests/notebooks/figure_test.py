@@ -139,6 +139,12 @@ class Figures(unittest.TestCase):
         self.assertEqual([x for x, _ in circles(dots)], [float(x) + float(width) for x, width in ends])
         self.assertEqual(figure(some, bars=True, dots=True).plotly()["traces"][0]["mode"], "markers+text")
 
+    def test_a_long_name_of_a_bar_fits_beside_it(self):
+        name = "131,072 columns of 4,096 fp32"
+        picture = svg(figure([Series("a", [1.0], [name], "#000", (), text=["1"])], bars=True))
+        [left] = re.findall(r'<rect x="([^"]+)"', picture)
+        self.assertGreater(float(left), 6.5 * len(name))
+
     def test_bars_of_length_0_are_drawn(self):
         f = figure([Series("a", [0.0], ["none"], "#000", (), text=["0"])], bars=True)
         self.assertIn('width="0.0"', svg(f))

@@ -91,21 +91,21 @@ class Headlines(made_up.SentenceTest):
         def check(expected, *sources):
             self.assert_finding("speed_vs_length", expected, *sources)
 
-        expected = ("he exact sum reads {} GB/s (this machine, CPU, 1 thread, n = 2²⁰), {} of the speed of the fastest "
-                    "plain sum")
+        expected = ("he exact sum reads {} GB/s (this machine, CPU, 1 thread, n = 2²⁰), {} … times the speed of the "
+                    "fastest plain sum")
         rows = [speed("exact/fp32@cpu", 8.0), speed("tree/plain/fp32@cpu", 10.0), speed("serial/plain/fp32@cpu", 2.0),
                 speed("tree/kahan/fp32@cpu", 80.0), speed("serial/plain/fp32@cpu", 99.0, n=64)]
-        check(expected.format(8, "80%"), rows)
+        check(expected.format(8, "0.80"), rows)
         # Cold caches, other data, more threads and other formats are ignored.
         others = [speed(method, 50.0, **more) for method in ("exact/fp32@cpu", "pairwise/plain/fp32@cpu")
                   for more in ({"caches": "cold"}, {"data": "60 binades"}, {"threads": 2}, {"input_format": "fp16"})]
-        check(expected.format(8, "80%"), others + rows)
+        check(expected.format(8, "0.80"), others + rows)
         rows[2].update(at_speed(16.0))
-        check(expected.format(8, "50%"), rows)
+        check(expected.format(8, "0.50"), rows)
         rows[0].update(at_speed(4.0))
-        check(expected.format(4, "25%"), rows)
+        check(expected.format(4, "0.25"), rows)
         gpu = [speed("exact/fp32@cuda", 900.0, threads=0)]
-        check(expected.format(4, "25%") + " … 900 GB/s (H200, GPU, n = 2²⁰)", rows, gpu)
+        check(expected.format(4, "0.25") + " … 900 GB/s (H200, GPU, n = 2²⁰)", rows, gpu)
 
 
 if __name__ == "__main__":

@@ -65,13 +65,13 @@ class Ladder(made_up.SentenceTest):
         section = self.section()
         self.assert_sentences(
             section.findings, "All 11 measured kernels returned correct results",
-            f"{SUM} interleaved, takes 8 µs, 4 times … sequential, … 50% … exact reaches 25%.",
-            f"{SUM} 2 coarsening factors is 8; factor 1 takes 2 times",
+            f"{SUM} interleaved, takes 8 µs, 4.00 … times … sequential, … 50% … exact reaches 25%.",
+            f"{SUM} 2 coarsening factors is 8; factor 1 takes 2.00 … times",
             f"{SUM} 75% … interleaved … 99.0% … sequential … 74% and 99%",
             f"{SUM} none of 5 kernels … 0.25 ulps (exact) to 1 ulp (interleaved).",
-            f"{AT}, coalescing: strided_reads (stride 1) … 1 µs; strided_reads (stride 32) takes 5 times",
-            f"{AT}, occupancy: add_vectors (256 threads … 1 µs; add_vectors (1,024 threads per block) takes 2 times … "
-            "suggests 1,024 … 2 µs",
+            f"{AT}, coalescing: strided_reads (stride 1) … 1 µs; strided_reads (stride 32) takes 5.00 … times",
+            f"{AT}, occupancy: add_vectors (256 threads … 1 µs; add_vectors (1,024 threads per block) takes 2.00 … "
+            "times … suggests 1,024 … 2 µs",
             f"{AT}: … 20 GB/s … 100 GFLOP/s … (200 for fused … 5 operations per byte; all 7 kernels have … sequential, "
             "at 50%.")
         self.assertEqual((len(section.findings), section.failures), (8, []))
@@ -81,27 +81,27 @@ class Ladder(made_up.SentenceTest):
                          section.findings + ["Measured without cache hit rates: no ncu (this machine)."])
 
     def test_the_verdict_is_the_speed_up_of_the_longest_sums(self):
-        expected = "From interleaved to sequential, a sum of 2¹² became {} times as fast and reached {} of the speed of reading"
-        self.assert_sentences([self.section().verdict], expected.format(4, "50%"))
+        expected = "From interleaved to sequential, a sum of 2¹² became {} … times as fast and reached {} of the speed of"
+        self.assert_sentences([self.section().verdict], expected.format("4.00", "50%"))
         self.assert_sentences([self.section((CURED, 1, {"seconds": 1e-6, "read_share": 0.7})).verdict],
-                              expected.format(8, "70%"))
+                              expected.format("8.00", "70%"))
         self.assert_sentences([self.section((FIRST, 1, {"seconds": 1e-6})).verdict], "From interleaved to interleaved … no faster")
 
     def test_the_topics_of_the_lectures_have_the_ratio_of_their_kernels(self):
         self.assertEqual(self.section().tables[1].rows,
                          [["8", "coalesced accesses to global memory", "strided_reads (stride 32)", "strided_reads (stride 1)",
-                           "2¹²", "5"],
+                           "2¹²", "5.00 [5.00, 5.00]"],
                           ["8", "occupancy", "add_vectors (1,024 threads per block)", "add_vectors (256 threads per block)",
-                           "2¹²", "2"]])
+                           "2¹²", "2.00 [2.00, 2.00]"]])
         more = self.section((STRIDED, 32, {"seconds": 7e-6}), (EXACT, 1, {"method": "strided_index/fp32@cuda"}))
-        self.assertEqual([row[5] for row in more.tables[1].rows], ["7", "2", "2", "2"])
+        self.assertEqual([row[5] for row in more.tables[1].rows], ["7.00 [5.00, 5.00]", *["2.00 [2.00, 2.00]"] * 3])
 
     def test_a_step_has_the_lines_of_a_kernel_beside_its_times(self):
         sources = [source("ladder", list(rows()))]
         step = ladder.step(sources, "sequential", "interleaved")
         self.assertTrue(step.lines.startswith("__global__ void sequential(") and step.lines.endswith("}"), step.lines)
-        self.assertEqual((step.rows, step.lesson), ([("2¹²", "2 µs", "4")], "A lesson."))
-        self.assertIn("<td>2 µs</td><td>4</td>", step._repr_html_())
+        self.assertEqual((step.rows, step.lesson), ([("2¹²", "2 µs", "4.00 [4.00, 4.00]")], "A lesson."))
+        self.assertIn("<td>2 µs</td><td>4.00 [4.00, 4.00]</td>", step._repr_html_())
         self.assertEqual(ladder.step(sources, "coarsened").rows, [("2¹²", "3 µs", "-")], "its fastest setting")
         self.assertEqual(ladder.step([], "shared").rows, [])
 
@@ -118,22 +118,23 @@ class Ladder(made_up.SentenceTest):
 
     def test_one_number_at_a_time(self):
         for method, at, new, expected in [
-                (FIRST, 1, {"seconds": 1.6e-5}, f"{SUM} interleaved, takes 16 µs, 8 times … sequential, … 50% … 25%."),
+                (FIRST, 1, {"seconds": 1.6e-5}, f"{SUM} interleaved, takes 16 µs, 8.00 … times … sequential, … 50% … "
+                                                "25%."),
                 (EXACT, 1, {"seconds": 1e-6, "read_share": 0.95},
-                 f"{SUM} interleaved, takes 8 µs, 8 times … exact, … 95.0% … exact reaches 95.0%."),
+                 f"{SUM} interleaved, takes 8 µs, 8.00 … times … exact, … 95.0% … exact reaches 95.0%."),
                 (FIRST, 1, {"seconds": 1e-6}, f"{SUM} interleaved, takes 1 µs and is the fastest; … exact reaches "
                                               "25%."),
-                (LOOSE, 1, {"seconds": 1.2e-5}, f"{SUM} 2 coarsening factors is 8; factor 1 takes 4 times"),
+                (LOOSE, 1, {"seconds": 1.2e-5}, f"{SUM} 2 coarsening factors is 8; factor 1 takes 4.00 … times"),
                 (FIRST, 1, {"branch_efficiency": 0.5}, f"{SUM} 50% … interleaved … 99.0% … sequential"),
                 (LOOSE, 8, {"distinct_bits": 7}, f"{SUM} 1 of 5 kernels … 7 in 10 runs (coarsened ×8); … 0.25 ulps "
                                                  "(exact) to 1"),
                 (CURED, 1, {"error_ulps": 500.0}, f"{SUM} none of 5 kernels … 0.25 ulps (exact) to 500 ulps "
                                                   "(sequential)."),
                 (EXACT, 1, {"error_ulps": 0.2}, f"{SUM} none of 5 kernels … 0.2 ulps (exact) to 1 ulp (interleaved)."),
-                (STRIDED, 32, {"seconds": 9e-6}, f"{AT}, coalescing: … strided_reads (stride 32) takes 9 times"),
-                (VECTORS, 1024, {"seconds": 5e-7},
-                 f"{AT}, occupancy: add_vectors (1,024 threads … 500 ns; add_vectors (256 threads per block) takes 2 "
-                 "times … suggests 1,024 … which is the fastest"),
+                (STRIDED, 32, {"seconds": 9e-6}, f"{AT}, coalescing: … strided_reads (stride 32) takes 9.00 … times"),
+                (VECTORS, 1024, made_up.took(5e-7),
+                 f"{AT}, occupancy: add_vectors (1,024 threads … 500 ns; add_vectors (256 threads per block) takes "
+                 "2.00 … times … suggests 1,024 … which is the fastest"),
                 (READ, 1, {"gb_per_s": 40.0}, f"{AT}: … 40 GB/s … 100 GFLOP/s … 2.5 operations per byte; all 7 … 50%."),
                 (ADD, 16, {"gflop_per_s": 4.0}, f"{AT}: … 20 GB/s … 4 GFLOP/s … 0.2 operations per byte; 2 of 7 … "
                                                 "51%."),

@@ -49,19 +49,19 @@ class PrefixSums(made_up.SectionTest):
                    "All 3 methods with a promise of the same bits returned one result in 40 runs (repeated calls, other "
                    "thread counts).", "In repeated calls 0 of 1 method without that promise varied.",
                    f"This machine, CPU, 1 thread: {PREFIX} of 2²⁰ elements reaches 4.19 GB/s, 50% of the speed of a copy, "
-                   "1.5 times that of std/inclusive_scan.",
-                   "This machine, CPU, 1 thread: exact has 25% of the speed of prefix/plain/fp32@cpu.",
+                   "1.50 … times the speed of std/inclusive_scan.",
+                   "This machine, CPU, 1 thread: exact has 0.25 … times the speed of prefix/plain/fp32@cpu.",
                    failures=[], verdict=first)
 
     def test_other_data_change_only_their_own_sentence(self):
         before = self.check().findings
         figure = [(s.name, s.x, s.y) for s in self.s.figures[0].series]
         self.rows += [speed(EXACT, 32e-3, data="arbitrary bits"), speed("copy", 1e-3, data="arbitrary bits")]
-        after = self.check("This machine, CPU, 1 thread: on other data, exact takes 4 times as long as on normal data (n = 2²⁰ "
-                           "of fp32, arbitrary bits).").findings
+        after = self.check("This machine, CPU, 1 thread: on other data, exact takes 4.00 … times as long as on normal "
+                           "data (n = 2²⁰ of fp32, arbitrary bits).").findings
         self.assertEqual(len(after), len(before) + 1)
         self.assertEqual([(s.name, s.x, s.y) for s in self.s.figures[0].series], figure)
-        self.assertEqual(self.s.tables[-1].rows, [["n = 2²⁰ of fp32", EXACT, "4"]])
+        self.assertEqual(self.s.tables[-1].rows, [["n = 2²⁰ of fp32", EXACT, "4.00 [4.00, 4.00]"]])
 
     def test_errors(self):
         self.rows[1].update(largest_ulps=3.0)
@@ -92,7 +92,7 @@ class PrefixSums(made_up.SectionTest):
         self.rows[-1].update(made_up.took(1.6e-3))
         self.check("80% of the speed of a copy")
         self.rows[-2].update(made_up.took(1e-3))
-        self.check("0.5 times that of std/inclusive_scan")
+        self.check("0.50 … times the speed of std/inclusive_scan")
         self.rows[10].update(bars=[{"against": "copy", "factor": 0.85, "reached": 0.8, "holds": False}])
         self.check("0 of 1 target is met")
         self.rows[10].update(verified=False)
@@ -102,7 +102,8 @@ class PrefixSums(made_up.SectionTest):
         self.rows += [speed(PREFIX, 5e-2, n=1 << 24), speed("copy", 2e-2, n=1 << 24)]
         self.there = [speed(PREFIX.replace("cpu", "cuda"), 1e-5, threads=0), speed("torch/cumsum/fp32@peer", 2e-5, threads=0)]
         self.there[1]["verified"] = None
-        self.check("of 2²⁴ elements … 40% of the speed of a copy", "H200, GPU: … 2 times that of torch/cumsum.")
+        self.check("of 2²⁴ elements … 40% of the speed of a copy", "H200, GPU: … 2.00 … times the speed of "
+                                                                   "torch/cumsum.")
 
     def test_the_figure_has_errors_and_speeds(self):
         figure = self.check().figures[0]

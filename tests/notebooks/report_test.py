@@ -18,6 +18,7 @@ import unittest.mock
 
 import made_up
 from made_up import at_speed, header, measured
+import compare
 import markdown
 import page
 import phrases
@@ -115,7 +116,7 @@ class Findings(WithFiles):
                    "All 3 methods with a promise … in 90 runs.",
                    "This machine, CPU, other addresses: none of 3 methods",
                    "This machine, CPU, 1 thread: both speed targets are met.",
-                   f"{EXACT} reads 8 GB/s at n = 2²⁶, … 80% of … ({TREE}), 200% of … ({PEER}), 50% of reading",
+                   f"{EXACT} reads 8 GB/s at n = 2²⁶, … 0.80 … of … ({TREE}), 2.00 … of … ({PEER}), 50% of reading",
                    "All 4 checked results have the correct bits.")
 
     def test_errors(self):
@@ -182,20 +183,30 @@ class Findings(WithFiles):
                                                  "2²⁶: 0.47 … in L2: 0.48 times the speed of exact/fp32@cpu, normal "
                                                  "(target: 0.5); and 2 more.")
 
+    def test_says_where_exact_calls_are_slow(self):
+        slow = "Exact calls take at most so many times as long on a CPU beside the fastest other library: sum "
+        self.run_report()
+        self.assert_no_sentences([self.text(), self.page()], slow)
+        for r in self.pick(SPEED, PEER, **LONGEST):
+            r.update(at_speed(16.0))
+        self.run_report()
+        self.assert_sentences([self.text()], slow + "2.00 … (2²⁶ fp32; loop).")
+        self.assert_sentences([self.page()], slow + "2.00 … (2²⁶ fp32; loop).")
+
     def test_the_speed_of_exact_in_each_place_and_on_60_binades(self):
         gpu = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in made_up.few_speeds()]
         for r in gpu[::4]:
             r.update(at_speed(15.9))
         self.rows[SPEED] += gpu + made_up.few_speeds(threads=2) + [
             r | {"data": "60 binades"} | at_speed(12.0) for r in gpu[::4]]
-        self.assert_sentences(self.run_report(), "GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, … 159% of … "
-                                                 f"(tree/plain/fp32@cuda), 398% of … ({PEER}), 99.4% of reading … on 60 "
-                                                 "binades 12 GB/s.",
+        self.assert_sentences(self.run_report(), "GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, … 1.59 … of … "
+                                                 f"(tree/plain/fp32@cuda), 3.98 … of … ({PEER}), 99.4% of reading … "
+                                                 "on 60 binades 12 GB/s",
                               f"This machine, CPU, 1 thread: {EXACT} reads 8 GB/s",
                               f"This machine, CPU, 2 threads: {EXACT} reads 8")
         verdicts = [s.verdict for s in self.sections]
-        self.assert_sentences(verdicts, "15.9 GB/s (this machine, GPU, n = 2²⁶), 159% … 8 GB/s (this machine, CPU, 1 "
-                                        "thread, n = 2²⁶), 80%")
+        self.assert_sentences(verdicts, "15.9 GB/s (this machine, GPU, n = 2²⁶), 1.59 … 8 GB/s (this machine, CPU, 1 "
+                                        "thread, n = 2²⁶), 0.80")
         for sentence in filter(None, verdicts):
             self.assertIn(markdown.inline(sentence), self.text())
 
@@ -298,7 +309,7 @@ class Findings(WithFiles):
     def test_comparisons_of_data_of_the_study_are_not_own_data(self):
         self.comparisons.append(made_up.comparison("data/uniform.f32", self.comparisons[0]["methods"], n=1 << 22))
         self.run_report()
-        own, study = self.text().split("\n## How large are the errors?\n")[1].split("\n## How wrong are sums of real and made data?\n")
+        own, study = self.text().split("\n## How large are the errors?\n")[1].split(f"\n## {compare.question()}\n")
         self.assertTrue("up.f32" in own and "uniform.f32" in study)
         self.assertFalse("uniform.f32" in own or "up.f32" in study.split("\n## ")[0])
         self.assertLess(self.text().index("How large are the errors?"), self.text().index("samesum is a"))
@@ -659,7 +670,7 @@ class Page(WithFiles):
         self.assertEqual(points[TREE][:2], (4.0, 2.384e-07))
         traces = {t["name"]: t for t in frontier["traces"]}
         self.assertEqual(list(zip(traces["frontier"]["x"], traces["frontier"]["y"])),
-                         [(8.0, 4.768e-06), (4.0, 2.384e-07), (2.5, 0.0)])
+                         [(4.0, 2.384e-07), (2.5, 0.0)], "methods with the same bits everywhere")
         none, everywhere, exact = (traces[name]["marker"] for name in ("plain, none", "plain, everywhere",
                                                                        "exact, order_free"))
         self.assertEqual(none["color"], everywhere["color"])

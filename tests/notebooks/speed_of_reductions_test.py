@@ -75,14 +75,15 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assert_sentences([self.section().verdict], expected.format("faster in 1 of 2 reductions, slower in 1"))
         self.rows[0]["low"] = self.rows[0]["seconds"] / 2
         self.rows[2]["low"] = self.rows[2]["seconds"] / 2
-        self.assert_sentences([self.section().verdict], "slower in 1 of 2 reductions, not measurably different in 1")
+        self.assert_sentences([self.section().verdict], "slower in 1 of 2 reductions, no slower in 1")
         self.rows[0]["low"], self.rows[2]["low"] = self.rows[0]["seconds"], self.rows[2]["seconds"]
         self.rows = self.rows[:2]
         self.assertEqual(self.section().verdict, "")
 
     def test_the_figure_has_the_ratio_of_each_reduction(self):
         figure = self.section().figures[0]
-        self.assertEqual([(s.y, s.x, s.text) for s in figure.series], [(["4,096 × 1,000 fp32"], [2.0], ["2 × cub/segmented"])])
+        self.assertEqual([(s.y, s.x, s.text) for s in figure.series],
+                         [(["4,096 × 1,000 fp32"], [2.0], ["2.00 × cub/segmented"])])
         self.assert_sentences([figure.finding], "This machine, GPU, sum: the only reduction has 2 times its speed")
         self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
         self.assertEqual([s.x for s in self.section().figures[0].series if s.on[1] == "norm"], [[0.5]])
@@ -132,15 +133,16 @@ class SpeedOfReductions(made_up.SentenceTest):
         section = self.section()
         self.assert_sentences(
             section.findings,
-            f"{AT}: on other data, exact takes at most 5 times as long as on normal data (sum of 4,096 × 1,000 fp32, "
-            "arbitrary bits) and fixed_point takes 1.5 times as long … (sum of 4,096 × 1,000 fp32, arbitrary bits).",
+            f"{AT}: on other data, exact takes at most 5.00 … times as long as on normal data (sum of 4,096 × 1,000 "
+            "fp32, arbitrary bits) and fixed_point takes 1.50 … times as long … (sum of 4,096 × 1,000 fp32, arbitrary "
+            "bits).",
             f"{AT}: 1 of 4 targets is met. Missed: {EXACT} for 4,096 × 1,000 fp32, arbitrary bits: 0.2 times the speed of",
             f"{AT}: in 2 reductions … between 80% of the ceiling")
         self.assertEqual(section.verdict, before.verdict)
         [table] = [t for t in section.tables if "on other data" in t.caption]
         self.assertEqual(table.columns[2:], ["one outlier", "arbitrary bits"])
-        self.assertEqual(table.rows, [["sum of 4,096 × 1,000 fp32", EXACT, "2", "5"],
-                                      ["sum of 4,096 × 1,000 fp32", fixed, "-", "1.5"]])
+        self.assertEqual(table.rows, [["sum of 4,096 × 1,000 fp32", EXACT, "2.00 [2.00, 2.00]", "5.00 [5.00, 5.00]"],
+                                      ["sum of 4,096 × 1,000 fp32", fixed, "-", "1.50 [1.50, 1.50]"]])
         [summaries] = [t for t in section.tables if t.caption == "This machine, GPU: reductions" or
                        t.caption.endswith("GPU: reductions")]
         self.assertEqual(len(summaries.rows), 2, "normal data alone")
@@ -207,7 +209,7 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.torch = [row(TORCH, 16.0)]
         short, whole = self.section().tables
         self.assertEqual(short.rows, [
-            ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "80%", "50%", "1 of 3"],
+            ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "80%", "0.50 [0.50, 0.50]", "1 of 3"],
             ["norm", "2²⁸", "fp32", NORM, "-", "19", "95.0%", "-", "0 of 1"]])
         self.assertEqual((short.folded, whole.page_only, len(whole.rows)), (False, True, 7))
         self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read; MISS "

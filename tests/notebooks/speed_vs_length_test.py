@@ -8,8 +8,8 @@ import unittest
 import made_up
 from made_up import at_speed, speed
 
-READ = ("This machine, CPU, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} of the fastest plain sum ({}), "
-        "{} of the fastest other library ({}), {} of reading alone.")
+READ = ("This machine, CPU, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} … times the speed of the "
+        "fastest plain sum ({}), {} … times the speed of the fastest other library ({}), {} of reading alone.")
 
 
 def bar(factor, reached, against="loop/fp32@peer"):
@@ -28,12 +28,22 @@ class Speeds(made_up.SectionTest):
                      speed("pairwise/plain/fp32@cpu", 50.0, data="ones")]
 
     def test_exact_is_compared_with_the_fastest_of_each_kind(self):
-        self.check(READ.format(8, "80%", "tree/plain/fp32@cpu", "200%", "loop/fp32@peer", "50%"))
+        self.check(READ.format(8, "0.80", "tree/plain/fp32@cpu", "2.00", "loop/fp32@peer", "50%"))
         for i, gb_per_s in ((1, 20.0), (3, 16.0), (5, 8.2)):
             self.rows[i].update(at_speed(gb_per_s))
-        self.check(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "97.6%"))
+        self.check(READ.format(8, "0.40", "serial/plain/fp32@cpu", "0.50", "std_reduce/fp32@peer", "97.6%"))
         self.rows[0].update(at_speed(4.0))
-        self.check(READ.format(4, "20%", "serial/plain/fp32@cpu", "25%", "std_reduce/fp32@peer", "49%"))
+        self.check(READ.format(4, "0.20", "serial/plain/fp32@cpu", "0.25", "std_reduce/fp32@peer", "49%"))
+
+    def test_the_length_at_which_exact_is_slowest_beside_other_sums(self):
+        self.rows.append(speed("tree/plain/fp32@cpu", 300.0, n=64))
+        self.check("of 2 lengths it is slowest beside other sums at n = 64, where it takes 3.03 … times as long as "
+                   "tree/plain")
+        self.assertEqual([row[:2] + row[4:] for row in self.s.tables[0].rows],
+                         [["64", "tree/plain/fp32@cpu", "3.03 [3.03, 3.03]"],
+                          ["2²⁰", "tree/plain/fp32@cpu", "1.25 [1.25, 1.25]"]])
+        self.rows[2].update(at_speed(80.0))
+        self.check("slowest beside other sums at n = 2²⁰, where it takes 10 … times as long")
 
     def test_60_binades_at_the_same_length(self):
         self.rows += [speed("exact/fp32@cpu", 99.0, data="60 binades", n=64)]
