@@ -8,9 +8,10 @@ changes:
   chunks       the number of chunks of the column: 1, 7 and 61, where the library has columns in chunks
   permutation  the order of the rows of the table
 The columns are the number of calls; the number of different results (the sums of all groups together are one result);
-the largest error of a result in units in the last place (ulps) of the correctly rounded one; the median time of a call;
-and the method. Exact results are sums of integers, made by NumPy and Python. Data: "normal", the standard normal
-distribution, and "log-normal", e^(3z) for normal z, which are positive as prices are. Keys are uniform integers.
+the largest error of a result in units in the last place (ulps) of the correctly rounded one; the median time of a call,
+which has run once before; and the method. Exact results are sums of integers, made by NumPy and Python. Data: "normal",
+the standard normal distribution, and "log-normal", e^(3z) for normal z, which are positive as prices are. Keys are
+uniform integers.
 
 A library that is not installed is left out, and a line says so. Writes DIR/data_frames.jsonl, in the form that
 harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its promise or did not round correctly;
@@ -233,11 +234,10 @@ def errors_of(found, exact):
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
-def called(call, times, warms_up=False):
-    """[(results as bytes, seconds), …] of several calls, perhaps after one that is not timed."""
+def called(call, times):
+    """[(results as bytes, seconds), …] of several calls, after one that is not timed."""
     import numpy as np
-    if warms_up:
-        call()
+    call()
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -285,7 +285,7 @@ def measured(library, data, size, seed, k, x, of_groups):
             yield row(library, operation, about[operation], exact[operation], axis, found[operation])
 
     calls = library.calls(k, x, groups, 1)
-    yield from rows("runs", {o: called(calls[o], count, True) for o, count in zip((SUM, GROUPS), times)})
+    yield from rows("runs", {o: called(calls[o], count) for o, count in zip((SUM, GROUPS), times)})
     if library.has_threads:
         found = {SUM: [], GROUPS: []}
         for count in THREADS:

@@ -1,20 +1,20 @@
 """Reveals the orders in which NumPy and PyTorch add, beside those of reveal_order.
 
-Reads the machine from DIR/reveal_order.jsonl and writes rows of the same kind to DIR/python_orders.jsonl: sums of 32
-fp32 and fp64 numbers, by NumPy, and by PyTorch on the CPU and on a GPU if these are installed. The inputs are M and -M
-among ones (FPRev, Xie et al. 2025). Exits with 0; with 2 if there are no results of reveal_order or no NumPy.
+Writes rows of the kind of reveal_order to DIR/python_orders.jsonl: sums of 32 fp32 and fp64 numbers, by NumPy, and by
+PyTorch on the CPU and on a GPU if these are installed. The inputs are M and -M among ones (FPRev, Xie et al. 2025).
+Exits with 0; with 2 if there is no NumPy.
 """
 
 import argparse
-import datetime
-import json
-import os
 import pathlib
 import sys
+
+import study
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "notebooks"))
 import reveal_order  # noqa: E402
 
+SEED = 1
 DTYPES = {"fp32": "float32", "fp64": "float64"}
 
 
@@ -46,7 +46,7 @@ def row(method, format, total):
 
     tree = reveal_order.reveal(counted, reveal_order.DRAWN)
     return {"kind": "tree", "method": method, "promise": "none", "input_format": format, "n": reveal_order.DRAWN,
-            "seed": 1, "masks": "units" if tree else None, "sampled": 0, "tree": tree,
+            "seed": SEED, "masks": "units" if tree else None, "sampled": 0, "tree": tree,
             "height": reveal_order.height(tree) if tree else None, "matches": None, "blind": None,
             "difference": None if tree else "the results fit no tree", "asked": calls}
 
@@ -54,29 +54,20 @@ def row(method, format, total):
 def main(arguments):
     parser = argparse.ArgumentParser(prog="python_orders.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="example:\n  reveal_order --out build/study\n"
-                                            "  python_orders.py build/study")
-    parser.add_argument("folder", metavar="DIR", type=pathlib.Path, help="folder with the results of reveal_order")
-    folder = parser.parse_args(arguments).folder
+                                     epilog="example:\n  python_orders.py build/study")
+    parser.add_argument("folder", metavar="DIR", type=pathlib.Path, help="folder for the results")
+    options = parser.parse_args(arguments, argparse.Namespace(mode="quick", seed=SEED, filter=""))
     try:
-        with open(folder / "reveal_order.jsonl", encoding="utf-8") as file:
-            header = json.loads(file.readline())
         sums = list(totals())
-    except (OSError, ValueError, ImportError) as error:
-        print(f"python_orders.py: {error}: run reveal_order --out {folder} first, with NumPy installed",
-              file=sys.stderr)
+    except ImportError as error:
+        print(f"python_orders.py: {error}: pip install numpy", file=sys.stderr)
         return 2
-    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lines = [header | {"experiment": "python_orders", "question": "In which order do NumPy and PyTorch add?",
-                       "filter": "", "options": {method.split("/")[0]: version for method, _, _, version in sums},
-                       "provenance": header["provenance"] | {"date": date}}]
+    lines = [study.header("python_orders", "In which order do NumPy and PyTorch add?", options,
+                          {method.split("/")[0]: version for method, _, _, version in sums}, [])]
     for method, format, total, _ in sums:
         lines.append(row(method, format, total))
         print(f"{method}: {lines[-1]['tree'] or lines[-1]['difference']}")
-    path = folder / "python_orders.jsonl"
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text("".join(json.dumps(o, separators=(",", ":")) + "\n" for o in lines), encoding="utf-8")
-    os.replace(temporary, path)
+    study.write(options.folder, "python_orders", lines)
     return 0
 
 

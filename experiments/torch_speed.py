@@ -9,11 +9,10 @@ meaningful only if nothing else changed. Each array is reduced 2 times to warm u
 Calls on a GPU except sums by key are recorded in a CUDA graph, as many as the experiments time at once, so that the times
 exclude the launches by Python. index_add adds to an array that exists, and has keys of 64 bits. Of 30 results of the same
 call on a GPU, the distinct ones are counted. Exits with 0; with 2 if there is nothing to measure, no PyTorch, or another
-GPU.
+host.
 """
 
 import argparse
-import datetime
 import json
 import pathlib
 import sys
@@ -63,13 +62,6 @@ def read(path, on_gpu, on_cpu):
 
 def distinct(objects):
     return list({json.dumps(o): o for o in objects}.values())
-
-
-def own_header(header, name, question, versions):
-    """Returns a header with the machine and the build in the header of the experiment."""
-    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return header | {"experiment": name, "question": question, "filter": "", "options": versions,
-                     "provenance": header["provenance"] | {"date": date}}
 
 
 def calls_at_once(bytes):
@@ -222,7 +214,10 @@ def measure(experiment, header, keys, repeated):
     if any(key["threads"] for key in keys):
         import numpy
         versions["numpy"] = numpy.__version__
-    yield own_header(header, name, question, versions)
+    try:
+        yield study.header_beside(header, name, question, versions)
+    except ValueError as other_host:
+        raise Refused(str(other_host)) from None
     for key in keys:
         yield from torch_rows(torch, key) if key["threads"] == 0 else numpy_rows(numpy, key)
     for key in repeated if torch else []:

@@ -7,6 +7,7 @@ and machines.
 import os
 import re
 
+import data_frames
 import phrases
 import python_speed
 import results
@@ -50,7 +51,8 @@ class Files:
             s = self.by_name[name]
             about = s.header["provenance"]
             gpu = re.sub(", driver for CUDA [0-9.]+", "", about["gpu"] or "")
-            machine = ", ".join(filter(None, [gpu, about["cpu"], phrases.plural(about["hardware_threads"], "hardware thread")]))
+            threads = phrases.plural(about["hardware_threads"], "hardware thread")
+            machine = ", ".join(filter(None, [gpu, results.cpu_of(about), threads]))
             by_machine.setdefault(phrases.printable(machine), []).append(
                 f"[{name.removesuffix('.jsonl')}]({os.path.relpath(s.path, folder)}) ({s.commit}, {about['date'][:10]})")
         return f"Results: {'; '.join(f'{machine}: ' + ', '.join(files) for machine, files in by_machine.items())}."
@@ -289,9 +291,18 @@ def samesum_beside_numpy(files):
     return [python_speed.page_tables(sources)]
 
 
+def group_sums(files):
+    """Sums of groups, and of all elements, beside libraries of frames."""
+    rows = files.rows("epyc.data_frames.jsonl", kind="frame", axis="runs", data="normal")
+    sums = {data_frames.name(r): r for r in rows if r["bins"] == 1}
+    groups = sorted((r for r in rows if r["bins"] > 1), key=lambda r: r["seconds"])
+    return table(["", *(f"{r['n']:,} numbers in {r['bins']:,} groups" for r in groups[:1]), "in one sum"],
+                 [[data_frames.name(r), time(r), time(sums.get(data_frames.name(r)))] for r in groups])
+
+
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
                                   vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data,
-                                  samesum_beside_numpy)}
+                                  group_sums, samesum_beside_numpy)}
 
 
 def paths():

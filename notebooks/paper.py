@@ -235,15 +235,23 @@ def definitions(n):
            "can only refute them.")
 
 
+def host(provenance):
+    """The host of a results file, and its GPU."""
+    threads = phrases.plural(provenance["hardware_threads"], "hardware thread")
+    gpu = provenance["gpu"] and f"with {provenance['gpu']}"
+    return ", ".join(filter(None, [results.cpu_of(provenance), threads, provenance["kernel"], gpu]))
+
+
 def method(n):
     yield "## Method"
     sources = [s for some in n.found.values() for s in some]
     facts = [s.header["provenance"] for s in sources]
-    yield (f"*Machines.* {'; '.join(section.distinct(p['cpu'] for p in facts))}"
-           + (f", with {'; '.join(section.distinct(p['gpu'] for p in facts if p['gpu']))}" if any(p["gpu"] for p in facts) else "")
-           + f". *Software.* {'; '.join(section.distinct(p['os'] for p in facts))}; "
+    libraries = section.distinct(f"{name} {version}" for p in facts for name, version in p.get("libraries", {}).items())
+    yield (f"*Machines.* {'; '.join(section.distinct(map(host, facts)))}. *Software.* "
+           f"{'; '.join(section.distinct(p['os'] for p in facts))}; "
            f"{'; '.join(section.distinct(p['compiler'] for p in facts if not p['compiler'].startswith('Python')))} with "
-           f"{max((p['flags'] for p in facts), key=len).replace(', peers:', ', other libraries with')}. The clocks and the "
+           f"{max((p['flags'] for p in facts), key=len).replace(', peers:', ', other libraries with')}"
+           f"{', '.join(['', *libraries])}. The clocks and the "
            "other tenants of the machines were not controlled.")
     yield ("*Data.* Unless a sentence names others, elements are normal or uniform numbers from a counter-based generator "
            "with the seed in the results. Data of a prescribed condition number κ = Σ|x| / |Σx| follow Ogita, Rump and Oishi "

@@ -4,6 +4,7 @@ import re
 
 import captions
 import phrases
+import results
 import style
 import timing
 from figure import Figure, Series
@@ -175,7 +176,7 @@ def page_tables(sources):
         about = source.header["provenance"]
         numpy = source.header["options"]["numpy"]
         for table in beside_numpy(beside_peers((source.machine, r) for r in source.rows if r["threads"] == 1)):
-            made += [f"{about['cpu']}, NumPy {numpy}, {about['date'][:10]}:", "",
+            made += [f"{results.cpu_of(about)}, NumPy {numpy}, {about['date'][:10]}:", "",
                      "| " + " | ".join(["", *(re.sub(r"(.*), (.*)", r"\1 `\2`", name) for name in table.columns[1:])]) + " |",
                      "| --- |" + " ---: |" * (len(table.columns) - 1),
                      *("| " + " | ".join(line) + " |" for line in table.rows), ""]

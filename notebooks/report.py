@@ -26,9 +26,10 @@ import operations
 import page
 import phrases
 import results
+import staleness
 import story
 from results import SECTIONS
-from section import Table
+from section import Table, distinct
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
 OTHER_TITLE = "How accurate, how reproducible and how fast are reductions?"
@@ -87,23 +88,31 @@ def remark(sections, with_rows, beside):
             + (f"; samesum report --committed {beside} --out FOLDER shows the results of other machines." if beside else "."))
 
 
+def in_words(name, value):
+    """A property of a machine or a build as text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {in_words(key, each)}" for key, each in value.items())
+    return str(value) if value is not None else "none" if name == "gpu" else "unknown"
+
+
 def provenance(sources):
     """Yields a table per machine with its properties and its results files. If files differ in a property, such as the
     commit, the table has the most frequent value, and files with another one state it."""
     files = {}
     for s in sources:
         if s.rows:
-            facts = {key.replace("_", " "): "none" if value is None else str(value)
-                     for key, value in s.header["provenance"].items()}
+            facts = collections.defaultdict(lambda: "not recorded", {
+                key.replace("_", " "): in_words(key, value) for key, value in s.header["provenance"].items()})
             files.setdefault(s.machine, []).append((s, facts.pop("date"), facts))
     for machine, made in files.items():
-        usual = {key: collections.Counter(facts[key] for _, _, facts in made).most_common(1)[0][0]
-                 for key in made[0][2]}
+        keys = distinct(key for _, _, facts in made for key in facts)
+        usual = {key: collections.Counter(facts[key] for _, _, facts in made).most_common(1)[0][0] for key in keys}
         differing = {key for key in usual if any(facts[key] != usual[key] for _, _, facts in made)}
         rows = [[key, value + (" (most files)" if key in differing else "")] for key, value in usual.items()]
         rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{s.other_host}{skipped(s)}, "
                                                   f"{mode(s)}{date}"
-                  + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
+                  + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])
+                  + "".join(f"; {why}" for why in filter(None, [staleness.stale(s)]))]
                  for s, date, facts in made]
         yield Table(machine, ["property", "value"], rows, text_columns=2, folded=True)
     without = [[phrases.printable(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]

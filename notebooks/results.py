@@ -102,6 +102,13 @@ class Source:
         return self.machine + self.other_host if phrases.device(method) == "GPU" else self.host
 
 
+def cpu_of(provenance):
+    """The CPU with what identifies it: "AMD EPYC (family 26, model 2, stepping 1)". Older files have the name alone."""
+    facts = [f"{name} {provenance['processor'][name]}" for name in ("family", "model", "stepping")
+             if provenance.get("processor", {}).get(name) is not None]
+    return provenance["cpu"] + (f" ({', '.join(facts)})" if facts else "")
+
+
 def lines_of(path):
     """Yields (position, line, whether it is complete); a last line without a newline is incomplete."""
     try:

@@ -1,5 +1,5 @@
 # Writes a header with the origin of the build. Runs at every build, and touches the header only if it changes:
-# cmake -DSOURCE=… -DVERSION=… -DFLAGS=… -DHEADER=… -P build.cmake
+# cmake -DSOURCE=… -DVERSION=… -DFLAGS=… -DLIBRARIES=… -DHEADER=… -P build.cmake
 set(COMMIT unknown)
 find_package(Git QUIET)
 if(GIT_FOUND AND EXISTS ${SOURCE}/.git)
@@ -15,6 +15,7 @@ file(CONFIGURE OUTPUT ${HEADER} CONTENT [=[
 #pragma once
 #define SAMESUM_BUILD_VERSION "@VERSION@"
 #define SAMESUM_BUILD_FLAGS "@FLAGS@"
+#define SAMESUM_BUILD_LIBRARIES "@LIBRARIES@"
 #define SAMESUM_BUILD_COMMIT "@COMMIT@"
 #define SAMESUM_BUILD_SOURCE "@SOURCE@"
 ]=] @ONLY)

@@ -85,7 +85,7 @@ CostTable read_costs(const std::string& path) {
 std::string costs_of_other_operations(const std::string& path, const std::string& operation) {
   std::ifstream in{path, std::ios::binary};
   const Json header = header_of(in);
-  if (header.is_null() || machine_of(header["provenance"]) != machine_of(provenance())) return "";
+  if (header.is_null() || machine_of(header["provenance"]) != machine_of(machine())) return "";
   std::string kept;
   for (std::string line; std::getline(in, line);) {
     const Json row = Json::parse(line, nullptr, false);
@@ -109,7 +109,7 @@ CostTable default_costs() {
   CostTable table = shipped_table();
   try {
     CostTable own = read_costs(path);
-    if (own.machine == machine_of(provenance())) return own;
+    if (own.machine == machine_of(machine())) return own;
     table.passed_over = path + " was measured on another machine, " + own.machine;
   } catch (const std::exception& e) {
     table.passed_over = e.what();

@@ -1,6 +1,8 @@
+#include <array>
 #include <cuda/version>
 
 #include "harness/cuda.cuh"
+#include "harness/peers.hpp"
 #include "harness/place.hpp"
 
 namespace samesum::harness {
@@ -108,6 +110,16 @@ class Gpu final : public Place {
   std::shared_ptr<std::byte> never_ = device_memory(sizeof(unsigned));
 };
 
+/// "13.0" of 13000.
+std::string version_of_cuda(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+std::string toolkit() {
+  int runtime = 0;
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  return "CUDA " + version_of_cuda(runtime) + ", CCCL " + std::to_string(CCCL_MAJOR_VERSION) + "." +
+         std::to_string(CCCL_MINOR_VERSION) + "." + std::to_string(CCCL_PATCH_VERSION);
+}
+
 }  // namespace
 
 std::unique_ptr<Place> gpu_place() {
@@ -117,14 +129,27 @@ std::unique_ptr<Place> gpu_place() {
 
 std::string gpu_description() {
   cudaDeviceProp device;
-  int driver = 0, runtime = 0;
+  int driver = 0;
   if (!gpu::absence().empty() || cudaGetDeviceProperties(&device, 0) != cudaSuccess ||
-      cudaDriverGetVersion(&driver) != cudaSuccess || cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+      cudaDriverGetVersion(&driver) != cudaSuccess)
     return {};
-  const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-  return std::string{device.name} + ", driver for CUDA " + version(driver) + ", CUDA " + version(runtime) +
-         ", CCCL " + std::to_string(CCCL_MAJOR_VERSION) + "." + std::to_string(CCCL_MINOR_VERSION) + "." +
-         std::to_string(CCCL_PATCH_VERSION);
+  return std::string{device.name} + ", driver for CUDA " + version_of_cuda(driver) + ", " + toolkit();
+}
+
+std::string gpu_libraries() {
+  if (!gpu::absence().empty()) return {};
+  std::string all = toolkit();
+#ifdef SAMESUM_CUBLAS
+  if (const std::string version = cublas_version(); !version.empty()) all += ", cuBLAS " + version;
+#endif
+  return all;
+}
+
+std::string gpu_address() {
+  std::array<char, 32> address;
+  if (!gpu::absence().empty() || cudaDeviceGetPCIBusId(address.data(), address.size(), 0) != cudaSuccess)
+    return {};
+  return address.data();
 }
 
 }  // namespace samesum::harness

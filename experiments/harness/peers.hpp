@@ -94,5 +94,7 @@ PeerEntries gpu_peers();
 
 /// Dot products and norms of cuBLAS; empty if it cannot be loaded.
 std::vector<Entry> cublas_peers();
+/// Version of the cuBLAS that is loaded: "13.0.2"; empty if it cannot be loaded.
+std::string cublas_version();
 
 }  // namespace samesum::harness

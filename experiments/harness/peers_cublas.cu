@@ -90,4 +90,15 @@ std::vector<Entry> cublas_peers() {
   return all;
 }
 
+std::string cublas_version() {
+  const auto get = cublas().function<decltype(cublasGetProperty)>("cublasGetProperty");
+  std::string text;
+  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int value = 0;
+    if (!cublas().handle || !get || get(part, &value) != CUBLAS_STATUS_SUCCESS) return {};
+    text += (text.empty() ? "" : ".") + std::to_string(value);
+  }
+  return text;
+}
+
 }  // namespace samesum::harness

@@ -88,6 +88,10 @@ std::unique_ptr<Place> gpu_place();
 /// Description of the current GPU: "NVIDIA H200, driver for CUDA 13.0, CUDA 13.0, CCCL 3.1.0"; empty if there
 /// is none.
 std::string gpu_description();
+/// Versions of the libraries of the GPU: "CUDA 13.0, CCCL 3.1.0, cuBLAS 13.0.2"; empty if there is no GPU.
+std::string gpu_libraries();
+/// Address of the current GPU on its bus, by which nvidia-smi knows it; empty if there is none.
+std::string gpu_address();
 
 /// Computes the median and the percentiles of the seconds per round.
 Speed summary(const std::string& method, std::optional<bool> verified, std::vector<double> seconds);

@@ -2,60 +2,22 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include "harness/build.hpp"
 #include "harness/digest.hpp"
 #include "harness/peers.hpp"
-#include "harness/place.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The value in the first line of a file that begins with the key, without blanks, separators and quotes.
-std::string look_up(const char* file, const std::string& key) {
-  std::ifstream in{file};
-  for (std::string line; std::getline(in, line);) {
-    if (line.compare(0, key.size(), key) != 0) continue;
-    const std::size_t first = line.find_first_not_of(" \t:=\"", key.size());
-    return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \"") - first + 1);
-  }
-  return "";
-}
-
-std::string or_else(std::string text, const char* other) { return text.empty() ? other : text; }
-
-std::string compiler() {
-#if defined(__clang__)
-  return "clang " __clang_version__;
-#elif defined(__GNUC__)
-  return "gcc " __VERSION__;
-#else
-  return "unknown";
-#endif
-}
-
-std::string now() {
-  const std::time_t seconds = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text;
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
 
 /// A temporary file. The destructor closes it, and removes it unless it was renamed.
 class TemporaryFile {
@@ -141,22 +103,6 @@ std::vector<std::string> Comparison::failures() const {
   for (const Measurement& m : measurements)
     if (const auto broken = failure(m); broken && !is_peer(*m.method)) all.push_back(*broken);
   return all;
-}
-
-Json provenance() {
-  utsname machine{};
-  uname(&machine);
-  const std::string gpu = gpu_description();
-  return {{"cpu", or_else(look_up("/proc/cpuinfo", "model name"), machine.machine)},
-          {"hardware_threads", std::thread::hardware_concurrency()},
-          {"gpu", gpu.empty() ? Json(nullptr) : Json(gpu)},
-          {"os", or_else(look_up("/etc/os-release", "PRETTY_NAME"), machine.sysname)},
-          {"kernel", std::string{machine.sysname} + " " + machine.release},
-          {"compiler", compiler()},
-          {"flags", build().flags},
-          {"library_version", build().version},
-          {"commit", build().commit},
-          {"date", now()}};
 }
 
 Json study_json(const std::string& experiment, const std::string& question, bool full, std::uint64_t seed,

@@ -1,18 +1,16 @@
 /// Results and their provenance as JSON. results.schema.json describes every object.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "harness/measure.hpp"
+#include "harness/provenance.hpp"
 #include "harness/recommend.hpp"
 
 namespace samesum::harness {
-
-using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
 /// Version of the schema, in the header of a study and in comparisons. Version 1 had one object per file.
 inline constexpr int schema_version = 2;
@@ -41,9 +39,6 @@ struct Comparison {
   /// Broken promises and bounds, one line each. Those of peers do not count.
   std::vector<std::string> failures() const;
 };
-
-/// The machine, the build and the date.
-Json provenance();
 
 /// The header of an experiment's results file.
 Json study_json(const std::string& experiment, const std::string& question, bool full, std::uint64_t seed,

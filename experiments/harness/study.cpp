@@ -17,14 +17,8 @@ namespace samesum::harness {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::literals::operator""_json_pointer;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
-
-Json without_date(Json header) {
-  if (header.contains("/provenance/date"_json_pointer)) header["provenance"].erase("date");
-  return header;
-}
 
 /// The JSON object in the text, or null if it is not one.
 Json parse_object(const std::string& line) {
@@ -308,14 +302,14 @@ void Study::drop(const std::vector<std::string>& lines) {
   open();
 }
 
-/// Whether the file exists and has this header. If so, reads its rows, and takes the date of its header.
-/// Removes broken lines from the file, with a warning for each.
+/// Whether the file exists and has this header. If so, reads its rows, and takes its header, with its date
+/// and clocks. Removes broken lines from the file, with a warning for each.
 bool Study::continues(Json& header) {
   std::ifstream in{path_, std::ios::binary};
   if (!in.is_open()) return false;
   std::string line;
   std::getline(in, line);
-  if (const Json old = parse_object(line); without_date(old) != without_date(header)) {
+  if (const Json old = parse_object(line); without_what_varies(old) != without_what_varies(header)) {
     const std::string aside = free_name(path_ + ".old");
     fs::rename(path_, aside);
     warn(

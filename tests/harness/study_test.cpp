@@ -356,10 +356,10 @@ TEST_F(AResultsFile, ThatWasMovedAsideIsNeverOverwritten) {
   EXPECT_EQ(read(file_ + ".old.2"), second);
 }
 
-TEST_F(AResultsFile, OfAnotherCommitIsMovedAsideAndOfAnotherDayContinued) {
+TEST_F(AResultsFile, OfAnotherCommitOrProcessorIsMovedAsideAndOfAnotherDayOrOtherClocksContinued) {
   run();
   Json header = Json::parse(lines(text())[0]);
-  const auto with = [&](const char* key, const char* value) {
+  const auto with = [&](const char* key, const Json& value) {
     Json changed = header;
     changed["provenance"][key] = value;
     replace(json_line(changed) + text().substr(text().find('\n') + 1));
@@ -367,7 +367,10 @@ TEST_F(AResultsFile, OfAnotherCommitIsMovedAsideAndOfAnotherDayContinued) {
   };
   EXPECT_EQ(with("date", "2020-01-01T00:00:00Z"), 0);
   EXPECT_EQ(Json::parse(lines(text())[0])["provenance"]["date"], "2020-01-01T00:00:00Z");
+  EXPECT_EQ(with("clocks", {{"cpu_mhz", 1}}), 0);
+  EXPECT_EQ(Json::parse(lines(text())[0])["provenance"]["clocks"]["cpu_mhz"], 1);
   EXPECT_EQ(with("commit", "unknown to anyone"), 4);
+  EXPECT_EQ(with("processor", {{"stepping", -1}}), 4);
 }
 
 TEST_F(AResultsFile, ThatHasOtherContentIsMovedAside) {

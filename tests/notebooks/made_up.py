@@ -170,6 +170,12 @@ def header(experiment):
             "seed": 1, "filter": "", "provenance": PROVENANCE}
 
 
+def header_of_this_host(experiment):
+    """The header of an experiment that ran here: others refuse to measure beside results of another host."""
+    import study
+    return header(experiment) | {"provenance": study.provenance({})}
+
+
 def few_errors():
     """Rows of errors; those of the loop grow with n."""
     return [{"kind": "error", "data": data, "seed": 1}

@@ -138,14 +138,14 @@ class PythonOrders(unittest.TestCase):
         torch = types.SimpleNamespace(
             __version__="1.0", float32="float32", float64="float64", sum=loop, tensor=lambda x, dtype, device: x,
             cuda=types.SimpleNamespace(is_available=lambda: True))
-        import numpy  # noqa: F401, before sys.modules is patched, so that it stays imported
+        import numpy  # before sys.modules is patched, so that it stays imported
         with tempfile.TemporaryDirectory() as name, unittest.mock.patch.dict(sys.modules, torch=torch):
             folder = pathlib.Path(name)
-            self.assertIn("run reveal_order", self.run_on(folder))
-            made_up.write(folder / "reveal_order.jsonl", [made_up.header("reveal_order")])
             self.assertEqual(self.run_on(folder), "")
-            _, source = results.read(folder, questions=["reveal_order"])["reveal_order"]
+            [source] = results.read(folder, questions=["reveal_order"])["reveal_order"]
         self.assertEqual((source.skipped, len(source.rows), source.header["experiment"]), (0, 6, "python_orders"))
+        self.assertEqual(source.header["provenance"]["libraries"],
+                         {"numpy": numpy.__version__, "torch_cpu": "1.0", "torch": "1.0"})
         trees = {r["method"]: r["tree"] for r in source.rows}
         text = "0"
         for i in range(1, reveal_order.DRAWN):

@@ -14,9 +14,10 @@ import types
 import unittest
 
 import made_up
-from made_up import PROVENANCE, at_speed, source, took
+from made_up import at_speed, source, took
 import results
 import speed_of_reductions
+import study
 
 AT = "This machine, GPU"
 TREE, EXACT, CUB, TORCH = ("sum/tree/plain/fp32@cuda", "sum/exact/fp32@cuda", "cub/segmented/fp32@peer",
@@ -287,7 +288,7 @@ class TorchSpeed(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(sys.modules.pop, "torch", None)
         self.folder = pathlib.Path(folder.name)
-        self.provenance = PROVENANCE | {"gpu": "A GPU, driver for CUDA 13.0"}
+        self.provenance = study.provenance({}) | {"gpu": "A GPU, driver for CUDA 13.0"}
         self.rows = rows() + [row("copy", 1.0, operation="softmax", n=8, input_format="bf16"),
                               row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1)]
         self.rows += [row("read", 1, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
@@ -316,7 +317,9 @@ class TorchSpeed(unittest.TestCase):
         self.assertEqual((beside.question, found.question), ("speed_of_reductions", "torch_speed"))
         self.assertEqual((beside.skipped, found.skipped), (0, 0))
         self.assertEqual(found.header["options"], {"torch": "2.0"})
-        self.assertEqual(found.header["provenance"] | {"date": ""}, self.provenance | {"date": ""})
+        about = found.header["provenance"]
+        self.assertEqual((about["gpu"], about["kernel"], about["libraries"]),
+                         (self.provenance["gpu"], self.provenance["kernel"], {"torch": "2.0"}))
         self.assertEqual([r["method"] for r in found.rows], [TORCH, "torch/softmax/bf16@peer", TORCH])
         first, second = found.rows[:2]
         # Repeats 3 to 13 took 3 to 13 ms.
@@ -331,6 +334,8 @@ class TorchSpeed(unittest.TestCase):
         torch = FakeTorch()
         torch.cuda.is_available = lambda: False
         self.assert_refused(torch, "PyTorch finds no GPU")
+        self.provenance["kernel"] = "Another 6.1"
+        self.assert_refused(FakeTorch(), "but speed_of_reductions ran on Another 6.1: run it here")
         self.provenance["gpu"] = "Another GPU, driver"
         self.assert_refused(FakeTorch(), "this GPU is A GPU, but speed_of_reductions ran on Another GPU, driver: run "
                                          "it here")

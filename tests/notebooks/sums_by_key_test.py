@@ -135,7 +135,7 @@ class NumPyBesideThem(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / f"{experiment}.jsonl").write_text("".join(
-                json.dumps(o) + "\n" for o in [made_up.header(experiment), *rows]))
+                json.dumps(o) + "\n" for o in [made_up.header_of_this_host(experiment), *rows]))
             with contextlib.redirect_stdout(io.StringIO()):
                 self.assertEqual(made_up.script("torch_speed").main([name]), 0)
             return results.read(folder, questions=[experiment])[experiment][1]

@@ -1,0 +1,77 @@
+"""Lists the committed results that are older than the code that they time: staleness.py
+
+A check before a release: results that it lists should be measured again (experiments/run --publish). Needs a clone with
+its history. Exit codes: 0; 1 if a file is listed; 2 without such a clone.
+"""
+
+import functools
+import json
+import subprocess
+import sys
+
+import results
+from results import ROOT
+
+KERNELS = tuple(f"lib/samesum/{folder}" for folder in (
+    "accumulator", "backend", "format", "operation", "order", "window"))
+ON_A_GPU = "lib/samesum/backend/cuda"
+PYTHON = ("lib/python/samesum", "lib/python/src")
+# The code that each experiment times. What is not here times nothing.
+TIMED = {name: KERNELS for name in ("compare", "own_data", "speed_vs_length", "speed_of_reductions", "price_of_promise",
+                                    "prefix_sums", "sums_by_key")}
+TIMED |= {name: KERNELS + PYTHON for name in ("python_speed", "data_frames")}
+TIMED |= {name: ("experiments/torch_speed.py",) for name in ("torch_speed", "torch_sums_by_key", "torch_prefix_sums")}
+TIMED |= {"ladder": (*KERNELS, "experiments/ladder"), "consequences": (*KERNELS, "experiments/harness/downstream")}
+
+
+def git(*arguments):
+    """What git prints on the clone; None outside of a clone, without git, and if git fails."""
+    if not (ROOT / ".git").exists():
+        return None
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()
+
+
+@functools.cache
+def changes_since(commit, paths):
+    """The number of commits after that one that have changed the paths; 0 if git cannot tell."""
+    return int(git("rev-list", "--count", f"{commit}..HEAD", "--", *paths) or 0)
+
+
+def stale(source):
+    """A text on the commits that have changed the code that the results time; None if there are none, if the results
+    time nothing, or if git cannot tell."""
+    paths = TIMED.get(source.question, ())
+    if not paths or not source.header:
+        return None
+    about = source.header["provenance"]
+    if about["gpu"] is None and paths[0] == KERNELS[0]:
+        paths += (f":(exclude){ON_A_GPU}",)
+    count = changes_since(about["commit"].partition("-")[0], paths)
+    commits = f"{count:,} commit{'s' if count > 1 else ''}"
+    return f"measured at {source.commit}; the code that it times has changed in {commits} since" if count else None
+
+
+def header_of(path):
+    with open(path, encoding="utf-8") as file:
+        return json.loads(file.readline())
+
+
+def main():
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        print("staleness.py: needs git and a clone with its history", file=sys.stderr)
+        return 2
+    found = 0
+    for machine, _, name, path in results.of_other_machines(ROOT / "experiments/results", results.QUESTIONS):
+        why = stale(results.Source(machine, name, path, header_of(path), []))
+        found += bool(why)
+        if why:
+            print(f"{path.name}: {why}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
