@@ -246,15 +246,23 @@ def called(call, times):
     return found
 
 
-def row(library, operation, about, exact, axis, found):
+# How a row combines what the processes found; each process makes `runs` calls.
+WORST = {"distinct_bits": max, "correct": min, "largest_ulps": max, "broken": max}
+
+
+def row(library, operation, about, exact, axis, found, turns):
     import numpy as np
     results = {bits for bits, _ in found}
     errors = [errors_of(np.frombuffer(bits).tolist(), exact) for bits in results]
     promise = "order_free" if library.name == "samesum" else "none"
-    return {"kind": "frame", "method": method(library, operation), "promise": promise, "operation": operation,
-            "input_format": "fp64", **about, "axis": axis, "runs": len(found), "distinct_bits": len(results),
-            "results": len(exact), "correct": min(c for c, _ in errors), "largest_ulps": max(u for _, u in errors),
-            **study.times(seconds for _, seconds in found), "broken": promise != "none" and len(results) > 1}
+    key = {"kind": "frame", "method": method(library, operation), "promise": promise, "operation": operation,
+           "input_format": "fp64", **about, "axis": axis}
+    here = {"runs": len(found), "distinct_bits": len(results), "results": len(exact), "correct": min(c for c, _ in errors),
+            "largest_ulps": max(u for _, u in errors), "broken": promise != "none" and len(results) > 1}
+    turns.number += 1
+    times = study.times(*turns.completed(key, [seconds for _, seconds in found]), turns=turns.number)
+    before = turns.row(key)
+    return {**key, **times, **here, **{name: worst(here[name], before.get(name, here[name])) for name, worst in WORST.items()}}
 
 
 def in_process(threads, options):
@@ -273,7 +281,7 @@ def worker(options):
                       for operation, count in zip((SUM, GROUPS), times)]))
 
 
-def measured(library, data, size, seed, k, x, of_groups):
+def measured(library, data, size, seed, k, x, of_groups, turns):
     """Yields the rows of a library on a data set, of which the sums of groups are known."""
     n, groups, *times, orders = size
     exact = {SUM: [sum(of_groups)], GROUPS: of_groups}
@@ -282,7 +290,7 @@ def measured(library, data, size, seed, k, x, of_groups):
 
     def rows(axis, found):
         for operation in found:
-            yield row(library, operation, about[operation], exact[operation], axis, found[operation])
+            yield row(library, operation, about[operation], exact[operation], axis, found[operation], turns)
 
     calls = library.calls(k, x, groups, 1)
     yield from rows("runs", {o: called(calls[o], count) for o, count in zip((SUM, GROUPS), times)})
@@ -332,6 +340,15 @@ def loaded(names):
     return found, left_out
 
 
+def measured_on_all_data(libraries, options, turns):
+    n, groups, *_ = size = SIZES[options.mode]
+    for data in ("normal", "log-normal"):
+        k, x = made(data, n, groups, options.seed)
+        exact = exact_sums(k, x, groups)
+        for library in libraries:
+            yield from measured(library, data, size, options.seed, k, x, exact, turns)
+
+
 def text_of(r):
     return (f"{r['data']:10} {r['operation']:9} {r['axis']:11} {r['runs']:4} calls {r['distinct_bits']:4} results "
             f"{r['largest_ulps']:12.3g} ulps {r['seconds'] * 1e3:10.3f} ms  {r['method']}")
@@ -347,26 +364,19 @@ def main(arguments):
     if options.worker:
         worker(json.loads(options.worker))
         return 0
+    if options.processes > 1 and not options.process:
+        return study.in_processes(__file__, arguments, options.processes)
     libraries, left_out = loaded(options.filter)
-    for line in left_out:
+    for line in left_out if study.is_last(options) else ():
         print(f"without {line}", file=sys.stderr)
     if not libraries:
         print("data_frames.py: no library is there to be measured; install NumPy and others: "
               "pip install -r experiments/requirements-frames.txt", file=sys.stderr)
         return 2
     header = study.header("data_frames", QUESTION, options,
-                          {library.package: str(library.version) for library in libraries}, left_out)
-    rows = []
-    n, groups, *_ = size = SIZES[options.mode]
-    for data in ("normal", "log-normal"):
-        k, x = made(data, n, groups, options.seed)
-        exact = exact_sums(k, x, groups)
-        for library in libraries:
-            for r in measured(library, data, size, options.seed, k, x, exact):
-                rows.append(r)
-                print(json.dumps(r) if options.json else text_of(r), flush=True)
-    if options.out:
-        study.write(options.out, "data_frames", [header, *rows])
+                          {library.package: str(library.version) for library in libraries})
+    rows = study.complete(options, header, left_out, text_of, lambda earlier: measured_on_all_data(
+        libraries, options, study.Turns(options, earlier)))
     ours = [r for r in rows if r["promise"] != "none"]
     return int(any(r["broken"] or r["correct"] < r["results"] for r in ours))
 

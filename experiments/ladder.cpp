@@ -12,6 +12,7 @@
 #include "harness/repeat.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
+#include "harness/timed_row.hpp"
 #include "ladder/judge.hpp"
 #include "ladder/profile.hpp"
 #include "samesum/catalogue/catalogue.hpp"
@@ -207,7 +208,7 @@ Json share(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr)
 
 /// The speeds of the kernels, and the speed of reading at the end. 2^22 elements or more come from the memory
 /// of a GPU, not from its caches: runs move through a larger array.
-std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
+std::vector<Speed> speeds(const Group& g, const Workbench& bench, Repeats repeats) {
   std::vector<const Kernel*> kernels = g.kernels;
   kernels.push_back(&g.side->read);
   std::vector<Turn> turns;
@@ -226,15 +227,12 @@ std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
                                   .stride = apart * sizeof(float)});
 }
 
-/// The fields that rows of both kinds have.
-Json values_of(const Group& g, const Kernel& k, const Speed& speed, const Profiles& profiles) {
+/// The fields that rows of both kinds have, besides times.
+Json values_of(const Group& g, const Kernel& k, const Profiles& profiles) {
   const auto n = static_cast<double>(g.n);
   const auto found = profiles.find({k.method, k.setting, g.n});
   const Profile profile = found == profiles.end() ? Profile{} : found->second;
   return {{"lesson", k.lesson},
-          {"seconds", speed.seconds},
-          {"low", speed.low},
-          {"high", speed.high},
           {"bytes", n * k.bytes},
           {"operations", n * k.operations},
           {"branch_efficiency", share(profile.branch_efficiency)},
@@ -253,36 +251,46 @@ Json values_of_sum(const Kernel& k, const Judgement& v) {
           {"broken", v.broken}};
 }
 
-/// Checks all kernels of a group, then times them in turns.
-std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, const Profiles& profiles) {
+/// Checks a kernel. The sums of the first process are judged.
+void check_kernel(Json& row, const Study& study, const Group& g, const Kernel& k, Benches& benches) {
   const Workbench& bench = benches.of(*g.side);
-  std::vector<Json> rows;
-  for (const Kernel* k : g.kernels) {
-    if (g.demonstration.empty()) {
-      const auto answers =
-          repeat(100, study.full() ? 1 : 0.1, [&](std::size_t) { return bench.sum(*k, g.n); });
-      rows.push_back(values_of_sum(*k, judge(*k, answers, bench.x(g.n), benches.truth(*g.side, g.n))));
-    } else {
-      const std::string problem = bench.problem(*k, g.n);
-      rows.push_back({{"verified", k->expected ? Json(problem.empty()) : Json(nullptr)},
-                      {"occupancy", k->occupancy > 0 ? Json(k->occupancy) : Json(nullptr)},
-                      {"suggested", k->occupancy > 0 ? Json(k->suggested) : Json(nullptr)}});
-    }
+  if (!g.demonstration.empty()) {
+    row["occupancy"] = k.occupancy > 0 ? Json(k.occupancy) : Json(nullptr);
+    row["suggested"] = k.occupancy > 0 ? Json(k.suggested) : Json(nullptr);
+    const std::string problem = bench.problem(k, g.n);
+    add_check(row, k.expected ? std::optional{problem.empty()} : std::nullopt);
+  } else if (processes_of(row) == 0) {
+    const auto answers = repeat(100, study.full() ? 1 : 0.1, [&](std::size_t) { return bench.sum(k, g.n); });
+    row.update(values_of_sum(k, judge(k, answers, bench.x(g.n), benches.truth(*g.side, g.n))));
   }
-  const std::vector<Speed> measured = speeds(g, bench, study.full() ? 11 : 7);
+}
+
+/// Checks all kernels of a group, then times them in turns.
+void measure(std::vector<Json>& rows, const Study& study, const Group& g, Benches& benches,
+             const Profiles& profiles) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Kernel& k = *g.kernels[i];
-    const double seconds = measured[i].seconds, n = static_cast<double>(g.n);
-    rows[i].update(values_of(g, k, measured[i], profiles));
+    check_kernel(rows[i], study, g, *g.kernels[i], benches);
+    rows[i].update(values_of(g, *g.kernels[i], profiles));
+  }
+  const std::vector<Speed> measured = speeds(g, benches.of(*g.side), study.repeats(11));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    add_rounds(rows[i], measured[i].rounds);
+    if (g.demonstration.empty()) add_rounds(rows[i], measured.back().rounds, "read_rounds");
+  }
+}
+
+/// Computes the speeds of a group.
+void derive(std::vector<Json>& rows, const Group& g) {
+  for (Json& row : rows) {
+    const double seconds = row["seconds"];
     if (g.demonstration.empty()) {
-      rows[i]["gb_per_s"] = n * sizeof(float) / seconds / 1e9;
-      rows[i]["read_share"] = measured.back().seconds / seconds;
+      row["gb_per_s"] = static_cast<double>(g.n) * sizeof(float) / seconds / 1e9;
+      row["read_share"] = ratio_of_rounds(rounds_of(row, "read_rounds"), rounds_of(row)).median;
     } else {
-      rows[i]["gb_per_s"] = n * k.bytes / seconds / 1e9;
-      rows[i]["gflop_per_s"] = n * k.operations / seconds / 1e9;
+      row["gb_per_s"] = row["bytes"].get<double>() / seconds / 1e9;
+      row["gflop_per_s"] = row["operations"].get<double>() / seconds / 1e9;
     }
   }
-  return rows;
 }
 
 // --- the table --------------------------------------------------------------------------------------
@@ -330,7 +338,9 @@ void run_group(Study& s, const Group& g, Benches& benches, const Profiles& profi
   std::vector<Json> keys;
   for (const Kernel* k : g.kernels) keys.push_back(key_of(s, g, *k));
   s.print(head_of(g));
-  for (const Json& row : s.rows(keys, [&] { return measure(s, g, benches, profiles); })) {
+  const auto measure_all = [&](std::vector<Json>& rows) { measure(rows, s, g, benches, profiles); };
+  for (const Json& row :
+       s.rows_in_turns(keys, measure_all, [&](std::vector<Json>& rows) { derive(rows, g); })) {
     s.print(text_of(row));
     if (const std::string wrong = complaint(row); !wrong.empty())
       s.fail(row["method"].get<std::string>() + ", setting " + row["setting"].dump() +
@@ -352,7 +362,7 @@ int main(int argc, char** argv) {
       "within the rigorous bound of its order, γ_k Σ|x| for the height k, and its bits "
       "must be those of its order if it declares one. Then all kernels of a table are timed in turns, on a "
       "GPU with events; there, 2^22 elements or more come from memory, not from caches. A time is the "
-      "median of 7 or 11 runs.\n\n"
+      "median of 5 rounds (--full: 11), which have random orders.\n\n"
       "of read: the speed relative to reading the same elements and adding nothing, in the same turns. "
       "results: different results / runs. ulps: the largest error. set: the stride of coalescing, threads "
       "per block "
@@ -368,6 +378,7 @@ int main(int argc, char** argv) {
       "  ladder --full --profile --out build/study"};
   bool profiled = false, launches = false;
   study.add_flag("--profile", profiled, "Measure branch efficiency and L1 hits with ncu");
+  study.add_processes();
   study.add_flag("--launches", launches, "");  // hidden: launches each kernel of a GPU once, for --profile
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Side> all = sides(s.full());

@@ -26,6 +26,7 @@ void measure(Study& study, const std::vector<std::string>& files, const Settings
   const Truth truth = truth_of(settings.operation, inputs);
   const std::vector<std::string> names = names_of(files, settings.table);
   const Json key = {{"kind", "comparison"},
+                    {"schema", schema_version},
                     {"operation", settings.operation},
                     {"data", data_json(names, inputs, truth)},
                     {"threads", settings.measure.threads},

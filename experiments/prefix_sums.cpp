@@ -294,6 +294,7 @@ int main(int argc, char** argv) {
   study.add_option("--data", "GLOB,…", wanted.data, "Data sets of the errors (default uniform,normal)");
   study.add_option("--longest", "E", wanted.longest, "Arrays of at most 2^E elements, for errors and\nspeeds",
                    {4, 36});
+  study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
     wanted.full = s.full();
     const std::vector<const Method*> methods = methods_in_own_format(s.filter(), "cumsum");

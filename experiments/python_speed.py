@@ -1,10 +1,10 @@
 """How fast are calls of the Python package beside those of NumPy, of math.fsum and of PyTorch?
 
 Each row is the time of one call. All calls of a cell, which is a function and an array, take turns after warming up, so
-that a change of the machine's clock affects all alike. A time is the median of 3 rounds, with --full of 21; short calls are
-repeated for 2 ms in each round. The data are normal, and arrays of NumPy in C order. Calls have one thread, NumPy's vecdot
-too. Sums of long vectors and of rows are also measured with two threads, and so is reading alone, which two threads of
-Python do by NumPy's max of integers. GB/s counts the input, for cumsum also the output.
+that a change of the machine's clock affects all alike. A time is the median of 5 rounds, with --full of 21, which have random
+orders; short calls are repeated for 2 ms in each round. The data are normal, and arrays of NumPy in C order. Calls have one
+thread, NumPy's vecdot too. Sums of long vectors and of rows are also measured with two threads, and so is reading alone, which
+two threads of Python do by NumPy's max of integers. GB/s counts the input, for cumsum also the output.
 
 With PyTorch and a GPU: the host's time for a call on 8 elements, and the device's time for rows, beside the same calls in
 C++ with their arguments prepared, and for a transformer block, forward and backward, under samesum.torch.deterministic.
@@ -25,14 +25,13 @@ import importlib.metadata
 import json
 import math
 import os
-import statistics
 import sys
 import time
 
 import study
 
 QUESTION = "How fast is the Python package beside NumPy?"
-ROUNDS = {"quick": 3, "full": 21}
+ROUNDS = {"quick": 5, "full": 21}
 LEAST = 2e-3  # seconds that the calls of a round take at least
 SHAPES = [((100_000, 32), 1), ((10_000, 1024), 1), ((1024, 10_000), 0), ((100_000, 32), 0), ((10**7,), 0)]
 ROWS, LONG = SHAPES[1], ((1 << 26,), 0)  # those that are also measured with two threads
@@ -66,46 +65,45 @@ def on_the_host(call, count):
     return (time.perf_counter() - start) / count
 
 
-def in_turns(calls, rounds, clock, fewest=1):
+def in_turns(calls, turns, clock, fewest=1):
     """{name: [seconds of a call in each round, …]}"""
     counts = {}
     for name, call in calls.items():
-        call()
-        counts[name] = max(fewest, math.ceil(LEAST / clock(call, 1)))
+        first = clock(call, 1)  # of a short call, this warms up
+        counts[name] = max(fewest, math.ceil(LEAST / (first if first > 10 * LEAST else clock(call, 1))))
     found = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            found[name].append(clock(call, counts[name]))
+    for order in turns.orders(calls):
+        for name in order:
+            found[name].append(clock(calls[name], counts[name]))
     return found
 
 
-def ratio(found, slow, fast):
-    return statistics.median(s / f for s, f in zip(found[slow], found[fast]))
-
-
-def verdict(found, target):
+def verdict(rounds, target):
+    """The target with what was reached; `rounds` are those of all processes, by the names of the calls."""
     factor = target.factor
     if target.ceiling:
-        factor = min(factor, target.share * statistics.median(found[target.against]) / min(found[target.ceiling]))
-    reached = ratio(found, target.against, target.of)
+        best = min(map(min, rounds[target.ceiling]))
+        factor = min(factor, target.share * study.median_interval(rounds[target.against])[0] / best)
+    reached = study.ratio_of_rounds(rounds[target.against], rounds[target.of])
     method, threads = target.against
     return {"against": method + (", one thread" if threads < target.of[1] else ""), "factor": factor, "reached": reached,
             "holds": reached >= factor}
 
 
-def rows(about, calls, targets, rounds, clock=on_the_host, fewest=1):
+def rows(about, calls, targets, turns, clock=on_the_host, fewest=1):
     """Yields a row per call. `about` has the fields of the array."""
-    found = in_turns(calls, rounds, clock, fewest)
+    found = in_turns(calls, turns, clock, fewest)
+    keys = {call: {"kind": "reduction", "method": call[0], **about, "threads": call[1]} for call in calls}
+    rounds = {name: turns.completed(keys[name], seconds) for name, seconds in found.items()}
     bytes = (about["outer"] * about["n"] * about["inner"] * {"fp32": 4, "fp64": 8}[about["input_format"]]
              * MOVED.get(about["operation"], 1))
     peers = {name[1]: name for name in calls if name[0].endswith("@peer")}  # one for each number of threads
-    for name, seconds in found.items():
-        (method, threads), times = name, study.times(seconds)
-        peer = peers.get(threads, name)
-        yield {"kind": "reduction", "method": method, **about, "threads": threads, **times,
-               "gb_per_s": bytes / times["seconds"] / 1e9, "verified": None,
-               "bars": [verdict(found, target) for target in targets if target.of == name],
-               **({"peer": peer[0], "times_peer": ratio(found, name, peer)} if peer != name else {})}
+    for name, key in keys.items():
+        times = study.times(*rounds[name], turns=turns.number)
+        peer = peers.get(name[1], name)
+        yield {**key, **times, "gb_per_s": bytes / times["seconds"] / 1e9, "verified": None,
+               "bars": [verdict(rounds, target) for target in targets if target.of == name],
+               **({"peer": peer[0], "times_peer": study.ratio_of_rounds(rounds[name], rounds[peer])} if peer != name else {})}
 
 
 def about(function, format, shape, axis, seed, **more):
@@ -135,7 +133,7 @@ def with_two_threads(samesum, np, pool, x, axis, format):
             [Target((name, 2), (name, 1), 1.6, READ_BY_TWO, 0.95) for name in names])
 
 
-def on_arrays(samesum, np, pool, functions, seed, rounds):
+def on_arrays(samesum, np, pool, functions, seed, turns):
     """The rows on SHAPES, and on long vectors; with two threads if there is a pool of two."""
     rng = np.random.default_rng(seed)
     for format, dtype in (("fp32", np.float32), ("fp64", np.float64)):
@@ -151,34 +149,34 @@ def on_arrays(samesum, np, pool, functions, seed, rounds):
                 if function == "sum" and (shape, axis) == ROWS and pool:
                     more, wanted = with_two_threads(samesum, np, pool, x, axis, format)
                     calls, targets = calls | more, targets + wanted
-                yield from rows(about(function, format, shape, axis, seed), calls, targets, rounds)
+                yield from rows(about(function, format, shape, axis, seed), calls, targets, turns)
     if "sum" in functions and pool:
         (n,), axis = LONG
         x = np.resize(rng.standard_normal(1 << 20, np.float32), n)
         calls, _ = in_both(samesum, np, "sum", ("tree/plain", "exact"), (x,), axis, "fp32")
         more, targets = with_two_threads(samesum, np, pool, x, axis, "fp32")
-        yield from rows(about("sum", "fp32", x.shape, axis, seed), calls | more, targets, rounds)
+        yield from rows(about("sum", "fp32", x.shape, axis, seed), calls | more, targets, turns)
 
 
-def on_few_elements_and_on_lists(samesum, np, seed, rounds):
+def on_few_elements_and_on_lists(samesum, np, seed, turns):
     exact, numpy, fsum = ("sum/exact/fp64@cpu", 1), ("numpy/sum/fp64@peer", 1), ("math/fsum/fp64@peer", 1)
     few, x = np.ones(8), np.random.default_rng(seed).standard_normal(LIST)
     many = x.tolist()
     yield from rows(about("sum", "fp64", few.shape, 0, seed),
                     {exact: lambda: samesum.sum(few, threads=1), numpy: lambda: np.sum(few)},
-                    [Target(exact, numpy, 0.5)], rounds)
+                    [Target(exact, numpy, 0.5)], turns)
     yield from rows(about("sum", "fp64", x.shape, 0, seed),
                     {exact: lambda: samesum.sum(x, threads=1), fsum: lambda: math.fsum(x)},
-                    [Target(exact, fsum, 60)], rounds)
+                    [Target(exact, fsum, 60)], turns)
     for function, call in (("sum", lambda: samesum.sum(many, threads=1)), ("fsum", lambda: samesum.fsum(many))):
         yield from rows(about(function, "fp64", x.shape, 0, seed, given="list"), {exact: call, fsum: lambda: math.fsum(many)},
-                        [Target(exact, fsum, 1)], rounds)
+                        [Target(exact, fsum, 1)], turns)
 
 
 # --- beside PyTorch -------------------------------------------------------------------------------------------------
 
 
-def on_a_gpu(samesum, torch, seed, rounds):
+def on_a_gpu(samesum, torch, seed, turns):
     def on_the_device(call, count):
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
@@ -199,16 +197,16 @@ def on_a_gpu(samesum, torch, seed, rounds):
     of = {method: (f"sum/{method}/fp32@cuda", 0) for method in ("exact", "tree/plain")}
     yield from rows(about("sum", "fp32", few.shape, 0, seed),
                     {of[m]: lambda m=m: samesum.sum(few, method=m) for m in of} | {peer: few.sum},
-                    [Target(name, peer, 1 / 1.3) for name in of.values()], rounds, until_launched, 1000)
+                    [Target(name, peer, 1 / 1.3) for name in of.values()], turns, until_launched, 1000)
     for n in (512, 4096, 32768):
         x = torch.randn(49152, n, device="cuda")
         for operation, method, results in (("sum", "tree/plain", 1), ("sum", "exact", 1), ("softmax", "tree/plain", n)):
             names = (f"{operation}/{method}/fp32@cuda", 0), (f"samesum/{operation}_{method.split('/')[0]}/fp32@peer", 0)
             yield from rows(about(operation, "fp32", x.shape, 1, seed, given="tensor"),
                             dict(zip(names, twice(samesum, torch, x, operation, method, results))),
-                            [Target(*names, 0.97)], rounds, on_the_device, 100)
+                            [Target(*names, 0.97)], turns, on_the_device, 100)
         del x
-    yield from transformer_block(samesum, torch, seed, rounds, on_the_device)
+    yield from transformer_block(samesum, torch, seed, turns, on_the_device)
 
 
 def twice(samesum, torch, x, operation, method, results):
@@ -221,7 +219,7 @@ def twice(samesum, torch, x, operation, method, results):
     return lambda: function(x, -1, method=found), lambda: core.run(*arguments, out_stride=n if results > 1 else 0)
 
 
-def transformer_block(samesum, torch, seed, rounds, clock):
+def transformer_block(samesum, torch, seed, turns, clock):
     """A block, forward and backward, under the context manager and without it."""
     from samesum import torch as routing
 
@@ -237,7 +235,7 @@ def transformer_block(samesum, torch, seed, rounds, clock):
 
     ours, theirs = ("sum/tree/plain/fp32@cuda", 0), ("torch/eager/fp32@peer", 0)
     yield from rows(about("transformer_block", "fp32", x.shape, 1, seed), {ours: routed, theirs: step},
-                    [Target(ours, theirs, 1 / 1.05)], rounds, clock, 20)
+                    [Target(ours, theirs, 1 / 1.05)], turns, clock, 20)
 
 
 # --- the experiment -------------------------------------------------------------------------------------------------
@@ -252,9 +250,9 @@ def text_of(r):
     return "\n".join(lines)
 
 
-def measured(samesum, np, torch, options, left_out):
+def measured(samesum, np, torch, options, turns, left_out):
     """Yields all rows; says in `left_out` what is not measured."""
-    rounds, filtered = ROUNDS[options.mode], options.filter or "*"
+    filtered = options.filter or "*"
     wanted = [name for name in FUNCTIONS if fnmatch.fnmatch(name, filtered)]
     functions = [name for name in wanted if hasattr(np, name)]
     left_out += [f"{name}: NumPy {np.__version__} lacks it; pip install -U numpy" for name in wanted if name not in functions]
@@ -262,11 +260,11 @@ def measured(samesum, np, torch, options, left_out):
     if not several:
         left_out.append("two threads: there is one processor")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        yield from on_arrays(samesum, np, several and pool, functions, options.seed, rounds)
+        yield from on_arrays(samesum, np, several and pool, functions, options.seed, turns)
     if not options.filter:
-        yield from on_few_elements_and_on_lists(samesum, np, options.seed, rounds)
+        yield from on_few_elements_and_on_lists(samesum, np, options.seed, turns)
     if torch and not options.filter:
-        yield from on_a_gpu(samesum, torch, options.seed, rounds)
+        yield from on_a_gpu(samesum, torch, options.seed, turns)
 
 
 def version_of(samesum):
@@ -295,11 +293,13 @@ def main(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="examples:\n  python_speed.py\n  python_speed.py --full --out build/study\n"
                                             "  python_speed.py --filter 'cum*'")
-    study.add_options(parser, "python_speed", "3 rounds, seconds", "21 rounds, a minute",
+    study.add_options(parser, "python_speed", "5 rounds, seconds", "21 rounds, a minute",
                       "measure only these functions: " + ", ".join(FUNCTIONS))
     options = study.parsed(parser, arguments)
     if options.filter and not fnmatch.filter(FUNCTIONS, options.filter):
         parser.error(f"--filter: {options.filter!r} matches none of {', '.join(FUNCTIONS)}")
+    if options.processes > 1 and not options.process:
+        return study.in_processes(__file__, arguments, options.processes)
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy reads it when it is imported
     try:
         import numpy as np
@@ -309,18 +309,14 @@ def main(arguments):
         return 2
     left_out = []
     torch = with_gpu(samesum, left_out)
-    found = []
-    for r in measured(samesum, np, torch, options, left_out):
-        found.append(r)
-        print(json.dumps(r) if options.json else text_of(r), flush=True)
-    for line in left_out:
+    versions = {"samesum": version_of(samesum), "numpy": np.__version__}
+    versions |= {"torch": torch.__version__} if torch else {}
+    gpu = torch.cuda.get_device_name() if torch else None
+    header = study.header("python_speed", QUESTION, options, versions, gpu)
+    study.complete(options, header, left_out, text_of, lambda earlier: measured(
+        samesum, np, torch, options, study.Turns(options, earlier, ROUNDS[options.mode]), left_out))
+    for line in left_out if study.is_last(options) else ():
         print(f"without {line}", file=sys.stderr)
-    if options.out:
-        versions = {"samesum": version_of(samesum), "numpy": np.__version__}
-        versions |= {"torch": torch.__version__} if torch else {}
-        gpu = torch.cuda.get_device_name() if torch else None
-        study.write(options.out, "python_speed",
-                    [study.header("python_speed", QUESTION, options, versions, left_out, gpu), *found])
     return 0
 
 

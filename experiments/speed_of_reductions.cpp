@@ -182,8 +182,8 @@ int main(int argc, char** argv) {
       "distribution, 60 "
       "binades and arbitrary bits; on a GPU, fixed_point sums also on a given grid, 2^-30. All methods of a "
       "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
-      "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "
-      "percentile. Before the timing, the bits of the first and the last result are compared with those of "
+      "is the median of 5 rounds (--full: 11), which have random orders; +- in the table is half its 95 % "
+      "interval. Before the timing, the bits of the first and the last result are compared with those of "
       "the reference implementation (for vectors of more than 2^18 elements, on their first 2^18); on a GPU "
       "with those of the CPU. Peers promise no bits: all their results are compared with those in wider "
       "arithmetic, within 4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the partial sums. No method "
@@ -202,6 +202,7 @@ int main(int argc, char** argv) {
       "  speed_of_reductions --full --out build/study"};
   int longest = 40;
   study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
+  study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<SpeedTask> all = tasks({s.full(), s.filter(), longest});
     for (const SpeedTask& task : all) s.expect(rows_of(task));

@@ -181,29 +181,25 @@ class Benches {
   Cell cell_;
 };
 
-/// Measures all methods of a cell in turns if a row is missing. Rows from the file keep their verdicts.
+/// Measures all methods of a cell in turns. `rows` are those of earlier cells.
 void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, BarCount& count) {
   const Cell& cell = task.cell;
-  std::vector<std::string> names;
-  for (const Method* v : task.methods) names.push_back(v->name);
-  names.push_back("read");
+  std::vector<Json> keys;
+  for (const Method* v : task.methods) keys.push_back(speed_key(cell, v->name, study.seed()));
+  keys.push_back(speed_key(cell, cell.ceiling(), study.seed()));
   print_head(study, cell);
-  std::vector<Speed> speeds;
-  std::vector<SpeedRow> others = rows;  // and the rows of this cell, once they are measured
-  const auto measure_all = [&] {
-    const int repeats = cell.place() == "DRAM" && !study.full() ? 3 : 11;
-    speeds = benches.of(cell).measure(cell, task.methods, repeats);
-    for (const Speed& s : speeds)
-      if (s.verified != false) others.push_back({cell, s.method, s.seconds, s.rounds});
+  const auto measure_all = [&](std::vector<Json>& all) {
+    const std::vector<Speed> speeds = benches.of(cell).measure(cell, task.methods, study.repeats(11));
+    for (std::size_t i = 0; i < all.size(); ++i) add_process(all[i], speeds.at(i));
   };
-  for (const std::string& name : names) {
-    const Json row = study.row(speed_key(cell, name, study.seed()), [&]() -> Json {
-      if (speeds.empty()) measure_all();
-      const Speed& s = *std::ranges::find(speeds, name, &Speed::method);
-      return speed_values(cell, s, verdicts({cell, name, s.seconds, s.rounds}, others));
-    });
+  const auto derive = [&](std::vector<Json>& all) {
+    for (Json& row : all) derive_speed(row, cell.bytes());
+    derive_bars(all, cell, rows);
+  };
+  for (const Json& row : study.rows_in_turns(keys, measure_all, derive)) {
+    const std::string name = row["method"];
     const bool wrong = row["verified"] == Json(false);
-    if (!wrong) rows.push_back({cell, name, row["seconds"]});
+    if (!wrong) rows.push_back(speed_row_of(cell, row));
     count.add(row);
     if (wrong)
       study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) + ": " +
@@ -221,8 +217,8 @@ int main(int argc, char** argv) {
       "All methods of a cell sum the same data in turns, after warming up, so that a change of the "
       "machine's clock affects all alike; their bits are checked before they are timed, and the results of "
       "peers, within 4u (sqrt(n) max|s_k| + sum|x|), where s_k are the partial sums. A time is the "
-      "median of 3 or more repeats; +- in the table is half the distance between the 10th and the 90th "
-      "percentile. The method read reads all elements and adds nothing: it shows what memory allows, "
+      "median of 5 rounds (--full: 11), which have random orders; +- in the table is half its 95 % interval. "
+      "The method read reads all elements and adds nothing: it shows what memory allows, "
       "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Hot caches: the "
       "same array is summed repeatedly. Cold caches: each run reads data that no cache holds. Arrays in L2 "
       "have 1 MiB, those in DRAM 256 MiB. Without --full, compensated sums whose additions wait for each "
@@ -237,6 +233,7 @@ int main(int argc, char** argv) {
   int longest = 32;
   study.add_option("--data", "GLOB,…", data, "normal, 60 binades or arbitrary bits");
   study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
+  study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), data, longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);

@@ -1,23 +1,83 @@
-"""What the experiments in Python share: the times of calls that take turns, and the results file with its header."""
+"""What the experiments in Python share: the times of calls that take turns, and the results file with its header.
 
+Times vary from process to process. With --processes N, an experiment starts itself N times, one process after the other:
+each adds its rounds to those in the rows of the results file, and computes all other fields of times from the rounds of all
+processes.
+"""
+
+import argparse
 import datetime
+import itertools
 import json
+import math
 import os
 import pathlib
 import platform
+import random
 import statistics
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).parents[1]
 HOST = ("cpu", "processor", "hardware_threads", "os", "kernel")  # what tells hosts apart, in a provenance
 GPU_CLOCKS = ("gpu_sm_mhz", "gpu_sm_max_mhz", "gpu_memory_mhz", "gpu_memory_max_mhz", "gpu_power_limit_w")
 
 
-def times(seconds):
-    """The fields of repeated times: the median, and the 10th and the 90th percentile."""
-    ordered = sorted(seconds)
-    low, high = (ordered[round(share * (len(ordered) - 1))] for share in (0.1, 0.9))
-    return {"seconds": statistics.median(ordered), "low": low, "high": high}
+def median_interval(processes):
+    """(median, low, high) of the seconds of rounds, a list for each process, as harness/median.hpp defines them."""
+    values = sorted(map(statistics.median, processes) if len(processes) > 1 else processes[0])
+    n = len(values)
+
+    def probability(k):
+        return sum(math.comb(n, i) * (k / n) ** i * (1 - k / n) ** (n - i) for i in range((n + 1) // 2, n + 1))
+    k = next(k for k in range(1, n + 1) if probability(k) >= 0.025)
+    return statistics.median(values), values[k - 1], values[n - k]
+
+
+def rounded(seconds):
+    """Seconds with the five digits that results files have."""
+    return [float(f"{s:.4e}") for s in seconds]
+
+
+def times(*processes, turns):
+    """The fields of times: those of one row, from the seconds of its rounds in each process. Only rows that were measured in
+    turns share the number `turns`."""
+    rounds = [rounded(seconds) for seconds in processes]
+    middle, low, high = median_interval(rounds)
+    return {"seconds": middle, "low": low, "high": high, "turns": turns, "rounds": rounds}
+
+
+def ratio_of_rounds(slow, fast):
+    """The median of the ratios, round by round, of two rows that were measured in turns."""
+    return median_interval([[s / f for s, f in zip(*process)] for process in zip(slow, fast)])[0]
+
+
+def identity(row):
+    """The fields that identify a row, which precede its times."""
+    return json.dumps({name: row[name] for name in itertools.takewhile("seconds".__ne__, row)})
+
+
+class Turns:
+    """The orders of the rounds of this process, and the rows of earlier processes."""
+
+    def __init__(self, options, earlier, rounds=1):
+        self.rounds, self.number = rounds, 0
+        self.random = random.Random(f"{options.seed} {options.process}")
+        self.earlier = {identity(r): r for r in earlier}
+
+    def orders(self, calls):
+        """Yields the names of the calls in another random order for each round. Their rows share a new number."""
+        self.number += 1
+        for _ in range(self.rounds):
+            yield self.random.sample([*calls], len(calls))
+
+    def row(self, key):
+        """The row with this key of earlier processes; an empty one if there is none."""
+        return self.earlier.get(identity(key), {})
+
+    def completed(self, key, seconds):
+        """The rounds of all processes in the row with this key, those of this process last."""
+        return [*self.row(key).get("rounds", []), rounded(seconds)]
 
 
 def read(path):
@@ -108,11 +168,54 @@ def provenance(versions, gpu=None):
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def header(experiment, question, options, versions, left_out, gpu=None):
-    """The first line of a results file."""
+def header(experiment, question, options, versions, gpu=None):
+    """The first line of a results file, but for what is left out."""
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": question, "mode": options.mode,
-            "seed": options.seed, "filter": options.filter, "options": versions,
-            **({"left_out": left_out} if left_out else {}), "provenance": provenance(versions, gpu)}
+            "seed": options.seed, "filter": options.filter,
+            "options": versions | ({"processes": options.processes} if options.processes > 1 else {}),
+            "provenance": provenance(versions, gpu)}
+
+
+def earlier_rows(options, header):
+    """The rows to which this process adds its rounds: those of a file with this header."""
+    path = options.out and options.out / f"{header['experiment']}.jsonl"
+    if not options.process or not path.exists():
+        return []
+
+    def settings(header):
+        return header | {"left_out": [], "provenance": header["provenance"] | {"date": ""}}
+    try:
+        old, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return rows if settings(old) == settings(header) else []
+    except (ValueError, LookupError):
+        return []
+
+
+def complete(options, header, left_out, text_of, measured):
+    """Prints the rows that `measured` yields, and writes them to the file that --out names; returns them. `measured` is given
+    the rows of earlier processes. If these have the rounds of this process, nothing is measured."""
+    rows, earlier = [], earlier_rows(options, header)
+    is_new = any(len(r["rounds"]) < options.process for r in earlier) or not earlier
+    for r in measured(earlier) if is_new else earlier:
+        rows.append(r)
+        print(json.dumps(r) if options.json else text_of(r), flush=True)
+    if options.out and is_new:
+        write(options.out, header["experiment"], [header | ({"left_out": left_out} if left_out else {}), *rows])
+    return rows
+
+
+def in_processes(script, arguments, count):
+    """Runs an experiment in fresh processes, one after the other, of which the last prints. Returns the exit code."""
+    for process in range(1, count + 1):
+        silent = {"stdout": subprocess.DEVNULL} if process < count else {}
+        code = subprocess.run([sys.executable, script, *arguments, "--process", str(process)], **silent).returncode
+        if code not in (0, 1):
+            return 2
+    return code
+
+
+def is_last(options):
+    return options.process in (0, options.processes)
 
 
 def header_beside(other, experiment, question, versions):
@@ -147,6 +250,9 @@ def add_options(parser, experiment, quick, full, filtered):
     parser.add_argument("--filter", metavar="GLOB", default="", help=filtered)
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help=f"write DIR/{experiment}.jsonl")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--processes", metavar="N", type=int, default=1,
+                        help="times from N processes, one after the other (default: 1; with --out)")
+    parser.add_argument("--process", type=int, default=0, help=argparse.SUPPRESS)  # the number of this one of them
 
 
 def parsed(parser, arguments):
@@ -154,4 +260,8 @@ def parsed(parser, arguments):
     options = parser.parse_args(arguments)
     if options.seed < 0:
         parser.error("--seed must be 0 or more")
+    if options.processes < 1:
+        parser.error("--processes must be 1 or more")
+    if options.processes > 1 and not options.out:
+        parser.error("--processes needs --out DIR, whose rows the processes complete")
     return options

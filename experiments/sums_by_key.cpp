@@ -438,6 +438,7 @@ int main(int argc, char** argv) {
           key_sets_in_words()};
   int longest = 40;
   study.add_option("--longest", "E", longest, "Speeds of arrays of at most 2^E elements", {0, 40});
+  study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<const Method*> methods = chosen_methods(s.filter());
     const std::vector<PartByKey> all = parts_of(methods);

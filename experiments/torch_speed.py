@@ -13,6 +13,7 @@ host.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import sys
@@ -21,6 +22,7 @@ import time
 import study
 
 REPEATS, WARM_UP, RUNS = 11, 2, 30
+TURNS = itertools.count(1)  # each row is measured on its own
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
 IN_NUMPY = ("fp32", "fp64")
@@ -196,7 +198,7 @@ def numpy_rows(numpy, key):
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 def row(key, name, seconds):
-    measured = study.times(seconds)
+    measured = study.times(seconds, turns=next(TURNS))
     bytes = (key["outer"] * key["n"] * key["inner"] * BYTES[key["input_format"]] * MOVED[key["operation"]]
              + ("keys" in key) * key["n"] * KEY_BYTES)
     return ({"kind": "reduction", "method": f"{name}/{key['input_format']}@peer"} | key

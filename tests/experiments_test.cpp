@@ -85,7 +85,7 @@ const std::vector<Experiment>& experiments() {
                  R"("verified":true)", R"("verified":false)", "wrong bits", false, 2},
       Experiment{"speed_vs_length",
                  "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12", 4 * 3 * 3,
-                 R"("verified":true)", R"("verified":false)", "wrong bits"},
+                 R"("verified":true)", R"("verified":false)", "wrong bits", true, 3},
       Experiment{"prefix_sums", "--filter 'prefix/plain/fp32@cpu,exact/fp32@cpu' --longest 12 --data uniform",
                  2 * 3 + 2 * 3 + 5, R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound",
                  true, 5},

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/schema.hpp"
+#include "harness/timed_row.hpp"
 #include "ladder/profile.hpp"
 #include "ladder_support.hpp"
 #include "shell.hpp"
@@ -186,6 +187,10 @@ TEST_F(TheLadderProgram, GivesRowsThatFitTheSchemaAndContinues) {
     EXPECT_TRUE(row["branch_efficiency"].is_null());
     if (kind == "demonstration") {
       EXPECT_EQ(row["verified"], true);
+    } else {
+      EXPECT_EQ(
+          row["read_share"],
+          harness::ratio_of_rounds(harness::rounds_of(row, "read_rounds"), harness::rounds_of(row)).median);
     }
   }
   EXPECT_THAT(kinds, SizeIs(2));

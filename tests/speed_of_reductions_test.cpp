@@ -13,6 +13,7 @@
 #include "harness/dataset.hpp"
 #include "harness/peers.hpp"
 #include "harness/schema.hpp"
+#include "harness/timed_row.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {
@@ -40,16 +41,14 @@ Cell cell(const std::string& operation, std::size_t outer, std::size_t n, std::s
           .inner = inner};
 }
 
-Speed speed(const std::string& method, double seconds) {
-  return {method, seconds, seconds, seconds, std::nullopt, {seconds}};
-}
+Speed speed(const std::string& method, double seconds) { return {method, seconds, std::nullopt, {seconds}}; }
 
 /// Returns a text such as "0.5 of 0.9 x read" for each verdict.
 std::vector<std::string> judged(const Cell& c, const Speed& s, const std::vector<Speed>& all) {
   std::vector<std::string> found;
   std::vector<SpeedRow> measured;
-  for (const Speed& other : all) measured.push_back({c, other.method, other.seconds, other.rounds});
-  for (const Verdict& v : verdicts({c, s.method, s.seconds, s.rounds}, measured)) {
+  for (const Speed& other : all) measured.push_back({c, other.method, other.seconds, {other.rounds}});
+  for (const Verdict& v : verdicts({c, s.method, s.seconds, {s.rounds}}, measured)) {
     std::ostringstream text;
     text << v.reached << " of " << v.factor << " x " << v.against << (v.holds() ? "" : ": missed");
     found.push_back(text.str());
@@ -129,9 +128,9 @@ TEST(ABarOfReductions, ForSoftmaxDependsOnTheColumns) {
 
 TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
   // The second round was disturbed.
-  const Speed ours{"norm/tree/fp32@cpu", 1, 1, 4, std::nullopt, {1, 4, 1}};
-  const std::vector<Speed> all{{"eigen/norm/fp32@peer", 2, 2, 8, std::nullopt, {2, 8, 2}},
-                               {"eigen/other/fp32@peer", 3, 3, 3, std::nullopt, {3, 3, 3}}};
+  const Speed ours{"norm/tree/fp32@cpu", 1, std::nullopt, {1, 4, 1}};
+  const std::vector<Speed> all{{"eigen/norm/fp32@peer", 2, std::nullopt, {2, 8, 2}},
+                               {"eigen/other/fp32@peer", 3, std::nullopt, {3, 3, 3}}};
   EXPECT_THAT(judged(cell("norm", 1, 64 * mebi), ours, all), ElementsAre("2 of 1 x eigen/norm/fp32@peer"));
 }
 
@@ -393,6 +392,40 @@ TEST_F(TheProgramOfReductions, MeasuresExactAndFixedPointOnAwkwardData) {
   for (const std::string& data : awkward_data())
     for (const char* method : {"sum/exact/fp32@cpu ", "sum/fixed_point/fp32@cpu "})
       EXPECT_EQ(seen[method + data], 2) << method << data << ": rows and columns";
+}
+
+TEST_F(TheProgramOfReductions, DerivesItsFieldsFromTheRoundsOfAllProcessesInItsFile) {
+  const std::string some = "--longest 18 --filter 'sum/exact/fp32@cpu' --out out --processes 2";
+  const Outcome o = run(some);
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.err, IsEmpty());
+  std::map<int, std::vector<Json>> turns;
+  for (const std::string& line : lines(read(file())))
+    if (const Json row = Json::parse(line); row["kind"] == "reduction") turns[row["turns"]].push_back(row);
+  EXPECT_EQ(turns.size(), 2 + 2 * awkward_data().size()) << "rows and columns of each kind of data";
+  for (const auto& [number, rows] : turns) {
+    std::optional<Json> fastest;
+    for (const Json& row : rows)
+      if (row["method"].get<std::string>().ends_with("@peer") &&
+          (!fastest || row["seconds"] < (*fastest)["seconds"]))
+        fastest = row;
+    for (const Json& row : rows) {
+      EXPECT_EQ(schema().problem(row, "reduction"), "");
+      const Processes rounds = rounds_of(row);
+      ASSERT_THAT(rounds, ElementsAre(SizeIs(5), SizeIs(5))) << row;
+      const Interval time = median_interval(rounds);
+      EXPECT_EQ(row["seconds"], time.median);
+      EXPECT_EQ(row["low"], time.low);
+      EXPECT_EQ(row["high"], time.high);
+      EXPECT_EQ(row["times_ceiling"], ratio_of_rounds(rounds, rounds_of(rows.back())).median);
+      EXPECT_EQ(row["peer"], fastest ? (*fastest)["method"] : Json(nullptr));
+      EXPECT_EQ(row["times_peer"],
+                fastest ? Json(ratio_of_rounds(rounds, rounds_of(*fastest)).median) : Json(nullptr));
+    }
+  }
+  const std::string whole = read(file());
+  EXPECT_EQ(run(some).out, o.out) << "the table of the last process";
+  EXPECT_EQ(read(file()), whole);
 }
 
 TEST_F(TheProgramOfReductions, MeasuresAReductionAgainIfOneOfItsRowsIsTruncated) {

@@ -272,7 +272,7 @@ double ratio(const SpeedRow& slow, const SpeedRow& fast) {
   if (!same_but_for_grid(slow.cell, fast.cell) || slow.rounds.empty() ||
       slow.rounds.size() != fast.rounds.size())
     return slow.seconds / fast.seconds;
-  return ratio_of_rounds(slow.rounds, fast.rounds);
+  return ratio_of_rounds(slow.rounds, fast.rounds).median;
 }
 
 bool concerns(const Bar& bar, const SpeedRow& row) {
@@ -306,13 +306,6 @@ std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vec
 }
 
 }  // namespace
-
-double ratio_of_rounds(const std::vector<double>& slow, const std::vector<double>& fast) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < slow.size(); ++i) ratios.push_back(slow[i] / fast.at(i));
-  std::ranges::sort(ratios);
-  return ratios.at(ratios.size() / 2);
-}
 
 std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured) {
   std::vector<Verdict> all;

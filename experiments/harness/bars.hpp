@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "harness/bench.hpp"
+#include "harness/median.hpp"
 
 namespace samesum::harness {
 
 struct SpeedRow {
   Cell cell;
   std::string method;
-  double seconds;                   ///< median
-  std::vector<double> rounds = {};  ///< seconds of each round; rows of one cell were measured in turns
-  std::optional<int> grid = {};     ///< exponent of the grid that the method was given
+  double seconds;                ///< median
+  Processes rounds = {};         ///< rows of one cell were measured in turns
+  std::optional<int> grid = {};  ///< exponent of the grid that the method was given
 };
 
 /// Result of comparing a row with one bar.
@@ -23,9 +24,6 @@ struct Verdict {
   double factor, reached;  ///< ratios of speeds, or microseconds
   bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
 };
-
-/// Median of the ratios of the rounds, for methods that took turns: a disturbance of a round affects both.
-double ratio_of_rounds(const std::vector<double>& slow, const std::vector<double>& fast);
 
 /// Compares the row with every bar whose other method was measured. If both took turns, the ratio is that of
 /// their rounds.

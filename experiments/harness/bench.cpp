@@ -259,7 +259,8 @@ Turn Bench::ceiling(const Cell& cell) const {
           }};
 }
 
-std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats) {
+std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Method*>& methods,
+                                  Repeats repeats) {
   allocate(cell, methods);
   std::vector<Turn> turns;
   const auto add = [&](const Call& call) {

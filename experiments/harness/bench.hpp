@@ -103,7 +103,7 @@ class Bench {
   /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^24 for sums and
   /// scans on a GPU, by key 2^22 or as many as there are results. For peers, compares all results of all
   /// elements with those in wider arithmetic: verify.hpp states the tolerance.
-  std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats);
+  std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, Repeats repeats);
 
   /// The bytes that the method writes.
   std::vector<std::byte> results(const Cell& cell, const Method& method);

@@ -76,21 +76,27 @@ Report calibrate_command(const CalibrateOptions& options) {
   Report report{"", {}};
   std::string text = json_line(
       study_json("speed_vs_length", "How fast is each method on this machine?", !options.quick, seed, ""));
+  const std::string kept = costs_of_other_operations(path, options.operation);
+  int turns = largest_turns(kept);
   for (const std::vector<Cell>& cells : all) {
     Bench bench{cells.back(), seed, cells.back().n};
     for (const Cell& cell : cells) {
+      ++turns;
       progress.show(done++, expected, std::string{cell.input->name} + ", n = " + power_or_number(cell.n));
       for (const Speed& s : bench.measure(cell, methods_of(cell, options.methods), options.quick ? 3 : 5)) {
         if (s.verified == false)
           report.failures.push_back(s.method + ": wrong bits, n = " + power_or_number(cell.n));
-        Json row = speed_key(cell, s.method, seed);
-        row.update(speed_values(cell, s, {}));
+        Json row = row_without_rounds(speed_key(cell, s.method, seed), turns);
+        add_process(row, s);
+        derive_times(row);
+        derive_speed(row, cell.bytes());
+        row["bars"] = Json::array();
         text += json_line(row);
         if (s.method != cell.ceiling()) ++costs;
       }
     }
   }
-  write_file(path, text + costs_of_other_operations(path, options.operation));
+  write_file(path, text + kept);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   report.text = printable(path) + ": " + std::to_string(costs) + " costs, measured in " +
                 duration(taken.count()) + '\n';

@@ -10,6 +10,7 @@
 #include <span>
 #include <tuple>
 
+#include "harness/median.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
@@ -29,12 +30,6 @@ double timed(const Run& run, ResultNumbers& result) {
   const auto start = std::chrono::steady_clock::now();
   result = run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> x) {
-  const auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
-  std::nth_element(x.begin(), middle, x.end());
-  return x.size() % 2 == 1 ? *middle : (*middle + *std::max_element(x.begin(), middle)) / 2;
 }
 
 /// The measurement of the result farthest from the truth. `within_bound` holds only if all results are

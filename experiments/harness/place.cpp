@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <thread>
 
+#include "harness/median.hpp"
 #include "harness/peers/sums.hpp"
+#include "harness/random.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
 
 namespace samesum::harness {
 namespace {
 
-double at(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
+/// Brings the elements into a random order (Fisher and Yates 1938, in the form of Durstenfeld 1964).
+void shuffle(std::vector<std::size_t>& order, Random& random) {
+  for (std::size_t left = order.size(); left > 1; --left)
+    std::swap(order[left - 1], order[random.below(left)]);
 }
 
 volatile std::uint64_t sink = 0;
@@ -73,13 +77,14 @@ class Cpu final : public Place {
 
   int warm_up() const override { return 0; }  // runs_at_once has already run each turn
 
-  /// Number of runs that take 0.2 ms, because reading the clock takes some 30 ns. The first run is not timed.
+  /// Number of runs that take 0.2 ms, because reading the clock takes some 30 ns. The first run, which may
+  /// find nothing in the caches, decides only if it takes far longer.
   int runs_at_once(const Turn& turn, const Rounds&) const override {
     int runs = 1;
-    turn.run(0);
     const auto all = [&] {
       for (int i = 0; i < runs; ++i) turn.run(0);
     };
+    if (time(all) > 1e-2) return 1;
     while (time(all) < 2e-4) runs *= 2;
     return runs;
   }
@@ -97,9 +102,13 @@ std::vector<Speed> Place::in_turns(const std::vector<Turn>& turns, const Rounds&
   std::vector<int> at_once;
   for (const Turn& turn : turns) at_once.push_back(runs_at_once(turn, rounds));
   std::vector<std::vector<double>> seconds(turns.size());
+  std::vector<std::size_t> order(turns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random{rounds.repeats.seed};
   std::size_t next = 0;
-  for (int round = -warm_up(); round < rounds.repeats; ++round)
-    for (std::size_t i = 0; i < turns.size(); ++i) {
+  for (int round = -warm_up(); round < rounds.repeats.rounds; ++round) {
+    shuffle(order, random);
+    for (const std::size_t i : order) {
       prepare(turns[i], rounds);
       const double taken = time([&] {
         for (int run = 0; run < at_once[i]; ++run) {
@@ -109,20 +118,14 @@ std::vector<Speed> Place::in_turns(const std::vector<Turn>& turns, const Rounds&
       });
       if (round >= 0) seconds[i].push_back(taken / at_once[i]);
     }
-  std::vector<Speed> speeds;
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    speeds.push_back(summary(turns[i].name, turns[i].verified, std::move(seconds[i])));
-    speeds.back().grid = turns[i].grid;
   }
+  std::vector<Speed> speeds;
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    speeds.push_back(
+        {turns[i].name, median(seconds[i]), turns[i].verified, std::move(seconds[i]), turns[i].grid});
   return speeds;
 }
 
 std::unique_ptr<Place> cpu_place() { return std::make_unique<Cpu>(); }
-
-Speed summary(const std::string& method, std::optional<bool> verified, std::vector<double> seconds) {
-  std::vector<double> sorted = seconds;
-  std::ranges::sort(sorted);
-  return {method, at(sorted, 0.5), at(sorted, 0.1), at(sorted, 0.9), verified, std::move(seconds)};
-}
 
 }  // namespace samesum::harness

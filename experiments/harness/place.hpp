@@ -1,6 +1,7 @@
 /// A place is a processor with its memory and its clock, where methods run and are timed.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@ namespace samesum::harness {
 /// Times of repeated runs.
 struct Speed {
   std::string method;
-  double seconds, low, high;  ///< median, 10th and 90th percentile
+  double seconds;  ///< median of the rounds
   /// The bits are correct; for a peer, the results are; empty if they were not checked.
   std::optional<bool> verified;
   std::vector<double> rounds;    ///< seconds per round, in the order of the rounds
@@ -29,8 +30,16 @@ struct Turn {
   std::optional<int> grid = {};  ///< exponent of the grid that the method is given
 };
 
+/// Number of rounds, and the seed of the order of each.
+struct Repeats {
+  int rounds;
+  std::uint64_t seed;
+
+  Repeats(int number, std::uint64_t seed_of_orders = 1) : rounds{number}, seed{seed_of_orders} {}
+};
+
 struct Rounds {
-  int repeats = 11;
+  Repeats repeats = 11;
   std::size_t bytes = 0;  ///< read by one run
   int threads = 1;        ///< of the CPU
   /// Number of ranges that runs read in rotation, `stride` bytes apart. With one range, all runs read the
@@ -67,7 +76,7 @@ class Place {
   virtual void copy_all(const void* x, void* out, std::size_t bytes, int threads) const = 0;
 
   /// Times the turns in rounds: one run of each turn after the other, so that a change of the machine's clock
-  /// affects all alike.
+  /// affects all alike. Each round has another random order, so that no turn always follows the same one.
   std::vector<Speed> in_turns(const std::vector<Turn>& turns, const Rounds& rounds) const;
 
  protected:
@@ -92,8 +101,5 @@ std::string gpu_description();
 std::string gpu_libraries();
 /// Address of the current GPU on its bus, by which nvidia-smi knows it; empty if there is none.
 std::string gpu_address();
-
-/// Computes the median and the percentiles of the seconds per round.
-Speed summary(const std::string& method, std::optional<bool> verified, std::vector<double> seconds);
 
 }  // namespace samesum::harness

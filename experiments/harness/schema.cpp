@@ -83,6 +83,12 @@ std::vector<Schema::Column> Schema::columns(const std::string& name) const {
   return all;
 }
 
+bool Schema::is_required(const std::string& name, const std::string& field) const {
+  const Json& schema = definition(name);
+  return (schema.contains("required") && std::ranges::count(schema["required"], Json(field)) > 0) ||
+         (schema.contains("$ref") && is_required(name_referred(schema), field));
+}
+
 const Json& Schema::definition(const std::string& name) const { return root_.at("$defs").at(name); }
 
 const Json* Schema::referred(const Json& schema) const {

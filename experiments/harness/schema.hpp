@@ -25,6 +25,8 @@ class Schema {
   /// The description of a definition.
   std::string meaning(const std::string& definition) const;
   std::vector<Column> columns(const std::string& definition) const;
+  /// Whether every object of a definition has the field.
+  bool is_required(const std::string& definition, const std::string& field) const;
 
  private:
   const Json& definition(const std::string& name) const;

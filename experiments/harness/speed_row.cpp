@@ -14,21 +14,25 @@ Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) 
           {"place", cell.place()}};
 }
 
-Json timing(std::size_t bytes, const Speed& speed) {
-  return {{"seconds", speed.seconds},
-          {"low", speed.low},
-          {"high", speed.high},
-          {"gb_per_s", static_cast<double>(bytes) / speed.seconds / 1e9},
-          {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)}};
+SpeedRow speed_row_of(const Cell& cell, const Json& row) {
+  const Json grid = row.value("grid", Json(nullptr));
+  return {cell, row["method"], row["seconds"], rounds_of(row),
+          grid.is_null() ? std::nullopt : std::optional{grid.get<int>()}};
 }
 
-Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
-  Json values = timing(cell.bytes(), speed), bars = Json::array();
-  for (const Verdict& v : verdicts)
-    bars.push_back(
-        {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
-  values["bars"] = bars;
-  return values;
+void derive_speed(Json& row, std::size_t bytes) {
+  row["gb_per_s"] = static_cast<double>(bytes) / row["seconds"].get<double>() / 1e9;
+}
+
+void derive_bars(std::vector<Json>& rows, const Cell& cell, std::vector<SpeedRow> others) {
+  for (const Json& row : rows)
+    if (row["verified"] != Json(false)) others.push_back(speed_row_of(cell, row));
+  for (Json& row : rows) {
+    row["bars"] = Json::array();
+    for (const Verdict& v : verdicts(speed_row_of(cell, row), others))
+      row["bars"].push_back(
+          {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
+  }
 }
 
 std::string what_is_wrong(const std::string& method) {

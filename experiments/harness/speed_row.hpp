@@ -6,18 +6,22 @@
 #include <vector>
 
 #include "harness/bars.hpp"
-#include "harness/results.hpp"
+#include "harness/timed_row.hpp"
 
 namespace samesum::harness {
 
 /// The fields that identify a row.
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed);
 
-/// The measured fields of a run that moves `bytes`, for every row with a speed.
-Json timing(std::size_t bytes, const Speed& speed);
+/// The row of a cell as it is compared with others.
+SpeedRow speed_row_of(const Cell& cell, const Json& row);
 
-/// The measured fields, and the verdicts on the targets (bars) of the method.
-Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts);
+/// Computes `gb_per_s` of a run that moves `bytes` from the seconds of the row.
+void derive_speed(Json& row, std::size_t bytes);
+
+/// Computes `bars`, the verdicts on the targets of the rows of a cell. `others` are the rows of other cells.
+/// Nothing is compared with a row whose bits or results are wrong.
+void derive_bars(std::vector<Json>& rows, const Cell& cell, std::vector<SpeedRow> others);
 
 /// What the verification of a method, or of a peer, has found wrong.
 std::string what_is_wrong(const std::string& method);

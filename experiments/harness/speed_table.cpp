@@ -19,11 +19,6 @@ std::vector<std::pair<std::string, std::optional<int>>> timed_methods(const Spee
   return all;
 }
 
-std::optional<int> grid_of(const Json& row) {
-  const Json grid = row.value("grid", Json(nullptr));
-  return grid.is_null() ? std::nullopt : std::optional{grid.get<int>()};
-}
-
 std::string head_of(const Cell& cell) {
   const std::string where = cell.threads == 0   ? "GPU"
                             : cell.threads == 1 ? "1 thread"
@@ -37,8 +32,8 @@ std::string head_of(const Cell& cell) {
 
 void print_row(Study& study, const Json& row, const Json& ceiling) {
   const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
-  const std::optional<int> grid = grid_of(row);
-  const std::string given = grid ? " 2^" + std::to_string(*grid) : "";
+  const Json grid = row.value("grid", Json(nullptr));
+  const std::string given = grid.is_null() ? "" : " 2^" + grid.dump();
   std::string text = "  " + left(row["method"].get<std::string>() + given, 40) + right(duration(seconds), 8) +
                      right(compact(50 * spread / seconds, 4, 2), 6) + '%' +
                      right(compact(row["gb_per_s"], 5, 4), 6) +
@@ -52,15 +47,21 @@ void print_row(Study& study, const Json& row, const Json& ceiling) {
                 " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
 }
 
-/// Ratios to the time of the ceiling and of the fastest peer in the same rounds.
-void add_ratios(Json& values, const Speed& speed, const std::vector<Speed>& together) {
-  values["times_ceiling"] = ratio_of_rounds(speed.rounds, together.back().rounds);
-  const Speed* fastest = nullptr;
-  for (const Speed& s : together)
-    if (s.method.ends_with("@peer") && s.verified != false && (!fastest || s.seconds < fastest->seconds))
-      fastest = &s;
-  values["peer"] = fastest ? Json(fastest->method) : Json(nullptr);
-  values["times_peer"] = fastest ? Json(ratio_of_rounds(speed.rounds, fastest->rounds)) : Json(nullptr);
+/// Computes the ratios to the time of the ceiling, the last row, and of the fastest peer in the same rounds.
+void derive_ratios(std::vector<Json>& rows) {
+  const Json* fastest = nullptr;
+  for (const Json& row : rows)
+    if (row["method"].get<std::string>().ends_with("@peer") && row["verified"] != Json(false) &&
+        (!fastest || row["seconds"] < (*fastest)["seconds"]))
+      fastest = &row;
+  const auto times = [](const Json& row, const Json& other) {
+    return ratio_of_rounds(rounds_of(row), rounds_of(other)).median;
+  };
+  for (Json& row : rows) {
+    row["times_ceiling"] = times(row, rows.back());
+    row["peer"] = fastest ? (*fastest)["method"] : Json(nullptr);
+    row["times_peer"] = fastest ? Json(times(row, *fastest)) : Json(nullptr);
+  }
 }
 
 /// The time of a method relative to that on normal data, with the same grid; null if that was not measured.
@@ -73,25 +74,21 @@ Json times_normal(const SpeedRow& row, const std::vector<SpeedRow>& measured) {
   return nullptr;
 }
 
-/// Measures all methods of a cell in turns. `measured` are the rows of earlier cells.
-std::vector<Json> measure_in_turns(const SpeedTask& task, std::uint64_t seed, bool full,
-                                   std::vector<SpeedRow> measured) {
-  const std::vector<Speed> speeds =
-      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
-  const auto row_of = [&](const Speed& s) {
-    return SpeedRow{task.cell, s.method, s.seconds, s.rounds, s.grid};
-  };
-  for (const Speed& s : speeds)
-    if (s.verified != false) measured.push_back(row_of(s));
-  std::vector<Json> rows;
-  for (const Speed& s : speeds) {
-    const SpeedRow row = row_of(s);
-    rows.push_back(speed_values(task.cell, s, verdicts(row, measured)));
-    add_ratios(rows.back(), s, speeds);
-    if (task.cell.data != "normal" && &s != &speeds.back())
-      rows.back()["times_normal"] = times_normal(row, measured);
-  }
-  return rows;
+/// Measures all methods of a cell in turns, in one more process.
+void measure_in_turns(std::vector<Json>& rows, const SpeedTask& task, const Study& study) {
+  const std::vector<Speed> speeds = Bench{task.cell, study.seed(), task.cell.elements()}.measure(
+      task.cell, task.methods, study.repeats(11));
+  for (std::size_t i = 0; i < rows.size(); ++i) add_process(rows[i], speeds.at(i));
+}
+
+/// Computes the fields of a cell that follow from its rounds. `measured` are the rows of earlier cells.
+void derive(std::vector<Json>& rows, const Cell& cell, const std::vector<SpeedRow>& measured) {
+  for (Json& row : rows) derive_speed(row, cell.bytes());
+  derive_bars(rows, cell, measured);
+  derive_ratios(rows);
+  if (cell.data == "normal") return;
+  for (std::size_t i = 0; i + 1 < rows.size(); ++i)
+    rows[i]["times_normal"] = times_normal(speed_row_of(cell, rows[i]), measured);
 }
 
 }  // namespace
@@ -140,13 +137,14 @@ void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {
     std::vector<Json> keys;
     for (const auto& [method, grid] : timed_methods(task))
       keys.push_back(reduction_key(task.cell, method, grid, study.seed()));
-    const std::vector<Json> rows =
-        study.rows(keys, [&] { return measure_in_turns(task, study.seed(), study.full(), measured); });
+    const std::vector<Json> rows = study.rows_in_turns(
+        keys, [&](std::vector<Json>& all) { measure_in_turns(all, task, study); },
+        [&](std::vector<Json>& all) { derive(all, task.cell, measured); });
     study.print(head_of(task.cell));
     for (const Json& row : rows) {
       const std::string method = row["method"];
       const bool wrong = row["verified"] == Json(false);
-      if (!wrong) measured.push_back({task.cell, method, row["seconds"], {}, grid_of(row)});
+      if (!wrong) measured.push_back(speed_row_of(task.cell, row));
       print_row(study, row, rows.back());
       count.add(row);
       if (wrong)

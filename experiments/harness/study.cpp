@@ -1,9 +1,15 @@
 #include "harness/study.hpp"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +18,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/text.hpp"
+#include "harness/timed_row.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -19,6 +26,27 @@ namespace {
 namespace fs = std::filesystem;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
+
+/// Starts this program with the arguments in another process, which ends with this one. Its standard output
+/// is discarded if `silent`. Returns its exit code.
+int run_again(std::vector<std::string> arguments, bool silent) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (const int null = silent ? open("/dev/null", O_WRONLY) : -1; null >= 0) dup2(null, STDOUT_FILENO);
+    execv("/proc/self/exe", argv.data());
+    _exit(bad_usage);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child)
+    throw std::runtime_error{std::string{"--processes: no other process can be started: "} +
+                             std::strerror(errno)};
+  if (!WIFEXITED(status)) throw std::runtime_error{"--processes: a process was stopped"};
+  return WEXITSTATUS(status);
+}
 
 /// The JSON object in the text, or null if it is not one.
 Json parse_object(const std::string& line) {
@@ -38,6 +66,13 @@ std::string free_name(const std::string& name) {
   std::string free = name;
   for (int i = 2; fs::exists(fs::symlink_status(free)); ++i) free = name + '.' + std::to_string(i);
   return free;
+}
+
+/// The lines with their ends.
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
 }
 
 /// The values of the key as text for the progress display.
@@ -165,6 +200,14 @@ std::vector<std::string> Study::operations() const {
   return chosen;
 }
 
+void Study::add_processes() {
+  app_->add_option("--processes", processes_,
+                   wrapped("Times from N processes, one after the other (default 1; with --out)", 50))
+      ->type_name("N")
+      ->check(within({1, 1000}));
+  app_->add_option("--process", process_, "")->group("");  // hidden: the number of this one of them
+}
+
 void Study::add_files(std::vector<std::string>& names, const std::string& help) {
   app_->add_option("files", names, help)->required()->type_name("FILE…");
 }
@@ -179,6 +222,11 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
       fs::create_directories(folder_, error);
       if (error) cannot_write(folder_, error.message());
       check_writable(path_);
+    }
+    if (processes_ > 1) {
+      if (path_.empty()) throw UsageError{"--processes: needs --out DIR, whose rows the processes complete"};
+      if (process_ == 0) return run_processes(argc, argv);
+      depend_on("processes", processes_);
     }
     experiment(*this);
     if (expected_ + done_ == 0) return refuse(nothing_to_measure());
@@ -196,41 +244,69 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
   return failed_ ? check_failed : passed_over_ ? bad_usage : success;
 }
 
+/// Measures in fresh processes, one after the other, of which the last prints the rows.
+int Study::run_processes(int argc, const char* const* argv) const {
+  int code = success;
+  for (int process = 1; process <= processes_ && code <= check_failed; ++process) {
+    std::vector<std::string> arguments{argv, argv + argc};
+    arguments.insert(arguments.end(), {"--process", std::to_string(process)});
+    code = run_again(std::move(arguments), process < processes_);
+  }
+  return code;
+}
+
+Repeats Study::repeats(int in_full) const {
+  return {full_ ? in_full : 5, seed_ + (static_cast<std::uint64_t>(process_) << 32)};
+}
+
 Json Study::row(const Json& key, const std::function<Json()>& measure) {
   return rows({key}, [&] { return std::vector{measure()}; }).front();
 }
 
 std::vector<Json> Study::rows(const std::vector<Json>& keys,
                               const std::function<std::vector<Json>()>& measure) {
+  return completed(keys, 0, [&](std::vector<Json>& all) {
+    const std::vector<Json> values = measure();
+    all = keys;
+    for (std::size_t i = 0; i < keys.size(); ++i) all[i].update(values.at(i));
+  });
+}
+
+std::vector<Json> Study::rows_in_turns(const std::vector<Json>& keys, const Rows& measure,
+                                       const Rows& derive) {
+  const int processes = std::max(process_, 1);
+  return completed(keys, static_cast<std::size_t>(processes), [&](std::vector<Json>& all) {
+    if (all.empty() || processes_of(all.front()) == 0) {
+      all.clear();
+      ++last_turns_;
+      for (const Json& key : keys) all.push_back(row_without_rounds(key, last_turns_));
+    }
+    measure(all);
+    std::ranges::for_each(all, derive_times);
+    derive(all);
+  });
+}
+
+/// Returns the rows of the file if it has all of them with the rounds of enough processes. Otherwise writes
+/// what `complete` makes of them, or of no rows if the file lacks some.
+std::vector<Json> Study::completed(const std::vector<Json>& keys, std::size_t processes,
+                                   const Rows& complete) {
   if (!begun_) begin();
   progress_.show(done_, expected_, key_in_words(keys.front()));
   done_ += keys.size();
+  const std::vector<std::string> old = lines_of(keys);
   std::vector<Json> all;
-  std::string text;
-  if (const std::vector<std::string> old = lines_of(keys); old.size() == keys.size()) {
-    for (const std::string& line : old) {
-      text += line + '\n';
-      all.push_back(Json::parse(line));
-    }
-    if (json_) put(text);
+  if (old.size() == keys.size())
+    for (const std::string& line : old) all.push_back(Json::parse(line));
+  const auto is_complete = [&](const Json& row) { return processes_of(row) >= processes; };
+  if (!all.empty() && std::ranges::all_of(all, is_complete)) {
+    if (json_) put(text_of(old));
     return all;
-  } else {
-    drop(old);
   }
-  const std::vector<Json> values = measure();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Json row = keys[i];
-    row.update(values.at(i));
-    const std::string line = json_line(row), begins = beginning(keys[i]);
-    if (!line.starts_with(begins))
-      throw std::logic_error{"the row " + line + " has another key than " + begins};
-    if (const std::string why = problem(row); !why.empty())
-      throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
-    text += line;
-    lines_.insert(line.substr(0, line.size() - 1));
-    all.push_back(row);
-  }
-  write(text);
+  complete(all);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < keys.size(); ++i) lines.push_back(line_of(keys[i], all[i]));
+  write(old, lines);
   return all;
 }
 
@@ -240,7 +316,7 @@ void Study::print(const std::string& line) {
 
 void Study::fail(const std::string& why) {
   failed_ = true;
-  warn("check failed: " + why);
+  if (is_last_process()) warn("check failed: " + why);
 }
 
 void Study::pass_over(const std::string& why) {
@@ -264,7 +340,8 @@ void Study::begin() {
   Json header = study_json(name_, question_, full_, seed_, filter_);
   if (!options_.empty()) header["options"] = options_;
   if (!left_out_.empty()) header["left_out"] = left_out_;
-  for (const std::string& what : left_out_) warn(what);
+  for (const std::string& what : left_out_)
+    if (is_last_process()) warn(what);
   if (!path_.empty()) continue_or_replace(header);
   if (json_) put(json_line(header));
 }
@@ -279,26 +356,40 @@ void Study::open() {
   if (!file_) cannot_write(path_, std::strerror(errno));
 }
 
+/// Whether a line is the row with this key. A longer key begins with the same fields, but the next one is
+/// optional: what is measured begins with a field that every row has.
+bool Study::has_key(const std::string& line, const Json& key) const {
+  const std::string begins = beginning(key) + '"';
+  if (!line.starts_with(begins)) return false;
+  const std::string next = line.substr(begins.size(), line.find('"', begins.size()) - begins.size());
+  return schema_.is_required(key["kind"], next);
+}
+
 /// The rows in the file that have one of the keys, in the order of the keys.
 std::vector<std::string> Study::lines_of(const std::vector<Json>& keys) const {
   std::vector<std::string> found;
   for (const Json& key : keys) {
     const std::string begins = beginning(key);
-    if (const auto old = lines_.lower_bound(begins); old != lines_.end() && old->starts_with(begins))
-      found.push_back(*old);
+    auto line = lines_.lower_bound(begins);
+    while (line != lines_.end() && line->starts_with(begins) && !has_key(*line, key)) ++line;
+    if (line != lines_.end() && line->starts_with(begins)) found.push_back(*line);
   }
   return found;
 }
 
-/// Removes lines from the file.
-void Study::drop(const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
-  std::string kept;
+/// Replaces lines of the file: by as many others in their places, else by others at its end.
+void Study::replace(const std::vector<std::string>& old, const std::vector<std::string>& lines) {
+  const bool in_place = old.size() == lines.size();
+  std::string text;
   std::ifstream in{path_, std::ios::binary};
-  for (std::string line; std::getline(in, line);)
-    if (std::ranges::count(lines, line) == 0) kept += line + '\n';
-  for (const std::string& line : lines) lines_.erase(line);
-  write_file(path_, kept);
+  for (std::string line; std::getline(in, line);) {
+    const auto found = std::ranges::find(old, line);
+    if (found == old.end())
+      text += line + '\n';
+    else if (in_place)
+      text += lines[static_cast<std::size_t>(found - old.begin())] + '\n';
+  }
+  write_file(path_, in_place ? text : text + text_of(lines));
   open();
 }
 
@@ -323,8 +414,10 @@ bool Study::continues(Json& header) {
   bool whole = !in.eof();
   std::string kept = line + '\n';
   for (int number = 2; std::getline(in, line); ++number) {
-    const std::string why = in.eof() ? "incomplete line" : problem(parse_object(line));
+    const Json row = parse_object(line);
+    const std::string why = in.eof() ? "incomplete line" : problem(row);
     if (why.empty()) {
+      last_turns_ = std::max(last_turns_, row.value("turns", 0));
       lines_.insert(line);
       kept += line + '\n';
     } else {
@@ -349,11 +442,30 @@ void Study::warn(const std::string& message) const {
   std::cerr << name_ << ": " << one_line(message) << std::endl;
 }
 
-void Study::write(const std::string& line) {
-  if (json_) put(line);
+/// The line of a row, without its end, which is checked.
+std::string Study::line_of(const Json& key, const Json& row) const {
+  std::string line = json_line(row);
+  const std::string begins = beginning(key);
+  if (!line.starts_with(begins))
+    throw std::logic_error{"the row " + line + " has another key than " + begins};
+  if (const std::string why = problem(row); !why.empty())
+    throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
+  if (!has_key(line, key))
+    throw std::logic_error{"the row " + line + " has an optional field after its key " + begins};
+  line.pop_back();
+  return line;
+}
+
+/// Writes rows, in place of old ones.
+void Study::write(const std::vector<std::string>& old, const std::vector<std::string>& lines) {
+  const std::string text = text_of(lines);
+  if (json_) put(text);
+  for (const std::string& line : old) lines_.erase(line);
+  lines_.insert(lines.begin(), lines.end());
   if (!file_) return;
+  if (!old.empty()) return replace(old, lines);
   const bool written =
-      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+      std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() && std::fflush(file_.get()) == 0;
   if (!written) cannot_write(path_, std::strerror(errno));
 }
 

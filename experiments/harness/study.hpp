@@ -1,6 +1,7 @@
 /// The frame of all experiments: command line, results file, progress and exit code.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/place.hpp"
 #include "harness/progress.hpp"
 #include "harness/results.hpp"
 #include "harness/schema.hpp"
@@ -24,6 +26,11 @@ namespace samesum::harness {
 ///
 /// The results file begins with a header: question, options, machine and build. A run continues a file that
 /// has the same header and measures only rows that the file lacks. It moves a file with another header aside.
+///
+/// Times vary from process to process (Kalibera and Jones 2013). With --processes N, the program starts
+/// itself N times, one process after the other: process k measures the rows that have the rounds of fewer
+/// than k processes, and adds its own. All other fields of times are derived from the rounds of all
+/// processes.
 ///
 ///   Study study{"squares", "How large are squares?", "Each number is multiplied by itself.", {"square"},
 ///               "  squares --quick"};
@@ -68,6 +75,9 @@ class Study {
   /// Adds --operation. `others` are the operations besides sum that the experiment measures.
   void add_operations(const std::vector<std::string>& others);
 
+  /// Adds --processes, for an experiment with rows_in_turns.
+  void add_processes();
+
   /// Adds positional arguments: the names of one or more files.
   void add_files(std::vector<std::string>& names, const std::string& help);
 
@@ -79,6 +89,8 @@ class Study {
   bool full() const { return full_; }  ///< --full
   std::uint64_t seed() const { return seed_; }
   const std::string& filter() const { return filter_; }
+  /// 5 rounds, with --full `in_full`; each process has other orders.
+  Repeats repeats(int in_full) const;
   /// Those that --operation names; without it sum, followed by all others if there is no --filter. Throws
   /// UsageError if the experiment does not measure it.
   std::vector<std::string> operations() const;
@@ -93,10 +105,16 @@ class Study {
   /// kind, or if `measure` returns another value for a field of the key.
   Json row(const Json& key, const std::function<Json()>& measure);
 
-  /// Returns several rows that are measured in turns, so that they can be compared. `measure` returns one
-  /// value per key, in the order of the keys. The rows are written together; if the file has only some of
-  /// them, these are dropped, and all are measured again.
+  /// Returns several rows that are measured together. `measure` returns one value per key, in the order of
+  /// the keys. The rows are written together; if the file has only some of them, all are measured again.
   std::vector<Json> rows(const std::vector<Json>& keys, const std::function<std::vector<Json>()>& measure);
+
+  using Rows = std::function<void(std::vector<Json>&)>;
+  /// Returns several rows that are timed in turns, so that they can be compared. The rows of the file, or new
+  /// ones, are given to `measure`, which adds the rounds of this process (timed_row.hpp), and to new rows
+  /// what is measured only once; then to `derive`, which computes the fields that follow from `seconds`,
+  /// `low`, `high` and the rounds of all processes. The rows are written together, as by `rows`.
+  std::vector<Json> rows_in_turns(const std::vector<Json>& keys, const Rows& measure, const Rows& derive);
 
   /// Prints a line of the table. With --json, prints nothing.
   void print(const std::string& line);
@@ -121,16 +139,21 @@ class Study {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  int run_processes(int argc, const char* const* argv) const;
+  bool is_last_process() const { return std::max(process_, 1) == processes_; }
   std::string nothing_to_measure() const;
   void begin();
   void continue_or_replace(Json& header);
   bool continues(Json& header);
   void open();
+  bool has_key(const std::string& line, const Json& key) const;
   std::vector<std::string> lines_of(const std::vector<Json>& keys) const;
-  void drop(const std::vector<std::string>& lines);
+  void replace(const std::vector<std::string>& old, const std::vector<std::string>& lines);
+  std::vector<Json> completed(const std::vector<Json>& keys, std::size_t processes, const Rows& complete);
+  std::string line_of(const Json& key, const Json& row) const;
   std::string problem(const Json& row) const;
   void warn(const std::string& message) const;
-  void write(const std::string& line);
+  void write(const std::vector<std::string>& old, const std::vector<std::string>& lines);
   void put(const std::string& text);
   int refuse(const std::string& message) const;
 
@@ -142,12 +165,15 @@ class Study {
   std::uint64_t seed_ = 1;
   std::string filter_, folder_, operation_;
   std::vector<std::string> other_operations_;
+  int processes_ = 1;
+  int process_ = 0;  ///< number of this process, from 1; 0 if there is only one, or if it starts the others
   Json options_ = Json::object();
   std::vector<std::string> left_out_;
 
   bool begun_ = false, failed_ = false, passed_over_ = false;
   std::size_t done_ = 0, expected_ = 0;
   std::set<std::string> lines_;  ///< rows in the file, without line ends
+  int last_turns_ = 0;           ///< the largest number of turns in the file
   std::string path_;
   std::unique_ptr<std::FILE, FileCloser> file_;
   Progress progress_;

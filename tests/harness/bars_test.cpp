@@ -42,12 +42,12 @@ TEST(ABar, IsNotJudgedWithoutTheOtherMethodInTheSameCell) {
 
 TEST(ABar, ComparesMethodsThatTookTurnsRoundByRound) {
   // The second round was disturbed, but the sum was twice as fast in every round.
-  const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 2.0, {2, 8, 2}}};
+  const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 2.0, {{2, 8, 2}}}};
   EXPECT_THAT(
-      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {1, 4, 1}}, measured, "eigen/fp32@peer").reached,
+      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {{1, 4, 1}}}, measured, "eigen/fp32@peer").reached,
       DoubleEq(2));
   EXPECT_THAT(
-      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {1, 4, 0.5}}, measured, "eigen/fp32@peer").reached,
+      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {{1, 4, 0.5}}}, measured, "eigen/fp32@peer").reached,
       DoubleEq(2));
 }
 

@@ -34,6 +34,7 @@ const Schema& schema_of_squares() {
     "description": "A number and its square",
     "properties": {"kind": {"const": "square"},
                    "i": {"description": "What is squared, in m", "type": "integer"},
+                   "corner": {"description": "Optional", "type": "string"},
                    "square": {"description": "The square of it, in m^2", "type": "integer"}},
     "required": ["kind", "i", "square"], "additionalProperties": false}}})")};
   return schema;
@@ -392,6 +393,22 @@ TEST_F(AResultsFile, DistinguishesKeysWithACommonPrefix) {
   EXPECT_THAT(o.out, HasSubstr("10 squared is 100\n"));
 }
 
+TEST_F(AResultsFile, DistinguishesAKeyFromOneWithAnotherField) {
+  const char* const arguments[] = {"squares", "--out", out_.c_str()};
+  Json longer = key_of(2);
+  longer["corner"] = "round";
+  for (int run = 0; run < 2; ++run) {
+    Study study = study_of_squares();
+    EXPECT_EQ(study.run(3, arguments,
+                        [&](Study& s) {
+                          EXPECT_EQ(s.row(longer, [] { return Json{{"square", 5}}; })["square"], 5);
+                          EXPECT_EQ(s.row(key_of(2), [] { return Json{{"square", 4}}; })["square"], 4);
+                        }),
+              0);
+    EXPECT_EQ(lines(text()).size(), 3u);
+  }
+}
+
 TEST(ARow, MustHaveItsKey) {
   std::string err;
   EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return key_of(2); }); }, err), 2);
@@ -402,6 +419,17 @@ TEST(ARow, MustFitTheSchemaOfItsKind) {
   std::string err;
   EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return Json{{"cube", 1}}; }); }, err), 2);
   EXPECT_THAT(err, HasSubstr("does not fit the schema: square: lacks the field square"));
+}
+
+TEST(ARow, HasAFieldOfAllRowsAfterItsKey) {
+  std::string err;
+  EXPECT_EQ(
+      code_of([](Study& s) { s.row(key_of(1), [] {
+                               return Json{{"corner", "round"}, {"square", 1}};
+                             }); },
+              err),
+      2);
+  EXPECT_THAT(err, HasSubstr("has an optional field after its key"));
 }
 
 // --- errors --------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ class TheExperiment(unittest.TestCase):
 
     def test_a_ratio_is_the_median_of_the_rounds_and_a_ceiling_counts_by_its_best_round(self):
         ours, peer, ceiling = ("sum/exact/fp32@cpu", 1), (NUMPY, 1), ("read", 1)
-        found = {ours: [1, 4, 1], peer: [2, 8, 3], ceiling: [9, 1, 9]}
+        found = {ours: [[1, 4, 1]], peer: [[2, 8, 3]], ceiling: [[9, 1, 9]]}
         target = self.script.Target(ours, peer, 3)
         self.assertEqual(self.script.verdict(found, target), bar(NUMPY, 3, 2))
         self.assertEqual(self.script.verdict(found, target._replace(ceiling=ceiling, share=0.5)), bar(NUMPY, 1.5, 2))
