@@ -217,7 +217,7 @@ int main(int argc, char** argv) {
       "All methods of a cell sum the same data in turns, after warming up, so that a change of the "
       "machine's clock affects all alike; their bits are checked before they are timed, and the results of "
       "peers, within 4u (sqrt(n) max|s_k| + sum|x|), where s_k are the partial sums. A time is the "
-      "median of 5 rounds (--full: 11), which have random orders; +- in the table is half its 95 % interval. "
+      "median of 5 rounds (--full: 11), which have random orders; +- in the table is half of high - low. "
       "The method read reads all elements and adds nothing: it shows what memory allows, "
       "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Hot caches: the "
       "same array is summed repeatedly. Cold caches: each run reads data that no cache holds. Arrays in L2 "

@@ -183,7 +183,7 @@ def earlier_rows(options, header):
         return []
 
     def settings(header):
-        return header | {"left_out": [], "provenance": header["provenance"] | {"date": ""}}
+        return header | {"left_out": [], "provenance": header["provenance"] | {"date": "", "clocks": {}}}
     try:
         old, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         return rows if settings(old) == settings(header) else []

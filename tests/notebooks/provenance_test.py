@@ -247,6 +247,7 @@ class APeer(unittest.TestCase):
     def setUp(self):
         self.now, self.warm = 0.0, set()
         self.clock = types.SimpleNamespace(perf_counter=lambda: self.now)
+        self.turns = study.Turns(types.SimpleNamespace(seed=1, process=1), [], 3)
 
     def cold(self, result=0.0):
         """A call that has never run."""
@@ -268,14 +269,14 @@ class APeer(unittest.TestCase):
 
         import numpy
         rows = list(script.measured(Library(), "normal", (100, 2, 4, 3, 2), 1, numpy.zeros(100, int), numpy.zeros(100),
-                                    [1, 1]))
+                                    [1, 1], self.turns))
         self.assertEqual({r["axis"] for r in rows}, {"runs", "threads", "chunks", "permutation"})
         self.assertEqual({r["high"] for r in rows}, {1})
 
     def test_is_warm_before_it_is_timed_in_turns(self):
         script = made_up.script("python_speed")
         script.time = self.clock
-        found = script.in_turns({name: self.cold() for name in "ab"}, 3, script.on_the_host)
+        found = script.in_turns({name: self.cold() for name in "ab"}, self.turns, script.on_the_host)
         self.assertEqual(found, {"a": [1] * 3, "b": [1] * 3})
 
     def test_is_warm_before_it_is_timed_beside_an_experiment(self):
