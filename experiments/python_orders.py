@@ -63,7 +63,7 @@ def main(arguments):
         print(f"python_orders.py: {error}: pip install numpy", file=sys.stderr)
         return 2
     lines = [study.header("python_orders", "In which order do NumPy and PyTorch add?", options,
-                          {method.split("/")[0]: version for method, _, _, version in sums}, [])]
+                          {method.split("/")[0]: version for method, _, _, version in sums})]
     for method, format, total, _ in sums:
         lines.append(row(method, format, total))
         print(f"{method}: {lines[-1]['tree'] or lines[-1]['difference']}")

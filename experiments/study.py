@@ -169,10 +169,11 @@ def provenance(versions, gpu=None):
 
 
 def header(experiment, question, options, versions, gpu=None):
-    """The first line of a results file, but for what is left out."""
+    """The first line of a results file, but for what is left out. Options without `processes` are of one process."""
+    processes = getattr(options, "processes", 1)
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": question, "mode": options.mode,
             "seed": options.seed, "filter": options.filter,
-            "options": versions | ({"processes": options.processes} if options.processes > 1 else {}),
+            "options": versions | ({"processes": processes} if processes > 1 else {}),
             "provenance": provenance(versions, gpu)}
 
 
