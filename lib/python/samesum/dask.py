@@ -23,8 +23,8 @@ Series of results by column. Nulls are missing values. They take no masks and we
 
 Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
 result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
-`x.rechunk({axis: -1})` first. Weighted means and variances divide integers of Python, which takes long if there are many results and
-chunks.
+`x.rechunk({axis: -1})` first. Weighted means and variances divide integers of Python, which takes long if
+there are many results and chunks.
 """
 
 from __future__ import annotations
