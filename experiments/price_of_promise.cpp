@@ -8,7 +8,7 @@
 #include "harness/dataset.hpp"
 #include "harness/peers.hpp"
 #include "harness/sample.hpp"
-#include "harness/speed_row.hpp"
+#include "harness/speed_table.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -18,12 +18,6 @@ using namespace samesum;
 using namespace samesum::harness;
 
 // --- what is measured ------------------------------------------------------------------------------
-
-/// Methods that are measured in turns, so that they can be compared.
-struct Task {
-  Cell cell;
-  std::vector<const Method*> methods;
-};
 
 /// Whether a method is measured in a cell. Elements are summed in their own format, 16-bit elements also in
 /// fp32. Sequential orders are left out with several threads, which they do not use, and compensated sums
@@ -43,31 +37,33 @@ std::vector<int> thread_counts() {
   return all;
 }
 
-std::vector<Task> sums(const std::string& filter, int longest, bool full) {
+std::vector<SpeedTask> sums(const std::string& filter, int longest, bool full) {
   std::vector<const Method*> all;
   for (const FormatInfo& format : formats)
     for (const Method* v : methods_matching(filter.empty() ? "*,*@peer" : filter, format, "--filter"))
       if (std::ranges::count(all, v) == 0 && v->backend != "reference") all.push_back(v);
-  std::vector<Task> chosen;
+  std::vector<SpeedTask> chosen;
   for (const FormatInfo& input : formats)
     for (int e = 12; e <= longest; e += full ? 2 : 4)
       for (const int threads : thread_counts()) {
         // A second thread pays off from 2^17 elements on.
         if ((threads > 1 && e < 20) || (!full && e != 20 && input.name != "fp32")) continue;
-        Task task{{&input, two_to(e), threads}, {}};
+        SpeedTask task{{&input, two_to(e), threads}, {}};
         std::ranges::copy_if(all, std::back_inserter(task.methods),
                              [&](const Method* v) { return takes_part(*v, task.cell, full); });
+        task.declined = declined_of(task.cell, task.methods);
         if (!task.methods.empty()) chosen.push_back(task);
       }
   return chosen;
 }
 
 /// Another operation: 2^20 elements, fewer where the exact result takes long.
-std::vector<Task> tasks(const std::string& operation, const std::string& filter, int longest, bool full) {
+std::vector<SpeedTask> tasks(const std::string& operation, const std::string& filter, int longest,
+                             bool full) {
   if (operation == "sum") return sums(filter, longest, full);
   const bool slow_truth = operation == "logsumexp" || operation == "softmax";
   const int e = std::min(longest, slow_truth ? 16 : 20);
-  std::vector<Task> chosen;
+  std::vector<SpeedTask> chosen;
   for (const Method* v : methods_in_own_format(filter, operation))
     for (const int threads : thread_counts()) {
       Cell cell{v->format, two_to(e), threads};
@@ -76,8 +72,8 @@ std::vector<Task> tasks(const std::string& operation, const std::string& filter,
       if (!fits(*v, cell) || (threads > 1 && (slow_truth || is_sequential(*v))) ||
           (!full && v->format->name != "fp32") || v->backend == "reference")
         continue;
-      const auto same = std::ranges::find(chosen, cell, &Task::cell);
-      (same == chosen.end() ? chosen.emplace_back(Task{cell, {}}) : *same).methods.push_back(v);
+      const auto same = std::ranges::find(chosen, cell, &SpeedTask::cell);
+      (same == chosen.end() ? chosen.emplace_back(SpeedTask{cell, {}}) : *same).methods.push_back(v);
     }
   return chosen;
 }
@@ -163,7 +159,7 @@ Json errors_of(const Method& v, const Cell& cell, Samples& samples) {
 }
 
 /// Measures all methods of a cell in turns.
-void measure(Study& study, const Task& task, Samples& samples) {
+void measure(Study& study, const SpeedTask& task, Samples& samples) {
   const Cell& cell = task.cell;
   print_head(study, cell);
   std::vector<Json> keys;
@@ -193,6 +189,7 @@ void measure(Study& study, const Task& task, Samples& samples) {
       study.fail(row["method"].get<std::string>() + " of " + std::string{cell.input->name} +
                  ", n = " + power_or_number(cell.n) + ": " + what_is_wrong(row["method"]));
   }
+  decline(study, cell, task.declined);
 }
 
 }  // namespace
@@ -221,7 +218,7 @@ int main(int argc, char** argv) {
       "is "
       "wrong: it is compared with wider arithmetic within 4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k "
       "are the partial sums.",
-      {"price"},
+      {"price", "declined"},
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
       "  price_of_promise --full --out build/study"};
@@ -231,13 +228,13 @@ int main(int argc, char** argv) {
                    "At most 2^E elements, E from 12 to 34\n(default 24, --full 28)", {12, 34});
   study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
-    std::vector<Task> all;
+    std::vector<SpeedTask> all;
     for (const std::string& operation : s.operations())
       std::ranges::copy(tasks(operation, s.filter(), longest.value_or(s.full() ? 28 : 24), s.full()),
                         std::back_inserter(all));
     if (all.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
-    for (const Task& task : all) s.expect(task.methods.size());
+    for (const SpeedTask& task : all) s.expect(task.methods.size() + task.declined.size());
     Samples samples{s.seed()};
-    for (const Task& task : all) measure(s, task, samples);
+    for (const SpeedTask& task : all) measure(s, task, samples);
   });
 }

@@ -56,7 +56,7 @@ def main(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="example:\n  python_orders.py build/study")
     parser.add_argument("folder", metavar="DIR", type=pathlib.Path, help="folder for the results")
-    options = parser.parse_args(arguments, argparse.Namespace(mode="quick", seed=SEED, filter=""))
+    options = parser.parse_args(arguments, argparse.Namespace(mode="quick", seed=SEED, filter="", processes=1))
     try:
         sums = list(totals())
     except ImportError as error:

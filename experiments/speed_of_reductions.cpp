@@ -74,6 +74,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
       if (choice.full && n == longest) add(operation, "fp32", {1, n}, 2);
     }
   }
+  for (const std::size_t n : {two_to(18), two_to(24)}) add("sum_of_magnitudes", "fp32", {1, n});
   // Of the cells above, those that are also measured on awkward data.
   for (std::size_t place = 0; place < (choice.full ? 2 : 1); ++place) {
     append_awkward_data(cells, cell_of("sum", "fp32", rows[place], 1));
@@ -142,6 +143,7 @@ bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
 std::vector<SpeedTask> tasks(const Choice& choice) {
   std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
+  add_cells_in_graphs(cells);
   const std::vector<std::string> globs = globs_in(choice.filter);
   std::vector<bool> found(globs.size());
   std::vector<SpeedTask> all;
@@ -180,7 +182,9 @@ int main(int argc, char** argv) {
       "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal; exact and "
       "fixed_point are also measured on data that may take them longer: one outlier, a log-normal "
       "distribution, 60 "
-      "binades and arbitrary bits; on a GPU, fixed_point sums also on a given grid, 2^-30. All methods of a "
+      "binades and arbitrary bits; on a GPU, fixed_point sums also on a given grid, 2^-30, and calls on up "
+      "to "
+      "8 MiB also as a replayed CUDA graph of 20 calls, which leaves out the launches. All methods of a "
       "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
       "is the median of 5 rounds (--full: 11), which have random orders; +- in the table is half of high - "
       "low. Before the timing, the bits of the first and the last result are compared with those of "

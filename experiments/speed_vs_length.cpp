@@ -4,7 +4,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
-#include "harness/speed_row.hpp"
+#include "harness/speed_table.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -98,18 +98,17 @@ std::vector<const Method*> methods_of(const Cell& cell, const Choice& choice) {
   return chosen;
 }
 
-struct Task {
-  Cell cell;
-  std::vector<const Method*> methods;
-};
-
 /// The cells for which a method is chosen.
-std::vector<Task> tasks(const Choice& choice) {
+std::vector<SpeedTask> tasks(const Choice& choice) {
   std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
-  std::vector<Task> all;
-  for (const Cell& cell : cells)
-    if (const auto methods = methods_of(cell, choice); !methods.empty()) all.push_back({cell, methods});
+  add_cells_in_graphs(cells);
+  std::vector<SpeedTask> all;
+  for (const Cell& cell : cells) {
+    SpeedTask task{cell, methods_of(cell, choice)};
+    task.declined = declined_of(cell, task.methods);
+    if (!task.methods.empty()) all.push_back(task);
+  }
   if (all.empty())
     throw UsageError{"--filter, --data and --longest leave nothing to measure on this machine"};
   return all;
@@ -119,8 +118,9 @@ std::vector<Task> tasks(const Choice& choice) {
 
 void print_head(Study& study, const Cell& cell) {
   const std::string threads = std::to_string(cell.threads) + (cell.threads == 1 ? " thread" : " threads");
-  const std::string where = cell.threads == 0
-                                ? std::string{"GPU, "} + (cell.cold ? "cold" : "hot") + " caches"
+  const std::string where = cell.threads == 0           ? std::string{"GPU, "} + (cell.in_graph ? "graph"
+                                                                                  : cell.cold   ? "cold caches"
+                                                                                                : "hot caches")
                             : cell.place() == "latency" ? threads
                                                         : cell.place() + ", " + threads;
   study.print("");
@@ -157,13 +157,13 @@ void print(Study& study, const Json& row) {
 /// Makes a bench when it is first needed, and keeps it while cells have the same data.
 class Benches {
  public:
-  Benches(const std::vector<Task>& tasks, std::uint64_t seed) : tasks_{tasks}, seed_{seed} {}
+  Benches(const std::vector<SpeedTask>& tasks, std::uint64_t seed) : tasks_{tasks}, seed_{seed} {}
 
   Bench& of(const Cell& cell) {
     if (!bench_ || !same(cell, cell_)) {
       bench_.reset();  // frees memory for the next one
       std::size_t most = 0;
-      for (const Task& task : tasks_)
+      for (const SpeedTask& task : tasks_)
         if (same(task.cell, cell)) most = std::max(most, task.cell.n);
       bench_.emplace(cell, seed_, most);
       cell_ = cell;
@@ -175,14 +175,15 @@ class Benches {
   static bool same(const Cell& a, const Cell& b) {
     return a.input == b.input && a.data == b.data && a.on_gpu() == b.on_gpu();
   }
-  const std::vector<Task>& tasks_;
+  const std::vector<SpeedTask>& tasks_;
   std::uint64_t seed_;
   std::optional<Bench> bench_;
   Cell cell_;
 };
 
 /// Measures all methods of a cell in turns. `rows` are those of earlier cells.
-void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, BarCount& count) {
+void measure(Study& study, const SpeedTask& task, Benches& benches, std::vector<SpeedRow>& rows,
+             BarCount& count) {
   const Cell& cell = task.cell;
   std::vector<Json> keys;
   for (const Method* v : task.methods) keys.push_back(speed_key(cell, v->name, study.seed()));
@@ -206,6 +207,7 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
                  what_is_wrong(name));
     print(study, row);
   }
+  decline(study, cell, task.declined);
 }
 
 }  // namespace
@@ -219,13 +221,14 @@ int main(int argc, char** argv) {
       "peers, within 4u (sqrt(n) max|s_k| + sum|x|), where s_k are the partial sums. A time is the "
       "median of 5 rounds (--full: 11), which have random orders; +- in the table is half of high - low. "
       "The method read reads all elements and adds nothing: it shows what memory allows, "
-      "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Hot caches: the "
+      "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events, short calls also "
+      "as a replayed CUDA graph of 20 calls, which leaves out the launches (graph). Hot caches: the "
       "same array is summed repeatedly. Cold caches: each run reads data that no cache holds. Arrays in L2 "
       "have 1 MiB, those in DRAM 256 MiB. Without --full, compensated sums whose additions wait for each "
       "other are not measured there.\n\n"
       "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
       "another method or in microseconds. A missed target is not a failure.",
-      {"speed"},
+      {"speed", "declined"},
       "  speed_vs_length\n"
       "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"
       "  speed_vs_length --full --out build/study"};
@@ -235,13 +238,13 @@ int main(int argc, char** argv) {
   study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
   study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Task> all = tasks({s.full(), s.filter(), data, longest});
-    for (const Task& task : all) s.expect(task.methods.size() + 1);
+    const std::vector<SpeedTask> all = tasks({s.full(), s.filter(), data, longest});
+    for (const SpeedTask& task : all) s.expect(rows_of(task));
     if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu);
     Benches benches{all, s.seed()};
     std::vector<SpeedRow> rows;
     BarCount count;
-    for (const Task& task : all) measure(s, task, benches, rows, count);
+    for (const SpeedTask& task : all) measure(s, task, benches, rows, count);
     s.print('\n' + count.text());
   });
 }

@@ -9,29 +9,19 @@ import argparse
 import datetime
 import itertools
 import json
-import math
 import os
 import pathlib
 import platform
 import random
-import statistics
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "notebooks"))
+import timing  # noqa: E402
+
 HOST = ("cpu", "processor", "hardware_threads", "os", "kernel")  # what tells hosts apart, in a provenance
 GPU_CLOCKS = ("gpu_sm_mhz", "gpu_sm_max_mhz", "gpu_memory_mhz", "gpu_memory_max_mhz", "gpu_power_limit_w")
-
-
-def median_interval(processes):
-    """(median, low, high) of the seconds of rounds, a list for each process, as harness/median.hpp defines them."""
-    values = sorted(map(statistics.median, processes) if len(processes) > 1 else processes[0])
-    n = len(values)
-
-    def probability(k):
-        return sum(math.comb(n, i) * (k / n) ** i * (1 - k / n) ** (n - i) for i in range((n + 1) // 2, n + 1))
-    k = next(k for k in range(1, n + 1) if probability(k) >= 0.025)
-    return statistics.median(values), values[k - 1], values[n - k]
 
 
 def rounded(seconds):
@@ -43,13 +33,13 @@ def times(*processes, turns):
     """The fields of times: those of one row, from the seconds of its rounds in each process. Only rows that were measured in
     turns share the number `turns`."""
     rounds = [rounded(seconds) for seconds in processes]
-    middle, low, high = median_interval(rounds)
+    middle, low, high = timing.median_interval(rounds)
     return {"seconds": middle, "low": low, "high": high, "turns": turns, "rounds": rounds}
 
 
 def ratio_of_rounds(slow, fast):
     """The median of the ratios, round by round, of two rows that were measured in turns."""
-    return median_interval([[s / f for s, f in zip(*process)] for process in zip(slow, fast)])[0]
+    return timing.median_interval([[s / f for s, f in zip(*process)] for process in zip(slow, fast)])[0]
 
 
 def identity(row):
@@ -169,11 +159,10 @@ def provenance(versions, gpu=None):
 
 
 def header(experiment, question, options, versions, gpu=None):
-    """The first line of a results file, but for what is left out. Options without `processes` are of one process."""
-    processes = getattr(options, "processes", 1)
+    """The first line of a results file, but for what is left out."""
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": question, "mode": options.mode,
             "seed": options.seed, "filter": options.filter,
-            "options": versions | ({"processes": processes} if processes > 1 else {}),
+            "options": versions | ({"processes": options.processes} if options.processes > 1 else {}),
             "provenance": provenance(versions, gpu)}
 
 
@@ -196,7 +185,7 @@ def complete(options, header, left_out, text_of, measured):
     """Prints the rows that `measured` yields, and writes them to the file that --out names; returns them. `measured` is given
     the rows of earlier processes. If these have the rounds of this process, nothing is measured."""
     rows, earlier = [], earlier_rows(options, header)
-    is_new = any(len(r["rounds"]) < options.process for r in earlier) or not earlier
+    is_new = any(len(r["rounds"]) < options.process for r in earlier if "rounds" in r) or not earlier
     for r in measured(earlier) if is_new else earlier:
         rows.append(r)
         print(json.dumps(r) if options.json else text_of(r), flush=True)
@@ -219,17 +208,17 @@ def is_last(options):
     return options.process in (0, options.processes)
 
 
-def header_beside(other, experiment, question, versions):
-    """The first line of results that are compared with those of another file, which has the header `other`. Raises
-    ValueError if they were measured on another host."""
+def header_beside(other, experiment, question, options, versions):
+    """The first line of results for the arrays of another file, which has the header `other`. Raises ValueError if that
+    ran on another host."""
     here = provenance(versions, other["provenance"]["gpu"])
     for name in HOST:
         there = other["provenance"].get(name, here[name])  # older files lack "processor"
         if there != here[name]:
             raise ValueError(f"the {name.replace('_', ' ')} of this host is {here[name]}, but {other['experiment']} "
                              f"ran on {there}: run it here")
-    return other | {"experiment": experiment, "question": question, "filter": "", "options": versions,
-                    "provenance": here}
+    options = argparse.Namespace(mode=other["mode"], seed=other["seed"], filter="", processes=options.processes)
+    return header(experiment, question, options, versions) | {"provenance": here}
 
 
 def write(folder, experiment, objects):
@@ -241,17 +230,30 @@ def write(folder, experiment, objects):
     os.replace(temporary, path)
 
 
+def at_least(least):
+    """The type of an option that is an integer."""
+    def number(text):
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be {least} or more")
+        return int(text)
+    return number
+
+
 def add_options(parser, experiment, quick, full, filtered):
     """Adds the options of every experiment in Python; `quick`, `full` and `filtered` are the helps of three."""
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", action="store_const", dest="mode", const="quick", help=f"{quick} (the default)")
     modes.add_argument("--full", action="store_const", dest="mode", const="full", help=full)
     parser.set_defaults(mode="quick")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the data and the orders (default: 1)")
+    parser.add_argument("--seed", type=at_least(0), default=1, help="seed of the data and the orders (default: 1)")
     parser.add_argument("--filter", metavar="GLOB", default="", help=filtered)
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help=f"write DIR/{experiment}.jsonl")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--processes", metavar="N", type=int, default=1,
+    add_processes(parser)
+
+
+def add_processes(parser):
+    parser.add_argument("--processes", metavar="N", type=at_least(1), default=1,
                         help="times from N processes, one after the other (default: 1; with --out)")
     parser.add_argument("--process", type=int, default=0, help=argparse.SUPPRESS)  # the number of this one of them
 
@@ -259,10 +261,6 @@ def add_options(parser, experiment, quick, full, filtered):
 def parsed(parser, arguments):
     """The options, checked."""
     options = parser.parse_args(arguments)
-    if options.seed < 0:
-        parser.error("--seed must be 0 or more")
-    if options.processes < 1:
-        parser.error("--processes must be 1 or more")
     if options.processes > 1 and not options.out:
         parser.error("--processes needs --out DIR, whose rows the processes complete")
     return options

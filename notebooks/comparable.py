@@ -6,7 +6,7 @@ import phrases
 
 # Peers of results that are older than the check of peers: of several vectors they computed one.
 OF_ONE_VECTOR = ("cublas/", "cub/max/", "cub/inclusive_sum/")
-# Peers of CPUs that use several threads; the others are compared with one thread only.
+# Peers of CPUs that use several threads. Others decline cells of several threads, which older results do not know.
 THREADED = ("tbb/", "std_par/", "openmp/", "torch_cpu/")
 
 

@@ -58,12 +58,17 @@ LIBRARIES = {
     "cub/inclusive_sum": "cub::DeviceScan::InclusiveSum",
     "cub/sort_reduce_by_key": "cub::DeviceRadixSort::SortPairs, then cub::DeviceReduce::ReduceByKey",
     "cublas": "dot product and norm of cuBLAS",
+    "blas": "dot product, norm and sum of magnitudes (asum) of OpenBLAS, with one thread",
+    "blas/gemv": "product of the matrix and a vector of ones by OpenBLAS: sums of rows or of columns",
     "thrust": "thrust::reduce",
     "loop/softmax": "a loop in three passes, compiled with -ffast-math",
     "torch": "PyTorch",
     "torch_cpu": "PyTorch on a CPU",
     "numpy": "NumPy",
     "math": "math.fsum of Python",
+    "xsum": "xsum's large superaccumulator, called from Python",
+    "bitrep": "bitrep's FastSumF64, called from Python",
+    "accupy": "fsum of accupy",
     "samesum": "samesum's own call in C++, with its arguments prepared",
     "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
     "polars": "polars, data frames in Rust: Series.sum and group_by",
@@ -74,7 +79,7 @@ LIBRARIES = {
 # Short names of the peers above, for figures.
 NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
-         "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
+         "openmp": "OpenMP", "blas": "OpenBLAS", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
          "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy", "duckdb": "DuckDB"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 

@@ -28,12 +28,14 @@ class Files:
         self.used = []
 
     def rows(self, file, **fields):
-        """The rows with these fields; None matches a row that has no such field. Results that are known to be wrong have no
-        place in a table, nor have those of another host than the other results for the question."""
+        """The rows with these fields; None matches a row that has no such field. Unless a launch is named, calls were launched
+        one by one. Results that are known to be wrong have no place in a table, nor have those of another host than the other
+        results for the question."""
         if file not in self.by_name:
             raise results.Refused(f"{file}: is missing, and a table of a page shows its results")
         if file not in self.used:
             self.used.append(file)
+        fields = {"launch": None} | fields
         return [r for r in self.by_name[file].rows if not self.by_name[file].other_host
                 and r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
 
@@ -137,8 +139,7 @@ def of_reductions(files, **fields):
 SPEEDS = [("sum of 2^20 fp32", lambda files: of_vectors(files, 1 << 20, 0), time),
           ("sum of 2^28 fp32", lambda files: of_vectors(files, 1 << 28, 0), speed),
           ("dot product of 2 × 2^28 fp32", lambda files: of_reductions(files, operation="dot", outer=1, n=1 << 28), speed),
-          ("sums of 49152 rows of 1024 fp32", lambda files: of_reductions(files, operation="sum", outer=49152, n=1024)
-           + files.rows(TORCH, operation="sum", input_format="fp32", outer=49152, n=1024), speed),
+          ("sums of 49152 rows of 1024 fp32", lambda files: of_reductions(files, operation="sum", outer=49152, n=1024), speed),
           ("prefix sums of 2^28 fp32", lambda files: files.rows(SCANS, kind="reduction", n=1 << 28, threads=0, data=None,
                                                                 grid=None, **SCAN), time),
           ("sums of 2^26 fp32 by 256 keys", lambda files: files.rows(KEYS, kind="reduction", n=1 << 26, inner=1, threads=0,
@@ -179,17 +180,20 @@ def exact_by_format(files):
 
 
 def beside_torch(files):
-    """Speed as a multiple of PyTorch's, with a column for each shape that it was timed on."""
-    theirs = files.rows(TORCH, kind="reduction")
-    shapes = list(dict.fromkeys((r["outer"], r["n"], r["inner"]) for r in theirs))
+    """Speed as a multiple of that of PyTorch without torch.compile, with a column for each shape. All calls of a cell took
+    turns in one process, in CUDA graphs."""
+    rows = files.rows(TORCH, kind="reduction", launch="graph")
+    if not rows:
+        return ["No committed results have samesum and PyTorch in one process: `experiments/torch_speed.py` measures them."]
+    shapes = list(dict.fromkeys((r["outer"], r["n"], r["inner"]) for r in rows))
     lines = []
-    for operation, format in dict.fromkeys((r["operation"], r["input_format"]) for r in theirs):
+    for operation, format in dict.fromkeys((r["operation"], r["input_format"]) for r in rows):
         for name in ("tree/plain", "pairwise/plain", "exact"):
             cells = []
             for outer, n, inner in shapes:
-                same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "data": None}
-                torch = files.row(TORCH, **same)
-                ours = files.row(REDUCTIONS, method=f"{operation}/{name}/fp32@cuda", grid=None, **same)
+                same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "launch": "graph"}
+                torch = files.row(TORCH, method=f"torch/{operation}/{format}@peer", **same)
+                ours = files.row(TORCH, method=f"{operation}/{name}/fp32@cuda", **same)
                 cells.append(timing.short(ours, torch) or ABSENT)
             lines.append([f"{operation}, {format}, `{name}`", *cells])
     names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)

@@ -4,8 +4,8 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from section import (PROMISES, Section, Table, distinct, frontier, group_by_place, place, preferred, rows_with_place,
-                     side_by_side, starting_with)
+from section import (PROMISES, Section, Table, declined_findings, distinct, frontier, group_by_place, place, preferred,
+                     rows_with_place, side_by_side, starting_with)
 from timing import fastest
 
 DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative"}
@@ -29,7 +29,7 @@ def section(sources):
         others = prices_of([(place(source, r), r) for source in sources for r in source.of_operations("price")])
         sums = prices_of(rows_with_place(sources, "price"))
         s.verdict = verdict(sums, others)
-        s.findings = [*price_findings(sums, others), *frontier_findings(cells)]
+        s.findings = [*price_findings(sums, others), *frontier_findings(cells), *declined_findings(sources)]
         s.figures = [f for f in [figure(cells)] if f.series]
         s.tables = [table({at: sums[at] + others.get(at, []) for at in sums})]
         s.failures = [f"{at}: {r['method']} returned wrong bits for n = {n:,} of {format}"

@@ -9,11 +9,13 @@ import style
 import timing
 from figure import Figure, Series
 from result_arrays import cells, is_ours
-from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side
+from section import (Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place,
+                     side_by_side)
 from speed_of_reductions import bars_in_words, target_findings
 
 NUMPY = "numpy/"
 FEW = 8  # length of the shortest vectors
+EXACT_SUMS = ("xsum/", "bitrep/", "accupy/")  # exact sums of other libraries
 
 
 def section(sources):
@@ -24,7 +26,7 @@ def section(sources):
                 terms=("method", "target", "faster, as fast, not decided", "reading alone"))
     rows = beside_peers(rows_with_place(sources, "reduction"))
     s.verdict = verdict(rows)
-    s.findings = list(findings(rows))
+    s.findings = [*findings(rows), *declined_findings(sources)]
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = [*beside_numpy(rows), *every_call(rows)]
     s.open_tables = 1
@@ -105,9 +107,21 @@ def findings(rows):
             yield phrases.capitalised(f"{at}: {key} has {phrases.number(low, 2)}{where} times the speed of "
                                       f"NumPy{counts}.")
         others = [f"{phrases.number(speed(r), 2)} times that of {phrases.parts(r['peer'])[0]} ({column(r)}; {what(r)})"
-                  for r in some if has_speed(r) and not has_speed(r, NUMPY)]
+                  for r in some if has_speed(r) and not r["peer"].startswith((NUMPY, *EXACT_SUMS))]
         if others:
             yield phrases.capitalised(f"{at}: the speed is {'; '.join(others)}.")
+        yield from beside_exact_sums(at, some)
+
+
+def beside_exact_sums(at, some):
+    """Yields a sentence per array on the time of exact relative to the exact sums of other libraries."""
+    for together in cells(some):
+        ours = next((r for r in together if is_ours(r) and algorithm(r) == "exact"), None)
+        others = [r for r in together if r["method"].startswith(EXACT_SUMS) and r["verified"] is not False]
+        if ours and others:
+            times = phrases.names(f"{phrases.number(r['seconds'] / ours['seconds'], 2)} times that of {phrases.parts(r['method'])[0]}"
+                                  for r in others)
+            yield phrases.capitalised(f"{at}: the speed of exact is {times} ({what(ours)}).")
 
 
 def what(r):

@@ -32,7 +32,7 @@ HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"
 # The fields that identify a row of an experiment, as far as a row has them; the others are measurements. A comparison
 # is measured again when its file changes.
-KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "place", "axis", "case",
+KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "launch", "place", "axis", "case",
        "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner", "keys", "bins",
        "grid", "given"]
 # Results of other programs for an experiment, in separate files.
@@ -66,9 +66,10 @@ class Source:
     left_out: int = 0  # number of rows that cannot be compared
     void: list = dataclasses.field(default_factory=list)  # those of them that are of less work than they say
 
-    def of(self, kind):
-        """The rows of a kind; of kinds that have rows of several operations, those of sums."""
-        return [r for r in self.rows if r["kind"] == kind and is_of_sum(r)]
+    def of(self, kind, in_graphs=False):
+        """The rows of a kind; of kinds that have rows of several operations, those of sums. Times of calls in CUDA graphs only
+        if they are wanted too."""
+        return [r for r in self.rows if r["kind"] == kind and is_of_sum(r) and (in_graphs or "launch" not in r)]
 
     def of_operations(self, kind):
         """The rows of a kind that are not of sums."""

@@ -7,6 +7,7 @@ import phrases
 from results import HERE, SCHEMA
 
 PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # weakest first
+IN_GRAPH, FROM_PYTHON = ", in a CUDA graph", ", called from Python"
 SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
 
 
@@ -174,16 +175,18 @@ def void_findings(sources):
 
 
 def place(source, r):
-    """Where a row was measured: 'H200, GPU', 'H200 host, Xeon', or 'this machine, CPU, 2 threads' if the row has a
-    number of threads."""
+    """Where and how a row was measured: 'H200, GPU', 'H200, GPU, in a CUDA graph', 'H200 host, Xeon', or 'this machine, CPU,
+    2 threads' if the row has a number of threads. Rows of different places are not compared, and so those of PyTorch and
+    NumPy only with calls from Python in the same file."""
+    how = FROM_PYTHON * source.question.startswith("torch_") + IN_GRAPH * (r.get("launch") == "graph")
     if (not r["threads"]) if "threads" in r else phrases.device(r["method"]) == "GPU":
-        return f"{source.machine}{source.other_host}, GPU"
-    return f"{source.host}, {source.processor}" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "")
+        return f"{source.machine}{source.other_host}, GPU{how}"
+    return f"{source.host}, {source.processor}" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "") + how
 
 
 def rows_with_place(sources, kind):
     """[(place, row), …] for the rows of a kind in all sources."""
-    return [(place(source, r), r) for source in sources for r in source.of(kind)]
+    return [(place(source, r), r) for source in sources for r in source.of(kind, in_graphs=True)]
 
 
 def group_by_place(rows):
@@ -209,8 +212,9 @@ def frontier(rows, cost, error, is_faster=None):
 
 
 def preferred(places):
-    """The places without duplicates, this machine's first, GPUs before CPUs."""
-    return sorted(distinct(places), key=lambda at: (not is_here(at), not at.endswith("GPU")))
+    """The places without duplicates, this machine's first, GPUs before CPUs, plain calls before those in CUDA graphs and
+    from Python."""
+    return sorted(distinct(places), key=lambda at: (at.endswith((IN_GRAPH, FROM_PYTHON)), not is_here(at), not at.endswith("GPU")))
 
 
 def is_here(place):

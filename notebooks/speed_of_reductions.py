@@ -11,7 +11,7 @@ from section import (Section, Table, check_findings, declined_findings, group_by
                      starting_with)
 from timing import MOST_MISSES, fastest, share_of_target
 
-# The target relative to PyTorch is added here, because a separate script measures its rows.
+# The target of samesum's rows beside which PyTorch was measured, in the same process.
 TORCH, TORCH_FACTOR = "torch/", 1.0
 
 
@@ -54,9 +54,9 @@ def ceiling(together):
 
 
 def bars_of(r, together):
-    """The targets of a row of a cell. A row with a target has one relative to PyTorch too, if that was measured."""
+    """The targets of a row of a cell. A row of samesum has one relative to each call of PyTorch in the cell."""
     yield from r["bars"]
-    if r["bars"] and is_ours(r):
+    if is_ours(r):
         for torch in together:
             if torch["method"].startswith(TORCH) and torch["gb_per_s"]:
                 reached = r["gb_per_s"] / torch["gb_per_s"]

@@ -5,7 +5,8 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from section import Section, Table, check_findings, distinct, group_by_place, preferred, rows_with_place, starting_with
+from section import (Section, Table, check_findings, declined_findings, distinct, group_by_place, preferred, rows_with_place,
+                     starting_with)
 from timing import MOST_MISSES, fastest, share_of_target
 
 
@@ -18,7 +19,7 @@ def section(sources):
                        "reading alone", "hot, cold", "cub"))
     rows = rows_with_place(sources, "speed")
     s.verdict = verdict(rows)
-    s.findings = list(exact_speed_findings(rows)) + list(findings(rows))
+    s.findings = [*exact_speed_findings(rows), *findings(rows), *declined_findings(sources)]
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
     s.failures = [f"{at}: {r['method']} returned wrong {'results' if phrases.is_peer(r['method']) else 'bits'} "
@@ -32,7 +33,7 @@ def section(sources):
 def verdict(rows):
     """Speed of exact relative to the fastest plain sum, on one thread and on a GPU: of two places, this machine first."""
     places = group_by_place([(at, r) for at, r in rows if r["input_format"] == "fp32" and r["data"] == "normal"
-                             and r["caches"] == "hot" and r["threads"] <= 1])
+                             and r["caches"] == "hot" and r["threads"] <= 1 and "launch" not in r])
     clauses = [text for at in preferred(places) for text in exact_share(at, places[at])][:2]
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
 

@@ -19,8 +19,8 @@ from timing import fastest
 SUM = "scatter_add"
 NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"speed": "GB/s of elements and keys", "error": "largest error, ulps"}
-# Targets relative to PyTorch are added here, because a separate script measures its rows: (fewest and most keys,
-# elements of a row, method of samesum or "" for the fastest, factor) for each of its modes.
+# Targets relative to PyTorch, for the rows of torch_speed.py: (fewest and most keys, elements of a row, method of samesum or
+# "" for the fastest, factor) for each of its modes.
 TORCH = {"torch/index_add": [(2**15, 2**16, 1, "fixed_point", 1 / 0.6), (2**17, 2**23, 1, "fixed_point", 1 / 0.7),
                              (2**24, 2**26, 1, "fixed_point", 1 / 0.5), (1, 2**20, 128, "", 1)],
          "torch/index_add_deterministic": [(1, 2**20, 1, "fixed_point", 20), (2**24, 2**24, 1, "fixed_point", 18),

@@ -83,6 +83,12 @@ def interval(values):
     return values[rank - 1], values[-rank]
 
 
+def median_interval(processes):
+    """(median, low, high) of the values of rounds, a list for each process: of the processes' medians, if there are several."""
+    values = [phrases.median(process) for process in processes] if len(processes) > 1 else processes[0]
+    return phrases.median(values), *interval(values)
+
+
 def paired(r, other):
     """The ratios of the rounds in which both rows took turns, by process; None if there are none."""
     mine, theirs = r.get("rounds"), other.get("rounds")
@@ -105,8 +111,7 @@ def ratio(r, other):
     rounds = paired(r, other)
     if not rounds:
         return Ratio(other["seconds"] / r["seconds"], other["low"] / r["high"], other["high"] / r["low"])
-    values = [phrases.median(process) for process in rounds] if len(rounds) > 1 else rounds[0]
-    return Ratio(phrases.median(values), *interval(values))
+    return Ratio(*median_interval(rounds))
 
 
 def fastest(rows):

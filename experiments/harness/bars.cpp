@@ -285,7 +285,7 @@ bool concerns(const Bar& bar, const SpeedRow& row) {
          cell.threads == bar.threads && shape_of(cell) == bar.shape &&
          cell.input_bytes() >= bar.least_bytes && cell.by_key() == !bar.keys.empty() &&
          (!cell.by_key() || has(bar.keys, cell.keys)) && cell.bins >= bar.fewest && cell.bins <= bar.most &&
-         row.grid.has_value() == bar.given_grid;
+         row.grid.has_value() == bar.given_grid && !cell.in_graph;
 }
 
 std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vector<SpeedRow>& rows) {

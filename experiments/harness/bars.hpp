@@ -25,8 +25,8 @@ struct Verdict {
   bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
 };
 
-/// Compares the row with every bar whose other method was measured. If both took turns, the ratio is that of
-/// their rounds.
+/// Compares the row with every bar whose other method was measured; a row in a CUDA graph with none. If both
+/// took turns, the ratio is that of their rounds.
 std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured);
 
 }  // namespace samesum::harness

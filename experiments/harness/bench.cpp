@@ -85,6 +85,18 @@ void append_awkward_data(std::vector<Cell>& cells, const Cell& normal) {
   }
 }
 
+void add_cells_in_graphs(std::vector<Cell>& cells) {
+  std::vector<Cell> all;
+  for (const Cell& cell : cells) {
+    all.push_back(cell);
+    if (!cell.on_gpu() || cell.cold || cell.data != "normal" || cell.input_bytes() > most_bytes_in_graph)
+      continue;
+    all.push_back(cell);
+    all.back().in_graph = true;
+  }
+  cells = std::move(all);
+}
+
 bool may_depend_on_data(const Method& m) {
   return m.accumulator == "exact" || m.accumulator == "fixed_point";
 }
@@ -100,17 +112,29 @@ bool fits(const Method& m, const Cell& cell) {
          m.accepts(*cell.input, cell.layout());
 }
 
+std::string refusal(const Method& peer, const Cell& cell) {
+  if (cell.threads > 1 && !is_parallel(peer)) return "it computes with one thread";
+  if (cell.in_graph && !can_be_recorded(peer)) return "it allocates memory and waits for the GPU";
+  return refusal(peer, cell.layout());
+}
+
 PeersOfCell peers_of(const Cell& cell) {
   PeersOfCell all;
-  for (const Method& m : peers_of_batches()) {
-    if (m.operation != cell.operation || runs_on_gpu(m) != cell.on_gpu() || !m.accepts(*cell.input)) continue;
-    const std::string why = cell.threads > 1 ? "it computes with one thread" : refusal(m, cell.layout());
-    if (why.empty())
+  for (const Method& m : peers_of_batches())
+    if (m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() && m.accepts(*cell.input))
       all.methods.push_back(&m);
-    else
-      all.declined.push_back({&m, why});
-  }
+  all.declined = declined_of(cell, all.methods);
   return all;
+}
+
+std::vector<PeersOfCell::Declined> declined_of(const Cell& cell, std::vector<const Method*>& methods) {
+  std::vector<PeersOfCell::Declined> declined;
+  std::erase_if(methods, [&](const Method* m) {
+    const std::string why = is_peer(*m) ? refusal(*m, cell) : "";
+    if (!why.empty()) declined.push_back({m, why});
+    return !why.empty();
+  });
+  return declined;
 }
 
 std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed,
@@ -160,6 +184,12 @@ Call Bench::call_of(const Cell& cell, const Method& m) const {
   return call;
 }
 
+/// Binds the call as the cell prescribes: once, in a graph if there are graphs.
+BoundCall Bench::bound(const Cell& cell, const Call& call) const {
+  const BoundCall run = place_->bind(call);
+  return cell.in_graph ? place_->recorded(run, 1) : run;
+}
+
 void Bench::fill_keys(const Cell& cell) {
   const std::vector<std::uint32_t> keys = key_set(cell.keys).make(cell.n, cell.bins, seed_);
   keys_ = place_->memory(cell.key_bytes());
@@ -168,7 +198,7 @@ void Bench::fill_keys(const Cell& cell) {
 
 std::vector<std::byte> Bench::results(const Cell& cell, const Method& m) {
   allocate(cell, {&m});
-  place_->bind(call_of(cell, m))(0);
+  bound(cell, call_of(cell, m))(0);
   place_->finish(m.name);
   Bytes found(bytes_of_results(m, cell));
   place_->copy(found.data(), out_.get(), found.size());
@@ -188,8 +218,9 @@ bool Bench::has_right_bits(const Cell& cell, const Call& call) const {
   auto* const out = static_cast<std::byte*>(call.out.data);
   Bytes got(bytes_of_result(m, format_, n), std::byte{0xa5});  // makes a result that is not written wrong
   const std::set<std::size_t> results{0, cell.layout().results() - 1};
+  const BoundCall run = bound(cell, compared);
   for (const std::size_t at : results) place_->copy(out + at * got.size(), got.data(), got.size());
-  place_->bind(compared)(0);
+  run(0);
   place_->finish(m.name);
   return std::ranges::all_of(results, [&](std::size_t at) {
     place_->copy(got.data(), out + at * got.size(), got.size());
@@ -211,8 +242,9 @@ bool Bench::has_right_bits_by_key(const Cell& cell, const Call& call) const {
   std::vector<std::uint32_t> keys(n);
   place_->copy(x.data(), call.x.data, x.size());
   place_->copy(keys.data(), call.keys.data, n * sizeof(std::uint32_t));
+  const BoundCall run = bound(cell, compared);
   place_->copy(call.out.data, got.data(), got.size());  // makes a result that is not written wrong
-  place_->bind(compared)(0);
+  run(0);
   place_->finish(m.name);
   place_->copy(got.data(), call.out.data, got.size());
   compared.method = &expected_of;
@@ -220,7 +252,7 @@ bool Bench::has_right_bits_by_key(const Cell& cell, const Call& call) const {
   compared.keys = keys;
   compared.out.data = expected.data();
   compared.options.threads = 0;
-  run(compared);
+  samesum::run(compared);
   return got == expected;
 }
 
@@ -232,9 +264,10 @@ std::optional<bool> Bench::has_right_results(const Cell& cell, const Call& call)
     return std::shared_ptr<const void>{copy, copy->data()};
   };
   const std::size_t bytes = bytes_of_results(*call.method, cell);
+  const BoundCall run = bound(cell, call);
   // Makes a result that is not written wrong.
   place_->copy(call.out.data, Bytes(bytes, std::byte{0xff}).data(), bytes);
-  place_->bind(call)(0);
+  run(0);
   place_->finish(call.method->name);
   const auto x = on_host(call.x.data, cell.input_bytes()), y = on_host(call.y.data, cell.input_bytes()),
              keys = on_host(call.keys.data, cell.key_bytes()), out = on_host(call.out.data, bytes);
@@ -244,6 +277,14 @@ std::optional<bool> Bench::has_right_results(const Cell& cell, const Call& call)
   done.keys.data = keys.get();
   done.out.data = const_cast<void*>(out.get());
   return verify(done).verified();
+}
+
+std::optional<bool> Bench::has_right_results_of_any_length(const Cell& cell, const Method& peer) const {
+  const std::optional<bool> of_all = has_right_results(cell, call_of(cell, peer));
+  if (cell.n <= few_elements || cell.outer > 1 || cell.by_key()) return of_all;
+  Cell few = cell;
+  few.n = few_elements;
+  return has_right_results(few, call_of(few, peer)) == false ? false : of_all;
 }
 
 Turn Bench::ceiling(const Cell& cell) const {
@@ -267,7 +308,7 @@ std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Meth
     const Method& m = *call.method;
     std::optional<bool> verified;
     if (is_peer(m))
-      verified = has_right_results(cell, call);
+      verified = has_right_results_of_any_length(cell, m);
     else if (m.promise >= Promise::everywhere)
       verified = cell.by_key() ? has_right_bits_by_key(cell, call) : has_right_bits(cell, call);
     turns.push_back({m.name, verified, place_->bind(call), call.options.grid});
@@ -280,6 +321,11 @@ std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Meth
     add(call);
   }
   turns.push_back(ceiling(cell));
+  if (cell.in_graph)
+    for (Turn& turn : turns) {
+      turn.calls = calls_in_graph;
+      turn.run = place_->recorded(turn.run, turn.calls);
+    }
   const std::size_t apart = (cell.input_bytes() + 255) / 256 * 256;
   return place_->in_turns(turns, {.repeats = repeats,
                                   .bytes = cell.input_bytes() + cell.key_bytes(),

@@ -35,6 +35,8 @@ struct Cell {
   /// Exponent of the grid that methods with fixed_point are given. They are measured with one that they find,
   /// too.
   std::optional<int> grid = {};
+  /// On a GPU: the calls of a round are replayed from a CUDA graph, so that their time excludes the launches.
+  bool in_graph = false;
 
   bool on_gpu() const { return threads == 0; }
   bool by_key() const { return bins > 0; }
@@ -57,6 +59,17 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
+/// The largest input of the cells on a GPU that are also measured in a CUDA graph. Launches take a large part
+/// of the time of such calls.
+inline constexpr std::size_t most_bytes_in_graph = two_to(23);
+
+/// Number of calls that a graph records: as many as short calls are timed at once without one.
+inline constexpr int calls_in_graph = 20;
+
+/// Adds behind each cell on a GPU the same with the calls in a CUDA graph, if the data are short and normal
+/// and the caches hot.
+void add_cells_in_graphs(std::vector<Cell>& cells);
+
 /// The axis "data" beside normal data: data sets on which integers, and sums of doubles in a range of
 /// exponents, may take longer. An array of more than 2^20 elements repeats a block of 2^20, hence its
 /// outlier, too.
@@ -74,8 +87,11 @@ bool same_but_for_grid(const Cell& a, const Cell& b);
 /// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 
-/// The peers for batches that compute the operation of the cell from its format on its processor: those that
-/// take the cell, and those that do not, and why.
+/// Why a peer does not compute the cell as a whole, as the cell prescribes; empty if it does.
+std::string refusal(const Method& peer, const Cell& cell);
+
+/// Peers that compute the operation of the cell from its format on its processor: those that take the cell,
+/// and those that do not, and why.
 struct PeersOfCell {
   std::vector<const Method*> methods;
   struct Declined {
@@ -84,7 +100,11 @@ struct PeersOfCell {
   };
   std::vector<Declined> declined;
 };
+/// The peers for batches.
 PeersOfCell peers_of(const Cell& cell);
+
+/// Moves the peers that decline the cell out of `methods`.
+std::vector<PeersOfCell::Declined> declined_of(const Cell& cell, std::vector<const Method*>& methods);
 
 /// Elements that are generated once and repeated in longer arrays: 2^20, or `most` if that is less.
 inline constexpr std::size_t log2_speed_block = 20;
@@ -102,7 +122,7 @@ class Bench {
   /// the last result with the reference implementation, on a GPU with the CPU; by key, those of all results.
   /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^24 for sums and
   /// scans on a GPU, by key 2^22 or as many as there are results. For peers, compares all results of all
-  /// elements with those in wider arithmetic: verify.hpp states the tolerance.
+  /// elements with those in wider arithmetic, and those of the first few: verify.hpp states the tolerance.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, Repeats repeats);
 
   /// The bytes that the method writes.
@@ -112,10 +132,12 @@ class Bench {
   std::shared_ptr<std::byte> filled(std::size_t bytes, std::uint64_t seed) const;
   void allocate(const Cell& cell, const std::vector<const Method*>& methods);
   Call call_of(const Cell& cell, const Method& m) const;
+  BoundCall bound(const Cell& cell, const Call& call) const;
   void fill_keys(const Cell& cell);
   bool has_right_bits(const Cell& cell, const Call& call) const;
   bool has_right_bits_by_key(const Cell& cell, const Call& call) const;
   std::optional<bool> has_right_results(const Cell& cell, const Call& call) const;
+  std::optional<bool> has_right_results_of_any_length(const Cell& cell, const Method& peer) const;
   Turn ceiling(const Cell& cell) const;
 
   const FormatInfo& format_;

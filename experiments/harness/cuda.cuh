@@ -27,6 +27,18 @@ inline std::shared_ptr<std::byte> prepared_workspace(std::size_t bytes) {
   return workspace;
 }
 
+/// A stream that waits for the default stream, as that waits for it. A CUDA graph can record its work.
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
+  Stream(const Stream&) = delete;
+  ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }

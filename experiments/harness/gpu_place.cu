@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(256) read_and_write(const uint4* x, uint4* out
   }
 }
 
-/// A GPU. All work runs in the default stream.
+/// A GPU. All timed work runs in one stream.
 class Gpu final : public Place {
   std::shared_ptr<std::byte> memory(std::size_t bytes) const override { return device_memory(bytes); }
 
@@ -54,8 +54,9 @@ class Gpu final : public Place {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize after " + what);
   }
 
-  std::function<void(std::size_t)> bind(const Call& call) const override {
+  BoundCall bind(const Call& call) const override {
     gpu::Launch launch{normalised(call)};
+    launch.stream = stream_;
     start(launch);  // without a workspace: queries its size
     const std::shared_ptr<std::byte> workspace = prepared_workspace(launch.bytes);
     launch.workspace = workspace.get();
@@ -66,25 +67,52 @@ class Gpu final : public Place {
     };
   }
 
+  BoundCall recorded(const BoundCall& run, int calls) const override {
+    run(0);  // loads the kernels, which cannot be done while a graph records
+    finish("the first run");
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    std::exception_ptr refused;
+    try {
+      for (int i = 0; i < calls; ++i) run(0);
+    } catch (...) {
+      refused = std::current_exception();
+    }
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+    const std::shared_ptr<CUgraph_st> owner{graph, [](cudaGraph_t g) {
+                                              if (g) static_cast<void>(cudaGraphDestroy(g));
+                                            }};
+    static_cast<void>(cudaGetLastError());  // clears the error of a capture that failed
+    if (refused) std::rethrow_exception(refused);
+    check(ended, "cudaStreamEndCapture");
+    cudaGraphExec_t made = nullptr;
+    check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
+    const std::shared_ptr<CUgraphExec_st> replayed{
+        made, [](cudaGraphExec_t g) { static_cast<void>(cudaGraphExecDestroy(g)); }};
+    return [this, replayed, run](std::size_t) {  // `run` owns the workspace
+      check(cudaGraphLaunch(replayed.get(), stream_), "cudaGraphLaunch");
+    };
+  }
+
   void read_all(const void* x, std::size_t bytes, int) const override {
     const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
-    check(gpu::launch(read_only, blocks_for(n), 256, nullptr, static_cast<const uint4*>(x), n,
+    check(gpu::launch(read_only, blocks_for(n), 256, stream_, static_cast<const uint4*>(x), n,
                       reinterpret_cast<unsigned*>(never_.get())),
           "read");
   }
 
   void copy_all(const void* x, void* out, std::size_t bytes, int) const override {
     const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
-    check(gpu::launch(read_and_write, blocks_for(n), 256, nullptr, static_cast<const uint4*>(x),
+    check(gpu::launch(read_and_write, blocks_for(n), 256, stream_, static_cast<const uint4*>(x),
                       static_cast<uint4*>(out), n),
           "copy");
   }
 
   double time(const std::function<void()>& runs) const override {
-    check(cudaEventRecord(start_), "cudaEventRecord");
+    check(cudaEventRecord(start_, stream_), "cudaEventRecord");
     runs();
     check(cudaGetLastError(), "a kernel");
-    check(cudaEventRecord(stop_), "cudaEventRecord");
+    check(cudaEventRecord(stop_, stream_), "cudaEventRecord");
     check(cudaEventSynchronize(stop_), "cudaEventSynchronize");
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
@@ -94,7 +122,8 @@ class Gpu final : public Place {
   int warm_up() const override { return 2; }
 
   /// Short runs are repeated between two events, so that the events themselves do not dominate the time.
-  int runs_at_once(const Turn&, const Rounds& rounds) const override {
+  int runs_at_once(const Turn& turn, const Rounds& rounds) const override {
+    if (turn.calls > 1) return 1;
     return rounds.bytes <= (4u << 20)    ? 20
            : rounds.bytes <= (64u << 20) ? 8
            : rounds.bytes <= (1u << 30)  ? 2
@@ -106,6 +135,7 @@ class Gpu final : public Place {
     if (rounds.places == 1) turn.run(0);
   }
 
+  Stream stream_;
   Event start_, stop_;
   std::shared_ptr<std::byte> never_ = device_memory(sizeof(unsigned));
 };

@@ -1,5 +1,6 @@
 #include "harness/peers.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -72,25 +73,41 @@ void append_rows(std::vector<Entry>& all, std::string_view name, Reduce) {
   all.push_back(describe_batch_peer<Operation, F>(name, run_rows<F, Reduce>));
 }
 
-/// The peer on a CPU that takes columns, too.
-constexpr std::string_view of_columns = "eigen/sum";
+/// The peers on a CPU that take columns, too.
+constexpr std::string_view of_columns[] = {"eigen/sum", "blas/gemv"};
 
-#ifdef SAMESUM_EIGEN
-template <class F> void eigen_sums(HostRun& work) {
+template <class F>
+using ArraySums = void (*)(const F*, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
+
+/// Runs a sum of rows, or of columns, with a function for each of them.
+template <class F, ArraySums<F> of_rows, ArraySums<F> of_columns> void run_sums(HostRun& work) {
   const Call& c = work.call;
   const Layout& l = c.layout;
   const auto* x = static_cast<const F*>(c.x.data);
   auto* sums = static_cast<F*>(c.out.data);
-  if (l.inner == 1 && l.stride == 1) return peer::eigen_row_sums(x, l.outer, l.n, l.outer_stride, sums);
+  if (l.inner == 1 && l.stride == 1) return of_rows(x, l.outer, l.n, l.outer_stride, sums);
   for (std::size_t o = 0; o < l.outer; ++o)
-    peer::eigen_column_sums(x + l.first(o), l.n, l.inner, l.stride, sums + o * l.inner);
+    of_columns(x + l.first(o), l.n, l.inner, l.stride, sums + o * l.inner);
 }
 
+#ifdef SAMESUM_EIGEN
 template <class F> void append_eigen(std::vector<Entry>& all) {
   append_rows<Dot, F>(all, "eigen/dot", [](const Row<F>& r) { *r.out = peer::eigen_dot(r.x, r.y, r.n); });
   append_rows<Norm, F>(all, "eigen/norm", [](const Row<F>& r) { *r.out = peer::eigen_norm(r.x, r.n); });
   append_rows<Prod, F>(all, "eigen/prod", [](const Row<F>& r) { *r.out = peer::eigen_prod(r.x, r.n); });
-  all.push_back(describe_batch_peer<samesum::Sum, F>(of_columns, eigen_sums<F>));
+  all.push_back(describe_batch_peer<samesum::Sum, F>(
+      "eigen/sum", run_sums<F, peer::eigen_row_sums<F>, peer::eigen_column_sums<F>>));
+}
+#endif
+
+#ifdef SAMESUM_CBLAS
+template <class F> void append_blas(std::vector<Entry>& all) {
+  append_rows<Dot, F>(all, "blas/dot", [](const Row<F>& r) { *r.out = peer::blas_dot(r.x, r.y, r.n); });
+  append_rows<SumOfMagnitudes, F>(all, "blas/asum",
+                                  [](const Row<F>& r) { *r.out = peer::blas_asum(r.x, r.n); });
+  append_rows<Norm, F>(all, "blas/norm", [](const Row<F>& r) { *r.out = peer::blas_norm(r.x, r.n); });
+  all.push_back(describe_batch_peer<samesum::Sum, F>(
+      "blas/gemv", run_sums<F, peer::blas_row_sums<F>, peer::blas_column_sums<F>>));
 }
 #endif
 
@@ -137,6 +154,10 @@ std::vector<Entry> batches() {
   append_eigen<fp32>(all);
   append_eigen<fp64>(all);
 #endif
+#ifdef SAMESUM_CBLAS
+  append_blas<fp32>(all);
+  append_blas<fp64>(all);
+#endif
   append_rows<Softmax, fp32>(all, "loop/softmax",
                              [](const Row<fp32>& r) { peer::softmax_in_three_passes(r.x, 1, r.n, r.out); });
   return all;
@@ -177,10 +198,20 @@ std::span<const Method> peers_of_batches() {
 std::string refusal(const Method& peer, const Layout& layout) {
   if (layout.offsets) return "it takes no segments";
   if (!peer.accepts(*peer.format, layout)) return "it reduces one vector per call";
-  const bool takes_columns = peer.takes_keys || peer.name.starts_with(std::string{of_columns} + '/');
+  const auto is = [&](std::string_view called) { return peer.name.starts_with(std::string{called} + '/'); };
+  const std::size_t longest =
+      std::max({layout.outer, layout.n, layout.inner, layout.outer_stride, layout.stride});
+  if (is("blas") && longest > std::numeric_limits<int>::max()) return "its lengths have 32 bits";
+  const bool takes_columns = peer.takes_keys || std::ranges::any_of(of_columns, is);
   const bool has_rows = layout.inner == 1 && (layout.stride == 1 || layout.n <= 1);
   return has_rows || takes_columns ? "" : "it reduces contiguous elements: vectors and rows";
 }
+
+bool is_parallel(const Method& peer) {
+  return peer.order == "tbb" || peer.order == "std_par" || peer.order == "openmp";
+}
+
+bool can_be_recorded(const Method& peer) { return !peer.name.starts_with("thrust/"); }
 
 std::span<const Absent> absent_peers() {
   static const std::vector<Absent> table{
@@ -191,6 +222,9 @@ std::span<const Absent> absent_peers() {
       {"tbb", "oneTBB was not found when samesum was configured (libtbb-dev)"},
       {"std_par",
        "oneTBB, which libstdc++ needs for it, was not found when samesum was configured (libtbb-dev)"},
+#endif
+#ifndef SAMESUM_CBLAS
+      {"blas", "OpenBLAS was not found when samesum was configured (libopenblas-serial-dev)"},
 #endif
 #ifndef SAMESUM_OPENMP
       {"openmp", "the compiler with which samesum was configured has no OpenMP"},

@@ -15,6 +15,7 @@
 #include <cuda/functional>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -27,13 +28,19 @@
 namespace samesum::harness {
 
 #if CCCL_VERSION >= 3001000
-/// A memory resource that returns the workspace, so that CUB allocates nothing in timed runs.
+/// A memory resource that returns the workspace of a launch, so that CUB allocates nothing in timed runs.
+/// Without a workspace it records the size that CUB requests, and returns null: CUB then queries the size
+/// once more and launches nothing.
 struct Workspace {
-  void* memory;
-  void* allocate(::cuda::stream_ref, std::size_t, std::size_t = 256) { return memory; }
-  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t = 256) noexcept {}
-  void* allocate_sync(std::size_t, std::size_t = 256) { return memory; }
+  gpu::Launch* launch;
+  void* allocate_sync(std::size_t bytes, std::size_t = 256) {
+    if (launch->workspace == nullptr) launch->bytes = bytes;
+    if (launch->bytes < bytes) throw std::bad_alloc{};
+    return launch->workspace;
+  }
   void deallocate_sync(void*, std::size_t, std::size_t = 256) noexcept {}
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t = 256) { return allocate_sync(bytes); }
+  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t = 256) noexcept {}
   bool operator==(const Workspace&) const = default;
   friend void get_property(const Workspace&, ::cuda::mr::device_accessible) noexcept {}
 };
@@ -99,15 +106,16 @@ template <class F, class T> struct ThrustReduce {
 template <class Determinism> struct With {
   template <class F, class T> struct Sum {
     static constexpr bool exists = std::is_same_v<F, T> && sizeof(F) >= 4;
+    /// CUB queries the size in each call with an environment; a CUDA graph records only what it launches.
     static cudaError_t enqueue(Launch& launch) {
-      cudaError_t error;
-      if (!gpu::accept_workspace(launch, std::size_t{64} << 20, error)) return error;
       const auto environment = ::cuda::std::execution::env{
           ::cuda::stream_ref{launch.stream},
-          ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{launch.workspace}},
+          ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{&launch}},
           ::cuda::execution::require(Determinism{})};
-      return cub::DeviceReduce::Sum(elements<F>(launch), static_cast<F*>(launch.call.out.data),
-                                    launch.call.x.size, environment);
+      const cudaError_t error = cub::DeviceReduce::Sum(
+          elements<F>(launch), static_cast<F*>(launch.call.out.data), launch.call.x.size, environment);
+      launch.bytes = std::max(launch.bytes, gpu::size_if_none_needed);
+      return error;
     }
   };
 };

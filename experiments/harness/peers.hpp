@@ -28,6 +28,12 @@ std::span<const Absent> absent_peers();
 /// cudaErrorInvalidValue.
 std::string refusal(const Method& peer, const Layout& layout);
 
+/// Whether the peer uses the threads that a call has; others compute with one.
+bool is_parallel(const Method& peer);
+
+/// Whether a CUDA graph can record a call of the peer.
+bool can_be_recorded(const Method& peer);
+
 inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 
 /// Whether the method adds one element after the other in one thread. They are the slowest on long arrays.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "harness/median.hpp"
@@ -38,7 +39,7 @@ class Cpu final : public Place {
 
   void finish(const std::string&) const override {}
 
-  std::function<void(std::size_t)> bind(const Call& call) const override {
+  BoundCall bind(const Call& call) const override {
     const Method& m = *call.method;
     if (is_vector(call.layout) && m.results == 1 && !m.takes_keys && !m.returns_index &&
         !m.has_result_per_element)
@@ -48,6 +49,10 @@ class Cpu final : public Place {
         std::memcpy(call.out.data, &sum.bits, sizeof sum.bits);
       };
     return [call](std::size_t offset) { run(moved(call, offset)); };
+  }
+
+  BoundCall recorded(const BoundCall&, int) const override {
+    throw std::logic_error{"a CPU has no CUDA graphs"};
   }
 
   void read_all(const void* data, std::size_t bytes, int threads) const override {
@@ -116,7 +121,7 @@ std::vector<Speed> Place::in_turns(const std::vector<Turn>& turns, const Rounds&
           if (++next == rounds.places) next = 0;
         }
       });
-      if (round >= 0) seconds[i].push_back(taken / at_once[i]);
+      if (round >= 0) seconds[i].push_back(taken / (at_once[i] * turns[i].calls));
     }
   }
   std::vector<Speed> speeds;

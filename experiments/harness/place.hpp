@@ -22,12 +22,16 @@ struct Speed {
   std::optional<int> grid = {};  ///< exponent of the grid that the method was given
 };
 
-/// Something to time. `run` works on elements that begin `offset` bytes after the first one.
+/// Runs a call on elements that begin `offset` bytes after the first one.
+using BoundCall = std::function<void(std::size_t offset)>;
+
+/// Something to time.
 struct Turn {
   std::string name;
   std::optional<bool> verified;
-  std::function<void(std::size_t offset)> run;
+  BoundCall run;
   std::optional<int> grid = {};  ///< exponent of the grid that the method is given
+  int calls = 1;                 ///< number of calls that one run makes: several if it replays a CUDA graph
 };
 
 /// Number of rounds, and the seed of the order of each.
@@ -69,7 +73,10 @@ class Place {
   virtual void finish(const std::string& what) const = 0;
 
   /// Binds a call, as users make it, to data in this memory. On a GPU the returned function only launches it.
-  virtual std::function<void(std::size_t offset)> bind(const Call& call) const = 0;
+  virtual BoundCall bind(const Call& call) const = 0;
+  /// Records `calls` runs at offset 0 in a CUDA graph, and returns a function that replays it. Throws if that
+  /// is impossible, because the run allocates memory or waits for the GPU, or on a CPU.
+  virtual BoundCall recorded(const BoundCall& run, int calls) const = 0;
   /// Reads all bytes and does nothing else: the ceiling of methods that read.
   virtual void read_all(const void* x, std::size_t bytes, int threads) const = 0;
   /// Copies all bytes: the ceiling of methods that write as much as they read.

@@ -3,15 +3,17 @@
 namespace samesum::harness {
 
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) {
-  return {{"kind", "speed"},
-          {"method", method},
-          {"input_format", cell.input->name},
-          {"data", cell.data},
-          {"seed", seed},
-          {"n", cell.n},
-          {"threads", cell.threads},
-          {"caches", cell.cold ? "cold" : "hot"},
-          {"place", cell.place()}};
+  Json key = {{"kind", "speed"},
+              {"method", method},
+              {"input_format", cell.input->name},
+              {"data", cell.data},
+              {"seed", seed},
+              {"n", cell.n},
+              {"threads", cell.threads},
+              {"caches", cell.cold ? "cold" : "hot"},
+              {"place", cell.place()}};
+  if (cell.in_graph) key["launch"] = "graph";
+  return key;
 }
 
 SpeedRow speed_row_of(const Cell& cell, const Json& row) {

@@ -20,7 +20,8 @@ std::vector<std::pair<std::string, std::optional<int>>> timed_methods(const Spee
 }
 
 std::string head_of(const Cell& cell) {
-  const std::string where = cell.threads == 0   ? "GPU"
+  const std::string where = cell.in_graph       ? "GPU, in a graph"
+                            : cell.threads == 0 ? "GPU"
                             : cell.threads == 1 ? "1 thread"
                                                 : std::to_string(cell.threads) + " threads";
   const std::string what = cell.by_key() ? "" : cell.operation + ", ";
@@ -115,6 +116,7 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
     key["grid"] = *grid;
   }
   if (cell.data != "normal") key["data"] = cell.data;
+  if (cell.in_graph) key["launch"] = "graph";
   return key;
 }
 
@@ -128,6 +130,16 @@ std::string shape_in_words(const Cell& cell) {
           : cell.outer > 1 ? rows
                            : power_or_number(cell.n)) +
          (cell.data != "normal" ? ", " + cell.data + "," : "");
+}
+
+void decline(Study& study, const Cell& cell, const std::vector<PeersOfCell::Declined>& declined) {
+  for (const auto& [peer, reason] : declined) {
+    Json key = reduction_key(cell, peer->name, {}, study.seed());
+    key["kind"] = "declined";
+    key.erase("grid");
+    study.row(key, [&] { return Json{{"reason", reason}}; });
+    study.print("  " + left(peer->name, 40) + "  declined: " + reason);
+  }
 }
 
 void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {
@@ -151,13 +163,7 @@ void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {
         study.fail(method + " of " + shape_in_words(task.cell) + " " + std::string{task.cell.input->name} +
                    ": " + what_is_wrong(method));
     }
-    for (const auto& [peer, reason] : task.declined) {
-      Json key = reduction_key(task.cell, peer->name, {}, study.seed());
-      key["kind"] = "declined";
-      key.erase("grid");
-      study.row(key, [&] { return Json{{"reason", reason}}; });
-      study.print("  " + left(peer->name, 40) + "  declined: " + reason);
-    }
+    decline(study, task.cell, task.declined);
     study.print("");
   }
   study.print(count.text());

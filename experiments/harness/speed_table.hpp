@@ -28,8 +28,11 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
 /// "2^28", "65536 x 1024", "1 x 4096 x 131072"; by key "2^26, 2^12 skewed keys".
 std::string shape_in_words(const Cell& cell);
 
+/// Writes a row of kind "declined" for each peer that declines a cell, and prints it.
+void decline(Study& study, const Cell& cell, const std::vector<PeersOfCell::Declined>& declined);
+
 /// Measures all tasks as rows of kind "reduction", and prints them with the targets that they reach or miss.
-/// Writes a row of kind "declined" for each peer that declines a cell. Reports wrong bits, and wrong results
+/// Reports wrong bits, and wrong results
 /// of peers: such rows are marked, and nothing is compared with their times.
 void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks);
 

@@ -181,9 +181,10 @@ TEST(ABench, RunsEveryOperationByKey) {
 
 // --- peers ----------------------------------------------------------------------------------------------
 
-/// Whether the bench finds the results of a peer for sums right in which `run` replaces the code.
-template <void (*run)(HostRun&)> std::optional<bool> verified_peer(const Cell& c) {
-  Method m = *std::ranges::find(peers_of_batches(), "boost/mean/fp32@peer", &Method::name);
+/// Whether the bench finds the results of a peer right in which `run` replaces the code.
+template <void (*run)(HostRun&)>
+std::optional<bool> verified_peer(const Cell& c, std::string_view peer = "boost/mean/fp32@peer") {
+  Method m = *std::ranges::find(peers_of_batches(), peer, &Method::name);
   Code code = Code::of(m);
   code.host.any.fill(run);
   code.host.vector.fill(run);
@@ -213,6 +214,90 @@ TEST(TimedPeers, MustComputeAllResults) {
   }
   EXPECT_EQ(verified_peer<means_of_the_first_row>(vector), true);
   EXPECT_EQ(verified_peer<means_of_the_first_row>(rows), false);
+}
+
+void moments_with_another_divisor(HostRun& work) {
+  HostRun other = work;
+  other.call.method = &find("moments/tree/fp32@cpu");
+  Code::of(*other.call.method).host.run(other.call, other);
+  const auto n = static_cast<float>(work.call.layout.n);
+  static_cast<float*>(work.call.out.data)[1] *= n / (n - 1);
+}
+
+void moments_of_samesum(HostRun& work) {
+  work.call.method = &find("moments/tree/fp32@cpu");
+  Code::of(*work.call.method).host.run(work.call, work);
+}
+
+TEST(TimedPeers, AreAlsoVerifiedOnFewElementsWhereAFaultIsNoticed) {
+  const Cell c{.input = &format_info<fp32>(), .n = std::size_t{1} << 20, .operation = "moments"};
+  EXPECT_EQ(verified_peer<moments_of_samesum>(c, "boost/moments/fp32@peer"), true);
+  EXPECT_EQ(verified_peer<moments_with_another_divisor>(c, "boost/moments/fp32@peer"), false);
+}
+
+TEST(PeersOfOneThread, DeclineCellsOfSeveralThreads) {
+  const Cell one{.input = &format_info<fp32>(), .n = 1'000};
+  Cell two = one;
+  two.threads = 2;
+  int in_parallel = 0;
+  for (const std::span<const Method> all : {peers(), peers_of_batches()})
+    for (const Method& m : all) {
+      if (runs_on_gpu(m)) continue;
+      EXPECT_EQ(refusal(m, one), "") << m.name;
+      EXPECT_EQ(refusal(m, two), is_parallel(m) ? "" : "it computes with one thread") << m.name;
+      in_parallel += is_parallel(m);
+    }
+  const auto absent = static_cast<int>(std::ranges::count_if(absent_peers(), [](const Absent& a) {
+    return a.backend == "tbb" || a.backend == "std_par" || a.backend == "openmp";
+  }));
+  EXPECT_EQ(in_parallel, 2 * (3 - absent)) << "in fp32 and fp64";
+}
+
+// --- CUDA graphs ----------------------------------------------------------------------------------------
+
+TEST(CellsInGraphs, FollowTheShortCellsOfAGpu) {
+  const Cell on_gpu{.input = &format_info<fp32>(), .n = 1'000, .threads = 0};
+  std::vector<Cell> cells(5, on_gpu);
+  cells[1].threads = 1;
+  cells[2].n = most_bytes_in_graph;  // fp32: four times the limit
+  cells[3].cold = true;
+  cells[4].data = "60 binades";
+  add_cells_in_graphs(cells);
+  ASSERT_THAT(cells, SizeIs(6));
+  EXPECT_EQ(cells[0], on_gpu);
+  EXPECT_NE(cells[1], on_gpu);
+  EXPECT_TRUE(cells[1].in_graph);
+  EXPECT_FALSE(cells[2].in_graph);
+}
+
+std::vector<const Method*> methods_and_peers(const Cell& cell) {
+  std::vector<const Method*> all;
+  for (const std::span<const Method> some : {methods(), peers(), peers_of_batches()})
+    for (const Method& m : some)
+      if (m.backend != "reference" && fits(m, cell)) all.push_back(&m);
+  return all;
+}
+
+TEST(CallsInGraphs, AreVerifiedForEveryMethodThatDoesNotDeclineThem) {
+  if (!absent().empty()) GTEST_SKIP() << absent()[0].reason;
+  for (const char* operation :
+       {"sum", "mean", "dot", "norm", "max", "argmax", "prod", "moments", "logsumexp", "softmax", "cumsum"}) {
+    Cell c{.input = &format_info<fp32>(), .n = 3'000, .threads = 0, .operation = operation};
+    c.data = c.operation == "prod" ? "near 1" : "normal";
+    c.in_graph = true;
+    Bench bench{c, 1, c.n};
+    for (const Method* m : methods_and_peers(c)) {
+      SCOPED_TRACE(m->name);
+      if (is_peer(*m) && !refusal(*m, c).empty()) {
+        EXPECT_ANY_THROW(bench.measure(c, {m}, 1)) << "it could be recorded";
+        continue;
+      }
+      const Speed found = bench.measure(c, {m}, 1).at(0);
+      EXPECT_NE(found.verified, false);
+      EXPECT_EQ(found.verified.has_value(), is_peer(*m) || m->promise >= Promise::everywhere);
+      EXPECT_GT(found.seconds, 0);
+    }
+  }
 }
 
 // --- keys -----------------------------------------------------------------------------------------------

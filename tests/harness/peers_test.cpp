@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <thread>
 
@@ -167,6 +168,20 @@ TEST(Peers, OfRowsRefuseColumns) {
   EXPECT_FALSE(refuses("loop/by_key/fp32@peer", Layout::axis(1, 10, 3)));
   EXPECT_TRUE(refusal(peer("loop/fp32"), Layout::rows(3, 10)) != "");
   EXPECT_TRUE(refusal(peer("loop/fp32"), Layout::vector(10)) == "");
+}
+
+TEST(PeersOfBlas, ExistForTwoFormatsOrAreListedAsAbsent) {
+  const bool absent = std::ranges::count(absent_peers(), "blas", &Absent::backend) > 0;
+  for (const char* name : {"blas/dot", "blas/asum", "blas/norm", "blas/gemv"})
+    for (const char* format : {"/fp32@peer", "/fp64@peer"})
+      EXPECT_EQ(std::ranges::count(peers_of_batches(), std::string{name} + format, &Method::name),
+                absent ? 0 : 1)
+          << name;
+  for (const Method& m : peers_of_batches())
+    if (m.name.starts_with("blas/")) {
+      EXPECT_EQ(refusal(m, Layout::rows(3, INT_MAX)), "");
+      EXPECT_EQ(refusal(m, Layout::rows(3, std::size_t{1} << 31)), "its lengths have 32 bits");
+    }
 }
 
 TEST(APlainLoop, HasTheBitsOfSerial) {

@@ -50,6 +50,79 @@ TEST(Verification, AcceptsRoundedTruthsAndRejectsOtherResults) {
   }
 }
 
+/// Rows of n elements of format F, and what a peer with a plausible fault makes of the second one.
+template <class F> class Faults {
+ public:
+  explicit Faults(std::size_t n) : n_{n}, x_{made_in<F>(3 * n, 1)}, y_{made_in<F>(3 * n, 2)} {}
+
+  void are_noticed() const {
+    for (const char* name : {"sum/exact/", "mean/exact/", "dot/exact/", "norm/tree/", "moments/tree/"}) {
+      const Method& m = find(name + std::string{format_info<F>().name});
+      const auto found = [&](std::vector<F> second_row) {
+        std::vector<F> all = results(m, 0, n_);
+        all.insert(all.end(), second_row.begin(), second_row.end());
+        for (const F& r : results(m, 2 * n_, n_)) all.push_back(r);
+        return verify({.method = &m,
+                       .x = Values{x_},
+                       .y = m.inputs == 2 ? Values{y_} : Values{},
+                       .layout = Layout::rows(3, n_),
+                       .out = Results{std::span{all}}})
+            .verified();
+      };
+      EXPECT_EQ(found(results(m, n_, n_)), true) << m.name << ", n = " << n_;
+      EXPECT_EQ(found(results(m, n_, n_ - 1)), false)
+          << m.name << ", n = " << n_ << ": an element is missing";
+      EXPECT_EQ(found(results(m, n_ + 1, n_)), false) << m.name << ", n = " << n_ << ": it begins too late";
+      std::vector<F> unbiased = results(m, n_, n_);
+      unbiased.back() *= static_cast<F>(static_cast<double>(n_) / static_cast<double>(n_ - 1));
+      EXPECT_EQ(found(unbiased), false) << m.name << ", n = " << n_ << ": n - 1 instead of n";
+    }
+  }
+
+ private:
+  template <class T> static std::vector<T> made_in(std::size_t n, std::uint64_t seed) {
+    std::vector<double> x = testing_support::uniform(n, seed);
+    for (double& e : x) e = 1 + e / 2;
+    return {x.begin(), x.end()};
+  }
+  /// The results for n elements from `first`.
+  std::vector<F> results(const Method& m, std::size_t first, std::size_t n) const {
+    const std::span x = std::span{x_}.subspan(first, n), y = std::span{y_}.subspan(first, n);
+    std::vector<F> all(static_cast<std::size_t>(m.results));
+    m.inputs == 2 ? reduce(m, x, y, Layout::vector(n), Results{std::span{all}})
+                  : reduce(m, x, Layout::vector(n), Results{std::span{all}});
+    return all;
+  }
+
+  std::size_t n_;
+  std::vector<F> x_, y_;
+};
+
+TEST(Verification, NoticesAMissingElementAShiftedRowAndAWrongDivisor) {
+  Faults<float>{few_elements}.are_noticed();
+  Faults<double>{few_elements}.are_noticed();
+  Faults<double>{std::size_t{1} << 20}.are_noticed();
+}
+
+TEST(Verification, NoticesFaultsOfLongSumsAndMomentsOfNumbersAroundZeroInFp32) {
+  Floats x(std::size_t{1} << 20);
+  const std::vector<double> uniform = testing_support::uniform(x.size(), 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(uniform[i]);
+  x.back() = 1;
+  const auto found = [&](const char* name, std::size_t n, float times = 1) {
+    const Method& m = find(name);
+    Floats results(static_cast<std::size_t>(m.results));
+    reduce(m, std::span<const float>{x}.first(n), Layout::vector(n), Results{std::span{results}});
+    results.back() *= times;
+    return verified(name, x, Layout::vector(x.size()), results).verified();
+  };
+  for (const char* name : {"sum/exact/fp32", "mean/exact/fp32", "moments/exact/fp32"}) {
+    EXPECT_EQ(found(name, x.size()), true) << name;
+    EXPECT_EQ(found(name, x.size() - 1), false) << name << ": an element is missing";
+  }
+  for (const float wrong : {0.9f, 1.1f}) EXPECT_EQ(found("moments/exact/fp32", x.size(), wrong), false);
+}
+
 TEST(Verification, ComparesEveryResultOfTheLayout) {
   Floats x(24);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);

@@ -97,6 +97,24 @@ class Tables(unittest.TestCase):
         with self.assertRaisesRegex(results.Refused, f"{pages.TORCH}: is missing"):
             pages.beside_torch(self.files())
 
+    def test_a_call_in_a_graph_is_not_a_second_time_of_a_call(self):
+        self.times.append(self.times[0] | at_speed(40.0) | {"launch": "graph"})
+        self.assertIn("| sum of 2^12 fp32 at 10 addresses | `exact` | 1 in 10 calls | 1 ms |", self.lines())
+
+    def test_samesum_is_compared_with_torch_in_its_file_alone(self):
+        def rows(method, gb_per_s, **more):
+            return {"kind": "reduction", "method": method, "operation": "sum", "input_format": "fp32", "outer": 4096, "n": 1000,
+                    "inner": 1, "seed": 1, "threads": 0, "verified": True, "bars": []} | at_speed(gb_per_s) | more
+        of_torch, ours = rows("torch/sum/fp32@peer", 2.0), rows("sum/exact/fp32@cuda", 3.0)
+
+        def lines(made):
+            return pages.beside_torch(pages.Files({"torch_speed": [source(pages.TORCH, made)],
+                                                   "speed_of_reductions": [source(pages.REDUCTIONS, [ours])]}))
+        self.assertIn("No committed results", lines([of_torch])[0])
+        graph = {"launch": "graph"}
+        self.assertEqual(lines([of_torch | graph, ours | graph])[2:], ["| sum, fp32, `exact` | 1.50 |"])
+        self.assertEqual(lines([of_torch | graph])[2:], [])
+
     def test_the_sources_are_named_with_machine_commit_and_date(self):
         files = self.files()
         pages.different_results(files)

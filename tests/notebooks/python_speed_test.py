@@ -7,6 +7,7 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/python_speed_test.py
 import contextlib
 import importlib.metadata
 import io
+import math
 import sys
 import types
 import unittest
@@ -92,7 +93,7 @@ class PythonSpeed(made_up.SectionTest):
             self.assertIn(line, made)
 
 
-class TheExperiment(unittest.TestCase):
+class TheExperiment(made_up.SentenceTest):
     """experiments/python_speed.py with NumPy and with a package that is made up, on small arrays."""
 
     def setUp(self):
@@ -106,10 +107,12 @@ class TheExperiment(unittest.TestCase):
         def function(name):
             def same(x, *more, axis=None, method=None, threads=None):
                 self.given.append((name, method, threads, numpy.shape(x), axis))
+                if name == "sum" and method is None:
+                    return numpy.apply_along_axis(math.fsum, -1, x)
                 return getattr(numpy, name)(x, *more, axis=axis)
             return same
-        made = types.SimpleNamespace(__version__="0.1.0", fsum=sum, **{name: function(name) for name in self.script.FUNCTIONS})
-        patch = unittest.mock.patch.dict(sys.modules, samesum=made, torch=None)
+        made = types.SimpleNamespace(__version__="0.1.0", fsum=math.fsum, **{name: function(name) for name in self.script.FUNCTIONS})
+        patch = unittest.mock.patch.dict(sys.modules, samesum=made, torch=None, xsum=None, bitrep=None, accupy=None)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -121,6 +124,9 @@ class TheExperiment(unittest.TestCase):
         code, printed, source = self.run_with()
         self.assertEqual((code, source.skipped, source.header["mode"]), (0, 0, "quick"))
         self.assertRegex(printed, "without a GPU: .*torch")
+        self.assertRegex(printed, "without xsum: .*; pip install -r experiments/requirements-exact.txt")
+        self.assertEqual({r["verified"] for r in source.rows if r["operation"] == "cumsum" or r["method"].startswith("math/")},
+                         {True})
         calls = {(r["operation"], r["input_format"], r["outer"], r["n"], r["inner"]) for r in source.rows}
         for name in self.script.FUNCTIONS:
             for format in ("fp32", "fp64"):
@@ -137,6 +143,62 @@ class TheExperiment(unittest.TestCase):
         self.assertEqual([r["given"] for r in source.rows if "given" in r], ["list"] * 4)
         section = python_speed.section([source])
         self.assertEqual(len(section.tables[0].rows), 12)
+
+    def with_exact_sums(self, of_bitrep):
+        """Runs with the exact sums of other libraries, made up but for that of bitrep."""
+        class Large(list):
+            pass
+
+        class Fast:
+            def extend(self, x):
+                self.sum = of_bitrep(x)
+
+            def finish(self):
+                return types.SimpleNamespace(value=lambda: self.sum)
+        xsum = types.SimpleNamespace(xsum_large_accumulator=Large, xsum_add=Large.extend, xsum_round=math.fsum)
+        accupy = types.SimpleNamespace(fsum=lambda x: numpy.apply_along_axis(math.fsum, 0, x))
+        self.script.OF_EXACT_SUMS = (3, 4)
+        with (unittest.mock.patch.dict(sys.modules, xsum=xsum, bitrep=types.SimpleNamespace(FastSumF64=Fast), accupy=accupy),
+              unittest.mock.patch("importlib.metadata.version", lambda name: "1.2")):
+            code, printed, source = self.run_with()
+        self.assertEqual(source.skipped, 0)
+        self.assertEqual(source.header["options"]["xsum"], "1.2")
+        return code, printed, source
+
+    def test_exact_sums_of_other_libraries_are_verified_or_declined(self):
+        code, _, source = self.with_exact_sums(math.fsum)
+        self.assertEqual(code, 0)
+        found = {(r["method"], r["kind"], r["outer"], r.get("given")): r.get("verified") for r in source.rows
+                 if r["method"].startswith(("xsum/", "bitrep/", "accupy/"))}
+        xsum, bitrep, accupy = (f"{name}/fp64@peer" for name in ("xsum/large", "bitrep/fast_sum", "accupy/fsum"))
+        self.assertEqual(found, {(xsum, "reduction", 1, None): True, (bitrep, "reduction", 1, None): True,
+                                 (accupy, "reduction", 1, None): True, (bitrep, "reduction", 1, "list"): True,
+                                 (xsum, "declined", 3, None): None, (bitrep, "declined", 3, None): None,
+                                 (accupy, "reduction", 3, None): True})
+        self.assert_sentences(python_speed.section([source]).findings, "the speed of exact is … times that of xsum/large",
+                              "not measured are xsum/large in 1 reduction (it sums one vector per call)")
+
+    def test_a_wrong_sum_of_another_library_is_marked(self):
+        code, printed, source = self.with_exact_sums(lambda x: math.fsum(x[1:]))
+        self.assertEqual(code, 1)
+        self.assertIn("bitrep/fast_sum/fp64@peer  WRONG", printed)
+        self.assert_no_sentences(python_speed.section([source]).findings, "times that of bitrep")
+
+    def test_results_of_every_function_are_verified(self):
+        x, y = (numpy.random.default_rng(seed).standard_normal((30, 40)).astype(numpy.float32) for seed in (1, 2))
+
+        def is_right(function, axis, found):
+            return self.script.is_right(numpy, function, found, axis,
+                                        *self.script.expected(numpy, function, (x, y), axis, "fp32"))
+        for function in self.script.FUNCTIONS:
+            inputs = (x, y) if function == "vecdot" else (x,)
+            for axis in (0, 1):
+                found = getattr(numpy, function)(*inputs, axis=axis)
+                shorter = [a[1:] if axis == 0 else a[:, 1:] for a in inputs]  # an element is missing
+                wrong = found * 1 if function == "cumsum" else getattr(numpy, function)(*shorter, axis=axis)
+                if function == "cumsum":
+                    wrong[0, 0] += 0.001
+                self.assertEqual([is_right(function, axis, r) for r in (found, wrong)], [True, False], (function, axis))
 
     @unittest.mock.patch("os.sched_getaffinity", lambda _: {0})
     def test_a_filter_chooses_functions_and_one_processor_has_one_thread(self):

@@ -12,6 +12,9 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
+
+import numpy
 
 import made_up
 from made_up import at_speed, source, took
@@ -157,18 +160,23 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assert_sentences(self.section().findings, f"{AT}: … cub/segmented, … faster in 1 of 2 … 0.25 times … (sum of 4,096 "
                                                        "× 32 bf16) to 1.5 times (sum of 4,096 × 1,000 fp32)")
 
-    def test_methods_with_a_target_get_one_relative_to_torch(self):
-        self.torch = [row(TORCH, 16.0)]
+    def test_methods_beside_torch_in_its_file_have_a_target(self):
+        here = f"{AT}, called from Python, in a CUDA graph"
+        self.torch = [row(TREE, 8.0, launch="graph"), row(TORCH, 16.0, launch="graph")]
         self.assert_sentences(self.section().findings,
-                              f"{AT}: 1 of 4 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.5 times the "
-                              "speed of torch/sum (target: 1); … 0.8 times the speed of read (target: 0.9); … 0.95 "
-                              "times … (target: 0.97).",
-                              f"{AT}: … torch/sum, … slower in the only reduction: 0.5 times … 4,096 × 1,000 fp32")
-        self.torch[0].update(at_speed(2.0))
-        self.assert_sentences(self.section().findings, f"{AT}: 2 of 4 targets are met",
+                              f"{AT}: 1 of 3 targets is met.",
+                              f"{here}: 0 of 1 target is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.5 times the "
+                              "speed of torch/sum (target: 1).",
+                              f"{here}: beside torch/sum, … slower in the only reduction: 0.5 times … 4,096 × 1,000 fp32")
+        self.torch[1].update(at_speed(2.0))
+        self.assert_sentences(self.section().findings, f"{here}: The only target is met".replace("The", "the"),
                               "torch/sum, samesum is faster in the only reduction: 4 times")
-        self.torch[0]["n"] = 7  # no other row has this length
+        self.torch[1]["n"] = 7  # no other row has this length
         self.assert_no_sentences(self.section().findings, "torch")
+
+    def test_rows_of_torch_are_not_compared_with_another_file(self):
+        self.torch = [row(TORCH, 1.0)]
+        self.assert_no_sentences(self.section().findings, "torch/sum")
 
     def test_wrong_bits(self):
         self.after(1, {"verified": False}, f"2 of 3 checked results have the correct bits; exceptions: {EXACT} (this "
@@ -207,14 +215,16 @@ class SpeedOfReductions(made_up.SentenceTest):
                                                                               "times the speed of read (target: 0.9).")
 
     def test_tables_have_a_row_per_reduction_and_a_row_per_method(self):
-        self.torch = [row(TORCH, 16.0)]
-        short, whole = self.section().tables
+        self.torch = [row(TREE, 8.0), row(TORCH, 16.0)]
+        short, whole, short_beside_torch, whole_beside_torch = self.section().tables
         self.assertEqual(short.rows, [
-            ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "80%", "0.50 [0.50, 0.50]", "1 of 3"],
+            ["sum", "4,096 × 1,000", "fp32", TREE, "cub/segmented", "8", "80%", "2.00 [2.00, 2.00]", "1 of 2"],
             ["norm", "2²⁸", "fp32", NORM, "-", "19", "95.0%", "-", "0 of 1"]])
-        self.assertEqual((short.folded, whole.page_only, len(whole.rows)), (False, True, 7))
-        self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read; MISS "
-                                                          "0.5 of 1 × torch/sum"])
+        self.assertEqual((short.folded, whole.page_only, len(whole.rows)), (False, True, 6))
+        self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read"])
+        self.assertEqual(short_beside_torch.rows, [
+            ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "-", "0.50 [0.50, 0.50]", "0 of 1"]])
+        self.assertEqual(whole_beside_torch.rows[0][-3:], ["8", "-", "MISS 0.5 of 1 × torch/sum"])
 
     def test_only_equal_reductions_are_compared(self):
         findings = self.section().findings
@@ -228,29 +238,27 @@ class SpeedOfReductions(made_up.SentenceTest):
 
 # --- torch_speed.py ---------------------------------------------------------------------------------------------
 
-class Tensor:
-    def __init__(self, shape):
-        self.shape = tuple(shape)
+class Tensor(numpy.ndarray):
+    """An array with the methods of a tensor that torch_speed.py uses for sums and softmaxes."""
 
-    def numel(self):
-        return 1
-
-    def element_size(self):
-        return 4
+    numel, element_size = (lambda self: self.size), (lambda self: self.itemsize)
+    double, clone = (lambda self: self.astype(float)), (lambda self: self.copy())
+    abs, amax = (lambda self: numpy.abs(self)), (lambda self, dim: self.max(dim))
+    select = (lambda self, dim, at: self.take(at, dim))
 
 
 class FakeTorch(types.ModuleType):
-    """A GPU on which repeat k takes k ms per call; it records the tensors that are made."""
+    """A GPU on which replay k of each graph takes k ms per call."""
 
-    __version__ = "2.0"
-    float32, bfloat16 = "float32", "bfloat16"
+    __version__, float32, float16 = "2.0", "float32", "float16"
 
     def __init__(self):
         super().__init__("torch")
-        self.made, self.repeat, self.calls = [], 0, 0
+        self.calls, self.milliseconds, self.recording = 0, 0.0, False
+        self.compiler = types.SimpleNamespace(reset=lambda: None)
+        self.compile = lambda function, dynamic: function
         self.cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "A GPU", Event=self.Event,
-                                          CUDAGraph=lambda: types.SimpleNamespace(replay=self.replay),
-                                          graph=lambda _: contextlib.nullcontext())
+                                          CUDAGraph=self.graph, graph=self.record, empty_cache=lambda: None)
         self.Event.torch = self
 
     class Event:
@@ -262,39 +270,70 @@ class FakeTorch(types.ModuleType):
         record = synchronize = lambda self: None
 
         def elapsed_time(self, _):
-            return 1.0 * self.torch.repeat * self.torch.calls
+            return self.torch.milliseconds
 
-    def replay(self):
-        self.repeat += 1
+    def graph(self):
+        made = types.SimpleNamespace(replays=0, calls=0)
 
-    def manual_seed(self, _):
-        self.repeat = self.calls = 0
+        def replay():
+            made.replays += 1
+            self.milliseconds = 1.0 * made.replays * made.calls
+        made.replay = replay
+        return made
+
+    @contextlib.contextmanager
+    def record(self, graph):
+        self.calls, self.recording = 0, True
+        yield
+        graph.calls, self.recording = self.calls, False
+
+    def manual_seed(self, seed):
+        self.random = numpy.random.default_rng(seed)
 
     def randn(self, shape, device, dtype):
-        self.made.append((device, dtype, *shape))
-        return Tensor(shape)
+        assert device == "cuda"
+        return self.random.standard_normal(shape).astype(dtype).view(Tensor)
 
-    def reduce(self, x, dim, out=None):
-        assert dim == 1
-        self.calls += out is not None
-        return Tensor(x.shape[:1])
+    def sum(self, x, dim, dtype=None):
+        self.calls += self.recording
+        return x.sum(dim, dtype=dtype)
 
-    sum = softmax = reduce
+    def softmax(self, x, dim):
+        self.calls += self.recording
+        exponentials = numpy.exp(x.astype(float))
+        return (exponentials / exponentials.sum(dim, keepdims=True)).astype(x.dtype)
+
+
+class FakeSamesum(types.ModuleType):
+    """samesum on the fake GPU. Its exact sums leave out an element if `is_wrong`."""
+
+    def __init__(self, torch, is_wrong=False, absent=()):
+        super().__init__("samesum")
+        self.torch, self.is_wrong, self._core = torch, is_wrong, types.SimpleNamespace(absent=lambda: dict(absent))
+
+    def sum(self, x, axis, method):
+        return self.torch.sum(x[:, 1:] if self.is_wrong and method.startswith("exact") else x, axis, dtype="float32")
+
+    def softmax(self, x, axis, method):
+        raise ValueError("samesum: this call\ncannot be captured")
 
 
 class TorchSpeed(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.addCleanup(sys.modules.pop, "torch", None)
+        patch = unittest.mock.patch.dict(sys.modules)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.folder = pathlib.Path(folder.name)
         self.provenance = study.provenance({}) | {"gpu": "A GPU, driver for CUDA 13.0"}
-        self.rows = rows() + [row("copy", 1.0, operation="softmax", n=8, input_format="bf16"),
-                              row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1)]
+        self.rows = rows() + [row("softmax/tree/plain/fp32@cuda", 1.0, operation="softmax", n=8, input_format="fp16"),
+                              row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1),
+                              row("sum/tree/kahan/fp32@cuda", 1.0)]
         self.rows += [row("read", 1, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
 
-    def run_script(self, torch):
-        sys.modules["torch"] = torch  # None cannot be imported
+    def run_script(self, torch, samesum=None):
+        sys.modules["torch"], sys.modules["samesum"] = torch, samesum  # None cannot be imported
         header = made_up.header("speed_of_reductions") | {"filter": "sum/*", "provenance": self.provenance}
         (self.folder / "speed_of_reductions.jsonl").write_text("".join(
             json.dumps(o) + "\n" for o in [header] + self.rows))
@@ -302,32 +341,54 @@ class TorchSpeed(unittest.TestCase):
         with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err):
             return made_up.script("torch_speed").main([str(self.folder)])
 
+    def written(self):
+        beside, found = results.read(self.folder, questions=["speed_of_reductions"])["speed_of_reductions"]
+        self.assertEqual((beside.question, found.question, beside.skipped, found.skipped),
+                         ("speed_of_reductions", "torch_speed", 0, 0))
+        return found
+
     def assert_refused(self, torch, why):
         self.assertEqual(self.run_script(torch), 2)
         self.assertIn(why, self.err.getvalue())
         self.assertEqual(self.err.getvalue().count("\n"), 1)
         self.assertFalse((self.folder / "torch_speed.jsonl").exists())
 
-    def test_writes_rows_that_the_report_reads_with_the_others(self):
+    def test_measures_torch_and_samesum_on_the_same_arrays(self):
         torch = FakeTorch()
-        self.assertEqual(self.run_script(torch), 0, self.err.getvalue())
-        self.assertEqual(torch.made, [("cuda", "float32", 4096, 1000), ("cuda", "bfloat16", 4096, 8),
-                                      ("cuda", "float32", 1, 5, 7)])
-        beside, found = results.read(self.folder, questions=["speed_of_reductions"])["speed_of_reductions"]
-        self.assertEqual((beside.question, found.question), ("speed_of_reductions", "torch_speed"))
-        self.assertEqual((beside.skipped, found.skipped), (0, 0))
+        self.assertEqual(self.run_script(torch, FakeSamesum(torch)), 0, self.err.getvalue())
+        found = self.written()
         self.assertEqual(found.header["options"], {"torch": "2.0"})
         about = found.header["provenance"]
         self.assertEqual((about["gpu"], about["kernel"], about["libraries"]),
                          (self.provenance["gpu"], self.provenance["kernel"], {"torch": "2.0"}))
-        self.assertEqual([r["method"] for r in found.rows], [TORCH, "torch/softmax/bf16@peer", TORCH])
-        first, second = found.rows[:2]
-        # Repeats 3 to 13 took 3 to 13 ms.
-        self.assertAlmostEqual(first["seconds"], 8e-3)
-        self.assertAlmostEqual(first["low"], 5e-3)
-        self.assertAlmostEqual(first["high"], 11e-3)
-        self.assertAlmostEqual(first["gb_per_s"], 4096 * 1000 * 4 / 8e-3 / 1e9)
-        self.assertAlmostEqual(second["gb_per_s"], 4096 * 8 * 2 * 2 / 8e-3 / 1e9)
+        by_cell = {}
+        for r in found.rows:
+            by_cell.setdefault((r["operation"], r["n"], r["kind"]), []).append(r["method"])
+        compiled = "torch/sum_compiled/fp32@peer"
+        self.assertEqual({cell: set(methods) for cell, methods in by_cell.items()}, {
+            ("sum", 1000, "reduction"): {TORCH, compiled, TREE, EXACT},  # without kahan
+            ("softmax", 8, "reduction"): {"torch/softmax/fp16@peer", "torch/softmax_compiled/fp16@peer"},
+            ("softmax", 8, "declined"): {"softmax/tree/plain/fp32@cuda"}, ("sum", 5, "reduction"): {TORCH, compiled}})
+        self.assertEqual([r["reason"] for r in found.rows if r["kind"] == "declined"], ["samesum: this call cannot be captured"])
+        for r in (r for r in found.rows if r["kind"] == "reduction"):
+            bytes = r["outer"] * r["n"] * r["inner"] * (4 if r["operation"] == "sum" else 2 * 2)
+            self.assertEqual((r["launch"], r["verified"]), ("graph", True))
+            self.assertEqual([r[time] for time in ("seconds", "low", "high")], [5e-3, 3e-3, 7e-3])  # replays 3 to 7 took 3 to 7 ms
+            self.assertAlmostEqual(r["gb_per_s"], bytes / 5e-3 / 1e9)
+
+    def test_a_wrong_result_is_marked_and_fails(self):
+        torch = FakeTorch()
+        self.assertEqual(self.run_script(torch, FakeSamesum(torch, is_wrong=True)), 1)
+        self.assertEqual({r["method"] for r in self.written().rows if r.get("verified") is False}, {EXACT})
+        self.assertIn("WRONG", self.out.getvalue())
+
+    def test_without_samesum_it_measures_torch_alone(self):
+        self.assertEqual(self.run_script(FakeTorch()), 0)
+        self.assertIn("without samesum", self.err.getvalue())
+        torch = FakeTorch()
+        self.assertEqual(self.run_script(torch, FakeSamesum(torch, absent={"cuda": "it has no CUDA"})), 0)
+        self.assertIn("without samesum: it has no CUDA", self.err.getvalue())
+        self.assertTrue(all(r["method"].startswith("torch/") for r in self.written().rows))
 
     def test_refuses_results_that_cannot_be_compared(self):
         self.assert_refused(None, "pip install torch")

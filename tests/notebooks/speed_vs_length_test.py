@@ -45,6 +45,21 @@ class Speeds(made_up.SectionTest):
         self.rows[2].update(at_speed(80.0))
         self.check("slowest beside other sums at n = 2²⁰, where it takes 10 … times as long")
 
+    def test_calls_in_cuda_graphs_are_a_place_of_their_own(self):
+        on_gpu = {"threads": 0, "place": "GPU"}
+        self.rows = [speed("exact/fp32@cuda", 100.0, **on_gpu), speed("tree/plain/fp32@cuda", 200.0, **on_gpu),
+                     speed("exact/fp32@cuda", 300.0, launch="graph", **on_gpu),
+                     speed("tree/plain/fp32@cuda", 400.0, launch="graph", **on_gpu),
+                     {"kind": "declined", "method": "thrust/reduce/fp32@peer", "operation": "sum", "input_format": "fp32",
+                      "outer": 1, "n": 1 << 20, "inner": 1, "seed": 1, "threads": 0, "launch": "graph",
+                      "reason": "it allocates memory"}]
+        self.check("This machine, GPU: exact/fp32@cuda reads 100 GB/s at n = 2²⁰, which is 0.50 [0.50, 0.50] times the speed of the fastest plain sum",
+                   "This machine, GPU, in a CUDA graph: exact/fp32@cuda reads 300 GB/s at n = 2²⁰, which is 0.75 [0.75, 0.75] times",
+                   "This machine, GPU, in a CUDA graph: not measured are thrust/reduce in 1 reduction (it allocates memory).",
+                   verdict="100 GB/s (this machine, GPU, n = 2²⁰), 0.50 [0.50, 0.50] times the speed of the fastest plain sum")
+        source = made_up.source("speed_vs_length", self.rows)
+        self.assertEqual([r["gb_per_s"] for r in source.of("speed")], [100.0, 200.0])
+
     def test_60_binades_at_the_same_length(self):
         self.rows += [speed("exact/fp32@cpu", 99.0, data="60 binades", n=64)]
         self.assert_no_sentences(self.check().findings, "binades")

@@ -43,18 +43,7 @@ def options(*arguments):
             return err.getvalue()
 
 
-class Intervals(unittest.TestCase):
-    def test_an_interval_has_the_ranks_of_the_exact_bootstrap(self):
-        for n, expected in ((1, (1, 1, 1)), (2, (1.5, 1, 2)), (5, (3, 1, 5)), (10, (5.5, 2, 9)), (11, (6, 3, 9)),
-                            (50, (25.5, 18, 33))):
-            self.assertEqual(study.median_interval([range(n, 0, -1)]), expected)
-
-    def test_one_outlier_of_eleven_rounds_is_outside_of_the_interval(self):
-        self.assertEqual(study.median_interval([[9.5, 900, 9.4, 9.7, 9.6, 9.3, 9.9, 9.2, 10, 9.8, 9.1]]), (9.6, 9.3, 9.9))
-
-    def test_several_processes_have_the_interval_of_their_medians(self):
-        self.assertEqual(study.median_interval([[1, 1, 1], [3, 3, 3], [2, 2, 900]]), (2, 1, 3))
-
+class Times(unittest.TestCase):
     def test_times_have_five_digits_and_a_ratio_is_taken_round_by_round(self):
         self.assertEqual(study.times([1.234567e-3], turns=3), {"seconds": 1.2346e-3, "low": 1.2346e-3, "high": 1.2346e-3,
                                                                "turns": 3, "rounds": [[1.2346e-3]]})
@@ -155,7 +144,7 @@ class Processes(unittest.TestCase):
 
     def test_they_need_a_folder_and_a_number(self):
         self.assertIn("--processes needs --out DIR", options("--processes", "2"))
-        self.assertIn("--processes must be 1 or more", options("--processes", "0"))
+        self.assertIn("--processes: must be 1 or more", options("--processes", "0"))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,13 @@ import contextlib
 import io
 import json
 import pathlib
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
+
+import numpy
 
 import made_up
 import results
@@ -128,38 +133,60 @@ class SumsByKey(made_up.SectionTest):
             "5.00 [5.00, 5.00]"])
 
 
+def scatter_add(out, keys, x, method, threads):
+    """As samesum's, but for fixed_point, which leaves out an element."""
+    first, found = method.startswith("fixed_point"), out.copy()
+    numpy.add.at(found, keys[first:], x[first:])
+    return found
+
+
 class NumPyBesideThem(unittest.TestCase):
     """torch_speed.py on results of a CPU alone, which need no PyTorch."""
 
-    def run_script(self, experiment, rows):
-        with tempfile.TemporaryDirectory() as name:
+    def run_script(self, experiment, rows, samesum, code=0):
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.dict(sys.modules, samesum=samesum):
             folder = pathlib.Path(name)
             (folder / f"{experiment}.jsonl").write_text("".join(
                 json.dumps(o) + "\n" for o in [made_up.header_of_this_host(experiment), *rows]))
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.assertEqual(made_up.script("torch_speed").main([name]), 0)
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+                self.assertEqual(made_up.script("torch_speed").main([name]), code)
+            self.assertEqual("without samesum" in err.getvalue(), samesum is None)
             return results.read(folder, questions=[experiment])[experiment][1]
 
     def test_sums_by_key(self):
         method, on_cpu = EXACT.replace("cuda", "cpu"), {"threads": 1, "n": 1 << 12}
         rows = [speed(method, 1.0, **on_cpu, grid=grid, keys=keys, inner=inner)
                 for grid in (None, -30) for keys in ("uniform", "skewed", "zipf", "sorted") for inner in (1, 8)]
-        found = self.run_script("sums_by_key", rows + [speed(method, 1.0, **on_cpu | {"threads": 2})])
-        self.assertEqual((found.question, found.skipped, len(found.rows)), ("torch_sums_by_key", 0, 8))
-        self.assertEqual({r["method"] for r in found.rows}, {"numpy/add_at/fp32@peer"})
-        self.assertEqual([r["grid"] for r in found.rows], [None] * 8)
+        samesum = types.SimpleNamespace(scatter_add=scatter_add)
+        found = self.run_script("sums_by_key", rows + [speed(method, 1.0, **on_cpu | {"threads": 2})], samesum)
+        self.assertEqual((found.question, found.skipped, len(found.rows)), ("torch_sums_by_key", 0, 16))
+        self.assertEqual({r["method"] for r in found.rows}, {"numpy/add_at/fp32@peer", method})
         for r in found.rows:
+            self.assertEqual((r["grid"], r["verified"]), (None, True))
             self.assertAlmostEqual(r["gb_per_s"] * 1e9 * r["seconds"], r["n"] * (4 * r["inner"] + 4), delta=1e-3)
         self.assertIn("numpy", found.header["options"])
 
+    def test_a_sum_by_key_without_an_element_is_wrong(self):
+        method = GRID.replace("cuda", "cpu")
+        found = self.run_script("sums_by_key", [speed(method, 1.0, threads=1, n=1 << 12, bins=16)],
+                                types.SimpleNamespace(scatter_add=scatter_add), 1)
+        self.assertEqual({r["method"]: r["verified"] for r in found.rows}, {"numpy/add_at/fp32@peer": True, method: False})
+
     def test_prefix_sums(self):
+        method = "cumsum/exact/fp32@cpu"
         row = {name: value for name, value in speed(EXACT, 1.0, threads=1, n=1 << 12).items()
-               if name not in ("keys", "bins", "grid")} | {"operation": "cumsum"}
-        found = self.run_script("prefix_sums", [row | {"method": "cumsum/exact/fp32@cpu"}, row | {"method": "copy"}])
+               if name not in ("keys", "bins", "grid")} | {"operation": "cumsum", "method": method}
+        rows = [row, row | {"method": "copy"}]
+        found = self.run_script("prefix_sums", rows, None)
         self.assertEqual([r["method"] for r in found.rows], ["numpy/cumsum/fp32@peer"])
+        for wrong in (False, True):
+            samesum = types.SimpleNamespace(
+                cumsum=lambda x, axis, method, threads: (x * (numpy.arange(x.size) != (7 if wrong else -1))).cumsum(axis, x.dtype))
+            found = self.run_script("prefix_sums", rows, samesum, wrong)
+            self.assertEqual({r["method"]: r["verified"] for r in found.rows},
+                             {"numpy/cumsum/fp32@peer": True, method: not wrong})
 
     def test_keys_have_the_distributions_of_the_experiment(self):
-        import numpy
         n = 200_000
         u, places = numpy.random.default_rng(1).random(n), numpy.arange(n)
         for name, first in (("uniform", 0.01), ("skewed", 0.01 ** (1 / 3)),

@@ -18,11 +18,8 @@ def row(seconds, low=None, high=None):
 
 def timed(*processes, turns=1):
     """A row with the rounds of each process."""
-    medians = [timing.phrases.median(rounds) for rounds in processes]
-    values = medians if len(medians) > 1 else processes[0]
-    low, high = timing.interval(values)
-    return {"rounds": [list(p) for p in processes], "turns": turns, "seconds": timing.phrases.median(values),
-            "low": low, "high": high}
+    seconds, low, high = timing.median_interval(processes)
+    return {"rounds": [list(p) for p in processes], "turns": turns, "seconds": seconds, "low": low, "high": high}
 
 
 def verdict(r, other):

@@ -32,6 +32,16 @@ void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, std::size
 template <class F>
 void eigen_column_sums(const F* x, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
 
+/// cblas_?dot, cblas_?asum, cblas_?nrm2, and cblas_?gemv with a vector of ones, of OpenBLAS. Lengths
+/// have 32 bits.
+template <class F> F blas_dot(const F* x, const F* y, std::size_t n);
+template <class F> F blas_asum(const F* x, std::size_t n);
+template <class F> F blas_norm(const F* x, std::size_t n);
+template <class F>
+void blas_row_sums(const F* x, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
+template <class F>
+void blas_column_sums(const F* x, std::size_t rows, std::size_t columns, std::size_t apart, F* sums);
+
 /// Softmax of rows in three passes: the maximum, the exponentials and their sum, the division by it. The
 /// compiler vectorises each pass with -ffast-math.
 void softmax_in_three_passes(const float* x, std::size_t rows, std::size_t columns, float* out);
