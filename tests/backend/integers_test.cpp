@@ -27,17 +27,19 @@ template <class T> struct IntegerMatrix {
   std::vector<std::uint8_t> where;
   std::size_t rows, columns;
   bool by_rows, selects, turned;  ///< `turned`: the axes are read backwards
+  bool repeats;                   ///< whether all rows are the same one in memory
+  bool has_booleans = false;
 
   std::size_t results() const { return by_rows ? rows : columns; }
   std::size_t place(std::size_t result, std::size_t k) const {
-    const std::size_t at = by_rows ? result * columns + k : k * columns + result;
+    const std::size_t row = by_rows ? result : k, at = (repeats ? 0 : row * columns) + (by_rows ? k : result);
     return turned ? x.size() - 1 - at : at;
   }
   IntegerArray array() const {
-    const auto c = static_cast<std::ptrdiff_t>(columns);
+    const std::ptrdiff_t c = repeats ? 0 : static_cast<std::ptrdiff_t>(columns);
     const std::ptrdiff_t sign = turned ? -1 : 1;
     const std::size_t first = turned ? x.size() - 1 : 0;
-    return {static_cast<IntegerType>(IntegerTypes::index_of<T>()),
+    return {has_booleans ? IntegerType::boolean : static_cast<IntegerType>(IntegerTypes::index_of<T>()),
             x.data() + first,
             selects ? where.data() + first : nullptr,
             {{rows, sign * c, sign * c, !by_rows}, {columns, sign, sign, by_rows}}};
@@ -60,6 +62,7 @@ template <class T> struct IntegerMatrix {
 
 template <class T> void expect_exact(const IntegerMatrix<T>& m) {
   using Sum = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  bool is_absent[2] = {}, are_indices_absent[2] = {}, expected_absence = false;
   std::vector<Sum> sums(m.results());
   std::vector<T> extrema[2]{std::vector<T>(m.results()), std::vector<T>(m.results())};
   std::vector<std::int64_t> indices[2]{std::vector<std::int64_t>(m.results()),
@@ -67,14 +70,15 @@ template <class T> void expect_exact(const IntegerMatrix<T>& m) {
   const bool overflows = sum_integers(m.array(), sums.data());
   bool expected_overflow = false;
   for (const bool smallest : {false, true}) {
-    extrema_of_integers(m.array(), smallest, extrema[smallest].data());
-    indices_of_extrema(m.array(), smallest, indices[smallest].data());
+    is_absent[smallest] = extrema_of_integers(m.array(), smallest, extrema[smallest].data());
+    are_indices_absent[smallest] = indices_of_extrema(m.array(), smallest, indices[smallest].data());
   }
   for (std::size_t r = 0; r < m.results(); ++r) {
     const OneResult right = m.expected(r);
     ASSERT_EQ(static_cast<std::uint64_t>(sums[r]), right.sum.low) << r;
     expected_overflow |=
         right.sum.high != (std::is_signed_v<T> ? static_cast<std::int64_t>(right.sum.low) >> 63 : 0);
+    expected_absence |= right.largest < 0;
     for (const bool smallest : {false, true}) {
       const std::ptrdiff_t index = smallest ? right.smallest : right.largest;
       ASSERT_EQ(indices[smallest][r], index) << r;
@@ -84,6 +88,10 @@ template <class T> void expect_exact(const IntegerMatrix<T>& m) {
     }
   }
   EXPECT_EQ(overflows, expected_overflow);
+  for (const bool smallest : {false, true}) {
+    EXPECT_EQ(is_absent[smallest], expected_absence);
+    EXPECT_EQ(are_indices_absent[smallest], expected_absence);
+  }
 }
 
 TEST(Integers, HaveTheSumsAndExtremaOfAPlainLoopWithEveryInstructionSet) {
@@ -95,9 +103,15 @@ TEST(Integers, HaveTheSumsAndExtremaOfAPlainLoopWithEveryInstructionSet) {
     IntegerTypes::for_each([&]<class T>() {
       for (const auto& [rows, columns] :
            {std::pair<std::size_t, std::size_t>{300, 5}, {5, 700}, {65, 130}, {1, 1}})
-        for (int k = 0; k < 16; ++k) {
-          IntegerMatrix<T> m{
-              std::vector<T>(rows * columns), {}, rows, columns, (k & 1) != 0, (k & 2) != 0, (k & 4) != 0};
+        for (int k = 0; k < 32; ++k) {
+          IntegerMatrix<T> m{std::vector<T>(rows * columns),
+                             {},
+                             rows,
+                             columns,
+                             (k & 1) != 0,
+                             (k & 2) != 0,
+                             (k & 4) != 0,
+                             (k & 16) != 0};
           for (T& x : m.x) {
             x = static_cast<T>(random());
             // Numbers at both limits have sums beyond 64 bits, and repeat the extrema.
@@ -106,6 +120,11 @@ TEST(Integers, HaveTheSumsAndExtremaOfAPlainLoopWithEveryInstructionSet) {
           m.where.resize(m.x.size());
           for (std::uint8_t& flag : m.where) flag = static_cast<std::uint8_t>(random() % 3);
           expect_exact(m);
+          if constexpr (std::is_same_v<T, std::uint8_t>) {
+            m.has_booleans = true;
+            for (T& x : m.x) x &= 1;
+            expect_exact(m);
+          }
         }
     });
   }

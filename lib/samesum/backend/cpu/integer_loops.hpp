@@ -99,10 +99,10 @@ template <class T> class IntegersOf {
   template <std::size_t packs, class Visit>
   [[gnu::always_inline]] static void for_each_row(const IntegerRows& of, std::size_t column, std::size_t from,
                                                   std::size_t to, Visit visit) {
-    constexpr std::ptrdiff_t ahead = 16;
-    const T* x = static_cast<const T*>(of.x) + column + static_cast<std::ptrdiff_t>(from) * of.pitch;
-    for (std::size_t r = from; r < to; ++r, x += of.pitch) {
-      if (packs > 1) prefetch_row(x + ahead * of.pitch, packs * sizeof(Lanes));
+    const std::size_t bytes_ahead = 16 * sizeof(T) * static_cast<std::size_t>(of.pitch);  // modulo 2^64
+    for (std::size_t r = from; r < to; ++r) {
+      const T* const x = static_cast<const T*>(of.x) + column + static_cast<std::ptrdiff_t>(r) * of.pitch;
+      if (packs > 1) prefetch_row(x, packs * sizeof(Lanes), bytes_ahead);
       visit(x);
     }
   }

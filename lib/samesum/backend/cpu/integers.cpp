@@ -305,6 +305,22 @@ template <class T, class Of> class Walk {
   bool failed_ = false;
 };
 
+// An IntegerType is the index of its type among IntegerTypes, of its name, and, if it is the last one,
+// boolean.
+static_assert([] {
+  bool agree = integer_type_names.size() == IntegerTypes::size + 1 &&
+               static_cast<std::size_t>(IntegerType::boolean) == IntegerTypes::size;
+  IntegerTypes::for_each([&]<class T>() {
+    const std::string_view name = integer_type_names[IntegerTypes::index_of<T>()],
+                           width = sizeof(T) == 1   ? "8"
+                                   : sizeof(T) == 2 ? "16"
+                                   : sizeof(T) == 4 ? "32"
+                                                    : "64";
+    agree = agree && name.starts_with(std::is_signed_v<T> ? "int" : "uint") && name.ends_with(width);
+  });
+  return agree;
+}());
+
 /// Calls visit.operator()<T>(loops) for the type of an array.
 template <class Visit> bool with_type(IntegerType type, Visit visit) {
   bool result = false;

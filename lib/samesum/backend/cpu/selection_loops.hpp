@@ -89,16 +89,16 @@ std::size_t keep(const SelectedRows& of, std::byte* to, std::byte* counts) {
   using Vector = Register<Signed, width>;
   const Vector other = Vector{} + static_cast<Signed>(of.stand_in);
   Vector total{}, bits;  // the number of elements fits
-  const auto kept = [&](const auto& elements, std::size_t at, std::byte* column)
+  const auto kept = [&](const auto& elements, std::size_t at, std::size_t column)
       __attribute__((always_inline)) {
     const Vector takes = elements.template load<width>(at, bits);
     total -= takes;
     bits = (bits & takes) | (other & ~takes);
     if (!counts) return;
     Vector count;
-    std::memcpy(&count, column, sizeof count);
+    std::memcpy(&count, counts + column * sizeof(T), sizeof count);
     count -= takes;
-    std::memcpy(column, &count, sizeof count);
+    std::memcpy(counts + column * sizeof(T), &count, sizeof count);
   };
   for (std::size_t r = 0; r < of.rows; ++r) {
     const T* const x = static_cast<const T*>(of.x) + r * of.pitch;
@@ -109,7 +109,7 @@ std::size_t keep(const SelectedRows& of, std::byte* to, std::byte* counts) {
     }
     std::size_t i = 0;
     for (; i + w <= of.count; i += w, to += sizeof bits) {
-      kept(SelectedElements<T, flagged, skips_nan>{x, where}, i, counts + i * sizeof(T));
+      kept(SelectedElements<T, flagged, skips_nan>{x, where}, i, i);
       std::memcpy(to, &bits, sizeof bits);
     }
     if (const std::size_t left = of.count - i; left > 0) {
@@ -118,7 +118,7 @@ std::size_t keep(const SelectedRows& of, std::byte* to, std::byte* counts) {
       std::memcpy(static_cast<void*>(rest), &first, sizeof first);
       std::uint8_t flags[w] = {};
       for (std::size_t l = 0; l < left; ++l) flags[l] = flagged ? where[i + l] : 1;
-      kept(SelectedElements<T, true, skips_nan>{rest, flags}, 0, counts + i * sizeof(T));
+      kept(SelectedElements<T, true, skips_nan>{rest, flags}, 0, i);
       std::memcpy(to, &bits, left * sizeof(T));
       to += left * sizeof(T);
     }
