@@ -311,7 +311,8 @@ class SelectedCall {
     fetch_results(out);
   }
   /// Scans the packed elements of each row alone, by a method whose result for no elements is +0. If the last
-  /// element of a row takes part, no exclusive result contains it: then its sum must not overflow a grid.
+  /// element of a row takes part, no exclusive result contains it: then its sum must not overflow a given
+  /// grid.
   void scan_each(const Packer& packer, const Values& x, const Memory& of_first) {
     const std::size_t results = call_.layout.results(), row = call_.layout.n + 1,
                       bytes = call_.out.format->bytes;
@@ -319,7 +320,7 @@ class SelectedCall {
     std::vector<std::uint64_t> offsets(results + 1);
     const Memory from = packer.offsets();
     copy_to_host(offsets.data(), from.get(), offsets.size() * sizeof(std::uint64_t), stream_.get());
-    std::vector<std::uint8_t> takes_last(call_.options.exclusive ? results : 0);
+    std::vector<std::uint8_t> takes_last(call_.options.exclusive && call_.options.grid ? results : 0);
     if (!takes_last.empty()) {
       const Memory flags = device_memory(results);
       packer.enqueue_for(results, "flag_last", flag_last, packer.elements(), results,
