@@ -92,14 +92,15 @@ TYPED_TEST(AFixedPoint, RoundsSumsOnce) {
         i % 2 ? static_cast<int>(random() % 2400) - 1300 : static_cast<int>(random() % 300) - 280;
     const std::uint64_t divisor = i % 3 == 0 ? 1 + random() % 100 : random() >> random() % 64 | 1;
     ASSERT_EQ(round_units<F>(units, grid), rounded<F>({integer(units), 1, grid}));
-    ASSERT_EQ(round_quotient<F>(units, grid, divisor), rounded<F>({integer(units), divisor, grid}));
+    ASSERT_EQ(round_units<F>(units, grid, divisor), rounded<F>({integer(units), divisor, grid}));
     F held = any_number<F>(random);
     if (i % 5 == 0) {  // nearly cancels
       held = from_bits<F>(round_units<F>(Int128::of(Int128::Wide{0} - units.wide()), grid));
       if (special_flags_of(held) != 0) held = F{};
     }
-    ASSERT_EQ(round_units<F>(units, grid, held), rounded<F>(sum({integer(units), 1, grid}, exactly(held))))
-        << i;
+    const auto expected = rounded<F>(sum({integer(units), 1, grid}, exactly(held)));
+    ASSERT_EQ((round_sum<F, false>(units, grid, held)), expected) << i;
+    ASSERT_EQ((round_sum<F, false>(WideInteger<3>::of(units), grid, held)), expected) << i;
   }
 }
 

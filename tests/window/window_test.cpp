@@ -188,6 +188,14 @@ TEST(ACompactSum, HoldsTheSumOfAsManyOfTheLargestNumbersAsThereCanBe) {
             expected.result(format_info<fp64>()).bits);
 }
 
+/// The exact variance from products of numbers of any length.
+Number variance_by_products(const ExactTerms& terms, const ExactTerms& squares, std::uint64_t n,
+                            std::uint64_t ddof, const FormatInfo& format) {
+  if (n <= ddof) return {&format, format.canonical_nan};
+  const Dyadic total = terms.value();
+  return (squares.value() * Dyadic{n} - total * total).rounded_quotient(format, Dyadic{n} * Dyadic{n - ddof});
+}
+
 /// Expects mean and variance of x in every format, by words and by integers.
 template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t ddof, int& by_words) {
   using State = CompactExact<T, ExactlySummed::elements_and_squares>;
@@ -203,7 +211,8 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
   }
   const ExactResult of{x.size(), true, ddof};
   Formats::for_each([&]<class F>() {
-    const auto [mean, variance] = exact_moments(terms, squares, x.size(), ddof, format_info<F>());
+    const Number mean = exact_moments(terms, squares, x.size(), ddof, format_info<F>())[0],
+                 variance = variance_by_products(terms, squares, x.size(), ddof, format_info<F>());
     EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), mean.bits);
     EXPECT_EQ(state.template variance_bits<F>(of, state.variance_quotient(of)), variance.bits);
     if (state.is_wide()) return;
@@ -215,6 +224,27 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
     EXPECT_EQ(to_bits(result), variance.bits);
     ++by_words;
   });
+}
+
+TEST(ExactMoments, HaveTheVarianceOfTheirProductsForElementsOfAnyExponents) {
+  std::mt19937_64 generator{5};
+  for (int i = 0; i < 2000; ++i) {
+    // Numbers of fp64 of nearly all exponents, the largest or the smallest of them.
+    const int binades = i % 3 == 0 ? 2040 : 60, middle = i % 3 == 0 ? 0 : i % 3 == 1 ? 990 : -1040;
+    ExactTerms terms, squares;
+    const std::size_t n = 1 + generator() % 30;
+    for (double x : numbers<double>(generator, n, binades)) {
+      x = std::ldexp(x, middle);
+      terms.add(Term::element, x, x);
+      squares.add(Term::square, x, x);
+    }
+    const std::uint64_t ddof = generator() % 3;
+    Formats::for_each([&]<class F>() {
+      const FormatInfo& format = format_info<F>();
+      EXPECT_EQ(exact_moments(terms, squares, n, ddof, format)[1].bits,
+                variance_by_products(terms, squares, n, ddof, format).bits);
+    });
+  }
 }
 
 template <class T> class CompactMoments : public ::testing::Test {};

@@ -43,11 +43,10 @@ SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
   digit[count - 1] += carry;
 }
 
-/// Bit pattern of the value of F nearest to the digits times 2^exponent, divided by `divisor` < 2^39, ties to
-/// even; +0 for zero. Overwrites the digits. The last digit must leave room for the sign: |last| < 2^32 after
-/// carries are propagated.
-template <class F>
-SAMESUM_HD BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent, std::uint64_t divisor = 1) {
+/// Returns the leading bits of the digits times 2^exponent: more than 96, so that their quotient by a divisor
+/// below 2^39 has more than 57. Overwrites the digits. The last digit must leave room for the sign: |last| <
+/// 2^32 after carries are propagated.
+SAMESUM_HD inline LeadingBits leading_of_digits(std::int64_t* digit, int count, int exponent) {
   propagate_carries(digit, count);
   const bool negative = digit[count - 1] < 0;
   if (negative) {
@@ -56,16 +55,13 @@ SAMESUM_HD BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent, 
   }
   int top = count - 1;
   while (top >= 0 && digit[top] == 0) --top;
-  if (top < 0) return 0;
-  // Four digits from the first one on have more than 96 bits, and their quotient more than 57.
+  if (top < 0) return {};
   Wide leading = 0;
   for (int i = 0; i < 4; ++i)
     leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
   bool more = false;
   for (int i = 0; i <= top - 4; ++i) more = more || digit[i] != 0;
-  const Wide quotient = divisor == 1 ? leading : leading / divisor;
-  more = more || quotient * divisor != leading;
-  return round_wide<F, true>(negative, quotient, more, exponent + 32 * (top - 3));
+  return {negative, more, leading, exponent + 32 * (top - 3)};
 }
 
 }  // namespace samesum

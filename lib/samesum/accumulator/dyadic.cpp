@@ -163,8 +163,8 @@ Words Dyadic::normalised(std::size_t size) const {
   return shifted;
 }
 
-/// Neither a nor b is 0.
-Dyadic::Quotient Dyadic::quotient(const Dyadic& a, const Dyadic& b) {
+/// Returns the leading bits of a/b, at least 2^126. Neither a nor b is 0.
+LeadingBits Dyadic::quotient(const Dyadic& a, const Dyadic& b) {
   const std::size_t size = std::max(a.words_.size(), b.words_.size()) + 1;
   const Words divisor = b.normalised(size);
   Words rest = a.normalised(size);
@@ -173,30 +173,27 @@ Dyadic::Quotient Dyadic::quotient(const Dyadic& a, const Dyadic& b) {
   const std::uint64_t first = next_word(rest, divisor), second = next_word(rest, divisor);
   const bool more = std::ranges::any_of(rest, [](std::uint64_t word) { return word != 0; });
   const auto leading_exponent = [](const Dyadic& x) { return 64 * x.end() - leading_zeros(x.words_.back()); };
-  return {Wide{first} << 64 | second, more, leading_exponent(a) - leading_exponent(b) - 127};
+  return {a.negative_ != b.negative_, more, Wide{first} << 64 | second,
+          leading_exponent(a) - leading_exponent(b) - 127};
 }
 
 Number Dyadic::rounded_quotient(const FormatInfo& format, const Dyadic& divisor) const {
   if (is_zero()) return {&format, 0};
-  const Quotient q = quotient(*this, divisor);
-  return with_format(format, [&]<class F>() {
-    return Number{&format, round_wide<F, true>(negative_ != divisor.negative_, q.value, q.more, q.exponent)};
-  });
+  const LeadingBits q = quotient(*this, divisor);
+  return with_format(format, [&]<class F>() { return Number{&format, q.rounded<F>()}; });
 }
 
 Number Dyadic::rounded_ratio_to_root(const FormatInfo& format, const Dyadic& square) const {
   if (is_zero()) return {&format, 0};
-  Quotient q = quotient(*this * *this, square);
+  LeadingBits q = quotient(*this * *this, square);
   if (q.exponent % 2 != 0) {
-    q.more = q.more || (q.value & 1) != 0;
-    q.value >>= 1;
+    q.more = q.more || (q.bits & 1) != 0;
+    q.bits >>= 1;
     ++q.exponent;
   }
-  const std::uint64_t root = root_of(q.value);
-  const bool more = q.more || Wide{root} * root != q.value;
-  return with_format(format, [&]<class F>() {
-    return Number{&format, round_wide<F, true>(negative_, Wide{root}, more, q.exponent / 2)};
-  });
+  const Wide root = root_of(q.bits);
+  const LeadingBits ratio{negative_, q.more || root * root != q.bits, root, q.exponent / 2};
+  return with_format(format, [&]<class F>() { return Number{&format, ratio.rounded<F>()}; });
 }
 
 }  // namespace samesum

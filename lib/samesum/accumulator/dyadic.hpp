@@ -7,7 +7,7 @@
 
 #include "samesum/accumulator/words.hpp"
 #include "samesum/format/number.hpp"
-#include "samesum/window/int128.hpp"
+#include "samesum/window/rounding.hpp"
 
 namespace samesum {
 
@@ -40,17 +40,9 @@ class Dyadic {
   Number rounded_ratio_to_root(const FormatInfo& format, const Dyadic& square) const;
 
  private:
-  /// The magnitude of a quotient: (value + ε) · 2^exponent, where 0 < ε < 1 if `more` is true, else ε = 0.
-  /// The value is at least 2^126.
-  struct Quotient {
-    Wide value;
-    bool more;
-    std::int64_t exponent;
-  };
-
   /// Returns a + b if b were `negative` as told.
   static Dyadic sum(const Dyadic& a, const Dyadic& b, bool negative);
-  static Quotient quotient(const Dyadic& a, const Dyadic& b);
+  static LeadingBits quotient(const Dyadic& a, const Dyadic& b);
 
   std::int64_t end() const { return place_ + static_cast<std::int64_t>(words_.size()); }
   void trim();

@@ -47,9 +47,8 @@ Number Exact::result(const FormatInfo& format) const {
   sum.propagate_carries();
   if (const std::int64_t top = sum.digits_.back(); std::abs(top) >= top_limit)  // beyond every format
     return {&format, (top < 0 ? format.sign_bit : 0) | format.infinity};
-  return with_format(format, [&]<class F>() {
-    return Number{&format, round_digits<F>(sum.digits_.data(), digit_count, lowest_exponent)};
-  });
+  const LeadingBits leading = leading_of_digits(sum.digits_.data(), digit_count, lowest_exponent);
+  return with_format(format, [&]<class F>() { return Number{&format, leading.rounded<F>()}; });
 }
 
 Exact Exact::canonical() const {

@@ -48,7 +48,7 @@ template <class T> struct ExactState {
     if (flags & SumFlags::special_flags) return from_bits<F>(special_bits<F>(flags));
     if (flags == SumFlags::seen_any) return from_bits<F>(Format<F>::sign_bit);
     ExactState sum = *this;
-    return from_bits<F>(round_digits<F>(sum.digits, digit_count, lowest_exponent));
+    return from_bits<F>(leading_of_digits(sum.digits, digit_count, lowest_exponent).template rounded<F>());
   }
   /// The state as an Exact, which can be serialised.
   Exact exact() const {
@@ -94,9 +94,8 @@ template <class T> struct ExactState {
   }
   template <class Access, int words>
   SAMESUM_HD void merge_by(const WindowState<words>& other, const ExponentWindow& window) {
-    WideInteger<words> magnitude = other.units;
-    const bool negative = magnitude.is_negative();
-    if (negative) magnitude.negate();
+    const bool negative = other.units.is_negative();
+    const WideInteger<words> magnitude = other.units.magnitude();
     for (int w = 0; w < words; ++w) {
       const int exponent = window.lowest + 64 * w, below = lowest_exponent - exponent;
       if (below <= 0)

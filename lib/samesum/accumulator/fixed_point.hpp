@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "samesum/format/formats.hpp"
-#include "samesum/window/rounding.hpp"
 #include "samesum/window/sum_flags.hpp"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum {
 
@@ -147,12 +147,12 @@ struct GridSum {
   /// Bit pattern of the sum divided by `divisor`, correctly rounded to F: NaN, an infinity, or the number.
   template <class F> SAMESUM_HD constexpr BitsOf<F> result(int grid, std::uint64_t divisor = 1) const {
     if (flags != 0) return special_bits<F>(flags);
-    return divisor == 1 ? round_units<F>(units, grid) : round_quotient<F>(units, grid, divisor);
+    return divisor == 1 ? round_units<F>(units, grid) : round_units<F>(units, grid, divisor);
   }
   /// Bit pattern of the sum plus `held`, correctly rounded to F.
   template <class F> SAMESUM_HD constexpr BitsOf<F> result_with(int grid, F held) const {
     const std::uint32_t all = flags | special_flags_of(held);
-    return all != 0 ? special_bits<F>(all) : round_units<F>(units, grid, held);
+    return all != 0 ? special_bits<F>(all) : round_sum<F, false>(units, grid, held);
   }
 };
 

@@ -87,7 +87,7 @@ template <class Words> class RunningExact {
         ++exponent;
       }
     }
-    return round_wide<F, true>(negative, leading, more, exponent);
+    return LeadingBits{negative, more, leading, exponent}.template rounded<F>();
   }
 
  private:

@@ -3,7 +3,22 @@
 
 #include <algorithm>
 
+#include "samesum/window/wide_integer.hpp"
+
 namespace samesum {
+namespace {
+
+/// The integer of digits whose carries are propagated.
+WideInteger<ExactTerms::digit_count / 2> integer_of(const ExactTerms::Digits& digits) {
+  WideInteger<ExactTerms::digit_count / 2> all;
+  for (std::size_t i = 0; i < digits.size() / 2; ++i) {
+    const auto low = static_cast<std::uint64_t>(digits[2 * i]);
+    all.word[i] = low | static_cast<std::uint64_t>(digits[2 * i + 1]) << 32;
+  }
+  return all;
+}
+
+}  // namespace
 
 void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent) {
   if (wide_.empty()) wide_.resize(digit_count);
@@ -11,7 +26,6 @@ void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, i
     propagate_carries(wide_.data(), digit_count);
     pending_ = 1;
   }
-  __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{a} * b;  // at most 106 bits
   const int offset = exponent - lowest_exponent;
   const std::uint64_t half[2] = {static_cast<std::uint64_t>(product),
@@ -35,9 +49,10 @@ ExactTerms::Digits ExactTerms::digits() const {
   constexpr std::size_t first = (Exact::lowest_exponent - lowest_exponent) / 32;
   Digits all{};
   std::ranges::copy(wide_, all.begin());
-  propagate_carries(all.data(), digit_count);
+  if (!wide_.empty()) propagate_carries(all.data(), digit_count);
   for (std::size_t i = 0; i < Exact::digit_count; ++i) all[first + i] += sum.digits()[i];
-  propagate_carries(all.data(), digit_count);
+  const std::size_t lowest = wide_.empty() ? first : 0;
+  propagate_carries(all.data() + lowest, digit_count - static_cast<int>(lowest));
   return all;
 }
 
@@ -64,24 +79,28 @@ Number ExactTerms::quotient(const FormatInfo& format, std::uint64_t divisor) con
   if (!wide_.empty() || divisor >> 39 != 0) return value().rounded_quotient(format, Dyadic{divisor});
   std::array<std::int64_t, Exact::digit_count> digits;
   std::ranges::copy(sum.digits(), digits.begin());
-  return with_format(format, [&]<class F>() {
-    return Number{&format,
-                  round_digits<F>(digits.data(), Exact::digit_count, Exact::lowest_exponent, divisor)};
-  });
+  const LeadingBits quotient =
+      leading_of_digits(digits.data(), Exact::digit_count, Exact::lowest_exponent).over(divisor);
+  return with_format(format, [&]<class F>() { return Number{&format, quotient.rounded<F>()}; });
 }
 
 std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& squares, std::uint64_t n,
                                     std::uint64_t ddof, const FormatInfo& format) {
-  const Exact& sum = terms.sum;
   const Number nan{&format, format.canonical_nan};
-  const Dyadic total = terms.value();
-  const bool special = sum.is_special();
-  return {n == 0                             ? nan
-          : special || sum.only_minus_zero() ? sum.result(format)
-                                             : total.rounded_quotient(format, Dyadic{n}),
-          special || n <= ddof ? nan
-                               : (squares.value() * Dyadic{n} - total * total)
-                                     .rounded_quotient(format, Dyadic{n} * Dyadic{n - ddof})};
+  const Number mean = n == 0 ? nan : terms.quotient(format, n);
+  if (terms.sum.is_special() || n <= ddof) return {mean, nan};
+  // The square of a sum in units of 2^unit is counted in those of Σx².
+  constexpr int words = ExactTerms::digit_count / 4, unit = ExactTerms::lowest_exponent / 2,
+                at = unit - ExactTerms::lowest_exponent, shift = at % 64;
+  static_assert(2 * unit == ExactTerms::lowest_exponent && shift != 0);
+  const auto total = integer_of(terms.digits());
+  WideInteger<words> sum;
+  for (int i = 0; i < words; ++i)
+    sum.word[i] = total.word[at / 64 + i] >> shift | total.word[at / 64 + i + 1] << (64 - shift);
+  auto numerator = integer_of(squares.digits());
+  scale_variance(n, sum, numerator);
+  const LeadingBits variance = leading_quotient(numerator, n, n - ddof, ExactTerms::lowest_exponent);
+  return {mean, with_format(format, [&]<class F>() { return Number{&format, variance.rounded<F>()}; })};
 }
 
 }  // namespace samesum

@@ -110,17 +110,17 @@ template <class T, ExactlySummed what> struct CompactExact {
   }
 
   /// The sum, or the mean, before it is rounded to a format. The value of a mean of no elements is not used.
-  SAMESUM_HD LeadingQuotient quotient(const ExactResult& of) const {
+  SAMESUM_HD LeadingBits quotient(const ExactResult& of) const {
     return leading_quotient(terms.integer(), of.mean && of.n > 0 ? of.n : 1, 1, Terms::lowest);
   }
   /// The variance before it is rounded to a format. If n <= ddof, the value is not used.
-  SAMESUM_HD LeadingQuotient variance_quotient(const ExactResult& of) const {
+  SAMESUM_HD LeadingBits variance_quotient(const ExactResult& of) const {
     if (of.n <= of.ddof) return {};
     const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());
     return leading_quotient(numerator, of.n, of.n - of.ddof, 2 * Terms::lowest);
   }
   /// Bit pattern of the sum, or the mean, rounded once to F.
-  template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of, const LeadingQuotient& quotient) const {
+  template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of, const LeadingBits& quotient) const {
     if (of.mean && of.n == 0) return Format<F>::canonical_nan;
     if (flags & SumFlags::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
     if (flags == SumFlags::seen_any) return Format<F>::sign_bit;
@@ -128,7 +128,7 @@ template <class T, ExactlySummed what> struct CompactExact {
   }
   /// Bit pattern of the variance, rounded once to F.
   template <class F>
-  SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of, const LeadingQuotient& quotient) const {
+  SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of, const LeadingBits& quotient) const {
     if ((flags & SumFlags::special_flags) || of.n <= of.ddof) return Format<F>::canonical_nan;
     return quotient.template rounded<F>();
   }

@@ -7,112 +7,76 @@
 
 namespace samesum {
 
-/// Bit pattern of the value of F nearest to a wide integer, ties to even. `first` is the highest digit that
-/// is not 0, of weight 2^exponent; `second` and `third` follow it. `more` says whether any lower digit is not
-/// 0.
-template <class F>
-SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint64_t second,
-                                   std::uint64_t third, bool more, int exponent) {
-  // The 64 bits from the leading 1 down. The last one is sticky: it is also 1 if any bit below is.
-  const int zeros = leading_zeros(first) - 32;
-  std::uint64_t leading = ((first << 32) | second) << zeros;
-  if (zeros > 0) leading |= third >> (32 - zeros);
-  more = more || ((third << zeros) & 0xffffffff) != 0;
-  return round_to_bits<F>(negative, leading | std::uint64_t{more}, exponent - 32 - zeros);
-}
+/// What a rounding needs to know of a number: it is (-1)^negative·(bits + ε)·2^exponent, where 0 < ε < 1 if
+/// `more` is true, else ε = 0. Every exact sum in integers ends here: whatever its representation, its
+/// leading bits are rounded once.
+struct LeadingBits {
+  bool negative, more;
+  Wide bits;  ///< with `more`, at least 2^56
+  std::int64_t exponent;
 
-/// Bit pattern of (-1)^negative·(magnitude + ε)·2^exponent, correctly rounded to F (to nearest, ties to
-/// even), where 0 < ε < 1 if `more` is true, else ε = 0. With `more`, the magnitude has at least 57 bits. A
-/// zero is +0, unless `signed_zero` keeps the sign of a number that rounds to zero.
-template <class F, bool signed_zero>
-SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Wide magnitude, bool more, std::int64_t exponent) {
-  if (magnitude == 0) return 0;
-  const int zeros = leading_zeros(magnitude);
-  magnitude <<= zeros;
-  const bool sticky = more || static_cast<std::uint64_t>(magnitude) != 0;
-  const auto leading = static_cast<std::uint64_t>(magnitude >> 64) | std::uint64_t{sticky};
-  const BitsOf<F> bits = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
-  return !signed_zero && bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
-}
+  /// The leading bits of a number whose highest digit of 32 bits that is not 0 is `first`, of weight
+  /// 2^exponent. `second` and `third` follow it; `more` says whether any lower digit is not 0.
+  SAMESUM_HD static constexpr LeadingBits of_digits(bool negative, std::uint64_t first, std::uint64_t second,
+                                                    std::uint64_t third, bool more, int exponent) {
+    return {negative, more, Wide{first << 32 | second} << 32 | third, exponent - 64};
+  }
+
+  // Always inlined on a CPU: then the leading bits stay in registers.
+
+  /// The number over a divisor >= 1. With `more`, the quotient must be at least 2^56, too.
+  [[gnu::always_inline]] SAMESUM_HD constexpr LeadingBits over(std::uint64_t divisor) const {
+    if (divisor == 1) return *this;
+    const int zeros = more || bits == 0 ? 0 : leading_zeros(bits);  // so the quotient has at least 64 bits
+    const Wide number = bits << zeros, quotient = number / divisor;
+    return {negative, more || quotient * divisor != number, quotient, exponent - zeros};
+  }
+
+  /// Bit pattern, correctly rounded to F (to nearest, ties to even); +0 for zero. A negative number that
+  /// rounds to zero gives -0, or +0 without `signed_zero`.
+  template <class F, bool signed_zero = true>
+  [[gnu::always_inline]] SAMESUM_HD constexpr BitsOf<F> rounded() const {
+    if (bits == 0) return 0;
+    const int zeros = leading_zeros(bits);
+    const Wide aligned = bits << zeros;
+    const bool sticky = more || static_cast<std::uint64_t>(aligned) != 0;
+    const auto leading = static_cast<std::uint64_t>(aligned >> 64) | std::uint64_t{sticky};
+    const BitsOf<F> result = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
+    return !signed_zero && result == Format<F>::sign_bit ? BitsOf<F>{0} : result;
+  }
+};
+
+/// integer·2^exponent, where the integer has at most 62 bits. Formats of at most 60 bits round it, as an
+/// instruction does that converts integers, to the same value as the number that it stands for: if it has 62
+/// bits, the last one is sticky.
+struct ShortNumber {
+  std::int64_t integer;
+  int exponent;
+
+  /// For ±(magnitude + ε), where 0 < ε < 1 if `more` is true, else ε = 0. With `more`, the magnitude has at
+  /// least 62 bits.
+  SAMESUM_HD static constexpr ShortNumber of(bool negative, Wide magnitude, bool more) {
+    const int excess = 66 - leading_zeros(magnitude), shift = excess > 0 ? excess : 0;
+    const auto kept = static_cast<std::int64_t>(magnitude >> shift);
+    const bool lost = more || Wide{static_cast<std::uint64_t>(kept)} << shift != magnitude;
+    const std::int64_t integer = kept | std::int64_t{lost};
+    return {negative ? -integer : integer, shift};
+  }
+};
 
 /// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
 /// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
 template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
+  return LeadingBits{units.is_negative(), false, units.magnitude(), grid}.template rounded<F, signed_zero>();
 }
-
-/// Bit pattern of units·2^grid / divisor, correctly rounded to F, as round_units. divisor >= 1.
+/// Bit pattern of units·2^grid / divisor, likewise. divisor >= 1. Callers that seldom divide branch, so that
+/// a sum is rounded by inlined code.
 template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint64_t divisor) {
-  Int128::Wide magnitude = units.magnitude();
-  if (magnitude == 0) return 0;
-  const int zeros = leading_zeros(magnitude);
-  magnitude <<= zeros;  // so the quotient has at least 64 bits
-  const Int128::Wide quotient = magnitude / divisor;
-  return round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor,
-                                    grid - zeros);
-}
-
-/// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
-  const Decomposed d = decompose<F>(to_bits(held));
-  if (d.significand == 0) return round_units<F, signed_zero>(units, grid);
-  if (units.is_zero()) return to_bits(held);
-  // Both magnitudes with the leading bit at 2^126, and the exponent of the bit 2^0.
-  struct Aligned {
-    bool negative;
-    Wide magnitude;
-    int exponent;
-  };
-  const auto aligned = [](bool negative, Wide magnitude, int exponent) {
-    const int zeros = leading_zeros(magnitude);
-    if (zeros == 0) return Aligned{negative, magnitude >> 1, exponent + 1};  // -2^127, the only such number
-    return Aligned{negative, magnitude << (zeros - 1), exponent - (zeros - 1)};
-  };
-  Aligned a = aligned(units.is_negative(), units.magnitude(), grid),
-          b = aligned(d.negative, d.significand, d.exponent);
-  if (b.exponent > a.exponent || (b.exponent == a.exponent && b.magnitude > a.magnitude)) {
-    const Aligned other = a;
-    a = b;
-    b = other;
-  }
-  // b as high + low·2^-128 + less than 2^-256.
-  const int down = a.exponent - b.exponent;
-  Wide high = 0, low = 0;
-  bool more = false;
-  if (down == 0) {
-    high = b.magnitude;
-  } else if (down < 128) {
-    high = b.magnitude >> down;
-    low = b.magnitude << (128 - down);
-  } else if (down < 256) {
-    low = b.magnitude >> (down - 128);
-    more = low << (down - 128) != b.magnitude;
-  } else {
-    more = true;
-  }
-  if (a.negative == b.negative) {
-    high = a.magnitude + high;
-  } else {
-    const Wide subtracted = low + Wide{more};  // with a remainder, low is far below its largest value
-    high = a.magnitude - high - Wide{subtracted != 0};
-    low = Wide{0} - subtracted;
-  }
-  int exponent = a.exponent;
-  if (high == 0) {
-    high = low;
-    low = 0;
-    exponent -= 128;
-    if (high == 0) return 0;
-  }
-  const int zeros = leading_zeros(high);
-  if (zeros > 0) {
-    high = high << zeros | low >> (128 - zeros);
-    low <<= zeros;
-  }
-  return round_wide<F, signed_zero>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
+SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, std::uint64_t divisor) {
+  return LeadingBits{units.is_negative(), false, units.magnitude(), grid}
+      .over(divisor)
+      .template rounded<F, signed_zero>();
 }
 
 /// TwoSum (Knuth 1969): replaces a by the sum of both, rounded, and returns the rounding error.

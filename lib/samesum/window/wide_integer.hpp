@@ -1,21 +1,73 @@
-/// Integers of many words: the state behind a window, which holds whatever does not fit it.
+/// The wide integers of exact sums, and results that are rounded from them once.
 #pragma once
+
+#include <type_traits>
 
 #include "samesum/window/rounding.hpp"
 
+/// Unrolls the next loop over `count` words on a GPU, so that the words stay in registers; many words are in
+/// memory anyway.
+#if defined(__CUDA_ARCH__)
+#define SAMESUM_FOR_WORDS _Pragma("unroll (count <= 12 ? count : 1)")
+#else
+#define SAMESUM_FOR_WORDS
+#endif
+
 namespace samesum {
 
-/// An integer in two's complement, in words of 64 bits, the lowest first. Sums wrap.
+/// An integer in two's complement, in words of 64 bits, the lowest first. Sums wrap. No index depends on a
+/// value, except in add(negative, magnitude, shift), which is for integers in memory.
 template <int count> struct WideInteger {
   static constexpr int words = count;
   std::uint64_t word[count];
 
+  SAMESUM_HD static constexpr WideInteger of(Int128 x) {
+    WideInteger all{};
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i)
+      all.word[i] = i == 0 ? x.low : static_cast<std::uint64_t>(i == 1 ? x.high : x.high >> 63);
+    return all;
+  }
+  /// ±magnitude·2^shift, for 0 <= shift < 64·count.
+  SAMESUM_HD static constexpr WideInteger of(bool negative, Wide magnitude, int shift) {
+    WideInteger x{};
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) x.word[i] = shifted_word(magnitude, shift, i);
+    return x.negated_if(negative);
+  }
+
+  SAMESUM_HD constexpr bool is_negative() const { return word[count - 1] >> 63 != 0; }
+  SAMESUM_HD constexpr bool is_zero() const {
+    std::uint64_t any = 0;
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) any |= word[i];
+    return any == 0;
+  }
+  /// Whether n words hold the number.
+  SAMESUM_HD constexpr bool fits(int n) const {
+    const std::uint64_t sign = word[n - 1] >> 63 != 0 ? ~std::uint64_t{0} : 0;
+    bool fits = true;
+    SAMESUM_FOR_WORDS
+    for (int i = n; i < count; ++i) fits = fits && word[i] == sign;
+    return fits;
+  }
+  SAMESUM_HD constexpr Int128 low_128() const { return {word[0], static_cast<std::int64_t>(word[1])}; }
+
   SAMESUM_HD void clear() {
     for (std::uint64_t& w : word) w = 0;
   }
-  SAMESUM_HD bool is_negative() const { return word[count - 1] >> 63; }
-
-  SAMESUM_HD void add(const WideInteger& other) {
+  SAMESUM_HD constexpr void add(const WideInteger& other) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (count == 3) {
+      if (!std::is_constant_evaluated()) {
+        // "+&": no output shares a register with a word that a later instruction reads.
+        asm("add.cc.u64 %0, %0, %3;\n\taddc.cc.u64 %1, %1, %4;\n\taddc.u64 %2, %2, %5;"
+            : "+&l"(word[0]), "+&l"(word[1]), "+&l"(word[2])
+            : "l"(other.word[0]), "l"(other.word[1]), "l"(other.word[2]));
+        return;
+      }
+    }
+#endif
     Wide carry = 0;
     for (int i = 0; i < count; ++i) {
       carry += Wide{word[i]} + other.word[i];
@@ -23,7 +75,18 @@ template <int count> struct WideInteger {
       carry >>= 64;
     }
   }
-  /// Adds (-1)^negative · magnitude · 2^shift, which the words must be able to hold.
+  /// Adds ±magnitude·2^shift, for 0 <= shift < 64·count. The carry passes through all words.
+  SAMESUM_HD constexpr void add_through(bool negative, Wide magnitude, int shift) {
+    const std::uint64_t sign = negative ? ~std::uint64_t{0} : 0;
+    Wide carry = negative;
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) {
+      carry += Wide{word[i]} + (shifted_word(magnitude, shift, i) ^ sign);
+      word[i] = static_cast<std::uint64_t>(carry);
+      carry >>= 64;
+    }
+  }
+  /// Adds ±magnitude·2^shift, which the words must be able to hold, from the first word that changes on.
   SAMESUM_HD void add(bool negative, std::uint64_t magnitude, int shift) {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;  // sign extension
@@ -36,22 +99,57 @@ template <int count> struct WideInteger {
       carry >>= 64;
     }
   }
-  SAMESUM_HD void negate() {
-    bool carry = true;
-    for (std::uint64_t& w : word) {
-      w = ~w + carry;
-      carry = carry && w == 0;
-    }
+  SAMESUM_HD friend constexpr WideInteger operator+(WideInteger a, const WideInteger& b) {
+    a.add(b);
+    return a;
+  }
+  SAMESUM_HD friend constexpr WideInteger operator-(const WideInteger& a, const WideInteger& b) {
+    return a + b.negated_if(true);
   }
 
-  /// Bit pattern of (-1)^negative·(number + ε)·2^exponent, correctly rounded to F (to nearest, ties to even),
-  /// where 0 < ε < 1 if `more` is true, else ε = 0. The number is not negative.
-  template <class F> SAMESUM_HD BitsOf<F> rounded(bool negative, bool more, int exponent) const {
-    int top = count - 1;
-    while (top > 0 && word[top] == 0) --top;
-    for (int i = 0; i < top - 1; ++i) more = more || word[i] != 0;
-    const Wide leading = Wide{word[top]} << 64 | (top > 0 ? word[top - 1] : 0);
-    return round_wide<F, true>(negative, leading, more, exponent + 64 * (top - 1));
+  SAMESUM_HD constexpr WideInteger negated_if(bool condition) const {
+    const std::uint64_t mask = condition ? ~std::uint64_t{0} : 0;
+    WideInteger flipped{}, one{{condition}};
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) flipped.word[i] = word[i] ^ mask;
+    return flipped + one;
+  }
+  SAMESUM_HD constexpr WideInteger magnitude() const { return negated_if(is_negative()); }
+
+  /// The leading 128 bits of number·2^exponent, of which the first is 1 unless the number is 0.
+  SAMESUM_HD constexpr LeadingBits leading(int exponent) const {
+    const WideInteger all = magnitude();
+    // The highest word that is not 0, and the two that follow it.
+    std::uint64_t first = all.word[count - 1], second = all.word_or_0(count - 2),
+                  third = all.word_or_0(count - 3);
+    int place = count - 1;
+    bool more = false;
+    SAMESUM_FOR_WORDS
+    for (int i = count - 2; i >= 0; --i) {
+      if (first == 0)
+        first = all.word[i], second = all.word_or_0(i - 1), third = all.word_or_0(i - 2), place = i;
+      else if (i < place - 2)
+        more = more || all.word[i] != 0;
+    }
+    if (first == 0) return {};
+    const int zeros = leading_zeros(first);
+    const Wide upper = Wide{first} << 64 | second;
+    exponent += 64 * (place - 1) - zeros;
+    if (zeros == 0) return {is_negative(), more || third != 0, upper, exponent};
+    return {is_negative(), more || third << zeros != 0, upper << zeros | third >> (64 - zeros), exponent};
+  }
+
+ private:
+  SAMESUM_HD constexpr std::uint64_t word_or_0(int i) const { return i < 0 ? 0 : word[i < 0 ? 0 : i]; }
+  /// Word i of magnitude·2^shift.
+  SAMESUM_HD static constexpr std::uint64_t shifted_word(Wide magnitude, int shift, int i) {
+    const auto low = static_cast<std::uint64_t>(magnitude),
+               high = static_cast<std::uint64_t>(magnitude >> 64);
+    const int bits = shift & 63, above = bits == 0 ? 0 : 64 - bits, k = i - (shift >> 6);
+    return k == 0   ? low << bits
+           : k == 1 ? high << bits | (above == 0 ? 0 : low >> above)
+           : k == 2 ? (above == 0 ? 0 : high >> above)
+                    : 0;
   }
 };
 
@@ -83,22 +181,10 @@ SAMESUM_HD inline std::uint64_t divide_digit(std::uint64_t& rest, std::uint64_t 
   return static_cast<std::uint64_t>(number / divisor);
 }
 
-/// (-1)^negative·(leading + ε)·2^exponent, where 0 < ε < 1 if `more` is true, else ε = 0.
-struct LeadingQuotient {
-  bool negative, more;
-  Wide leading;
-  int exponent;
-
-  /// Bit pattern, correctly rounded to F (to nearest, ties to even).
-  template <class F> SAMESUM_HD BitsOf<F> rounded() const {
-    return round_wide<F, true>(negative, leading, more, exponent);
-  }
-};
-
-/// Returns number·2^exponent / (a·b); `leading` has at least 65 bits unless the number is 0. a, b >= 1.
+/// Returns number·2^exponent / (a·b), with at least 65 bits unless the number is 0. a, b >= 1.
 template <int count>
-SAMESUM_HD LeadingQuotient leading_quotient(const WideInteger<count>& number, std::uint64_t a,
-                                            std::uint64_t b, int exponent) {
+SAMESUM_HD LeadingBits leading_quotient(const WideInteger<count>& number, std::uint64_t a, std::uint64_t b,
+                                        int exponent) {
   constexpr int below = 3;  // digits, so that the quotient of a number other than 0 has at least two
   const Magnitude<count> magnitude{number};
   Wide leading = 0;
@@ -107,11 +193,13 @@ SAMESUM_HD LeadingQuotient leading_quotient(const WideInteger<count>& number, st
   std::uint64_t rest_of_a = 0, rest_of_b = 0;
   for (int i = count - 1; i >= -below; --i) {
     std::uint64_t digit = i < 0 ? 0 : magnitude[i];
+    if (kept == 2) {  // the rest of the quotient is not 0 if this digit is not, or a remainder
+      more = more || digit != 0;
+      continue;
+    }
     if ((digit | rest_of_a | rest_of_b) != 0)
       digit = divide_digit(rest_of_b, divide_digit(rest_of_a, digit, a), b);
-    if (kept == 2) {
-      more = more || digit != 0;
-    } else if (kept > 0 || digit != 0) {
+    if (kept > 0 || digit != 0) {
       leading = leading << 64 | digit;
       ++kept;
       last = i;
@@ -138,13 +226,18 @@ SAMESUM_HD void scale_variance(std::uint64_t n, const WideInteger<count>& sum,
     carry = static_cast<std::uint64_t>(part >> 64);
   }
   const Magnitude<count> magnitude{sum};
-  for (int i = 0; i < count; ++i) {
+  int first = 0, end = count;  // words from `first` up to `end` are not all 0; most of many words are
+  if constexpr (count > 12) {
+    while (end > 0 && magnitude[end - 1] == 0) --end;
+    while (first < end && magnitude[first] == 0) ++first;
+  }
+  for (int i = first; i < end; ++i) {
     // Subtracts word i times the sum. The carry includes what is borrowed: a product of two words leaves
     // room for two more.
     const std::uint64_t factor = magnitude[i];
     carry = 0;
-    for (int k = i; k < 2 * count; ++k) {
-      const Wide part = (k - i < count ? Wide{factor} * magnitude[k - i] : 0) + carry;
+    for (int k = i + first; k < 2 * count && (count <= 12 || k < i + end || carry != 0); ++k) {
+      const Wide part = (k - i < end ? Wide{factor} * magnitude[k - i] : 0) + carry;
       const auto low = static_cast<std::uint64_t>(part);
       carry = static_cast<std::uint64_t>(part >> 64) + (squares.word[k] < low);
       squares.word[k] -= low;
@@ -162,5 +255,63 @@ SAMESUM_HD WideInteger<2 * of_sum> scaled_variance(std::uint64_t n, const WideIn
   scale_variance(n, sum, all);
   return all;
 }
+
+/// Bit pattern of (units·2^grid + held) / divisor, correctly rounded to F (to nearest, ties to even); +0 for
+/// zero. A negative number that rounds to zero gives -0, or +0 without `signed_zero`. 1 <= divisor < 2^39; if
+/// `held` is not zero, it is finite, and the divisor is 1.
+template <class F, bool signed_zero = true>
+SAMESUM_HD constexpr BitsOf<F> round_sum(WideInteger<3> units, int grid, F held, std::uint64_t divisor = 1) {
+  const Decomposed d = decompose<F>(to_bits(held));
+  bool more = false;  // the sum is units + ε, 0 < ε < 1
+  if (d.significand != 0) {
+    if (units.is_zero()) return to_bits(held);
+    if (units.fits(1)) {  // so that the sum has 57 bits if a part of `held` is below its unit
+      units = {{0, units.word[0], units.word[1]}};
+      grid -= 64;
+    }
+    std::uint64_t low = 0;  // the word below, if the number that is held needs words above
+    bool has_low = false;
+    for (; d.exponent - grid > 190 - Format<F>::precision; grid += 64) {
+      more = more || low != 0;
+      low = units.word[0];
+      units = {{units.word[1], units.word[2], units.is_negative() ? ~std::uint64_t{0} : 0}};
+      has_low = true;
+    }
+    const int below = grid - d.exponent;
+    if (below <= 0) {
+      units.add_through(d.negative, d.significand, -below);
+    } else {
+      const std::uint64_t kept = below < 64 ? d.significand >> below : 0;
+      const bool lost = below >= 64 || kept << below != d.significand;
+      units.add_through(d.negative, kept + (d.negative && lost), 0);
+      more = more || lost;
+    }
+    if (has_low && units.fits(2)) {  // the leading bits may have cancelled
+      units = {{low, units.word[0], units.word[1]}};
+      grid -= 64;
+    } else {
+      more = more || low != 0;
+    }
+  }
+  if (units.is_negative() && more) units.add({{1}});  // the magnitude is that of units + 1, plus 1 - ε
+  LeadingBits sum = units.leading(grid);
+  sum.more = sum.more || more;
+  return sum.over(divisor).template rounded<F, signed_zero>();
+}
+
+/// Bit pattern of units·2^grid + held, likewise.
+template <class F, bool signed_zero = true>
+SAMESUM_HD constexpr BitsOf<F> round_sum(Int128 units, int grid, F held) {
+  const Decomposed d = decompose<F>(to_bits(held));
+  // Both in units of the lower one, if 126 bits hold them.
+  const int lowest = d.exponent < grid ? d.exponent : grid, up = grid - lowest, held_up = d.exponent - lowest;
+  if (up + 128 - leading_zeros(units.magnitude()) > 126 || held_up + Format<F>::precision > 126)
+    return round_sum<F, signed_zero>(WideInteger<3>::of(units), grid, held);
+  units = units.shifted(up);
+  units.add(Int128::of(d.negative, Wide{d.significand} << held_up));
+  return round_units<F, signed_zero>(units, lowest);
+}
+
+#undef SAMESUM_FOR_WORDS
 
 }  // namespace samesum

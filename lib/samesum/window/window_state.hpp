@@ -73,19 +73,6 @@ template <int words> struct WindowState {
   }
 
  private:
-  /// ±magnitude·2^shift, for shift >= 0. The compiler knows the index of each word, so that a GPU keeps the
-  /// words in registers.
-  SAMESUM_HD static WideInteger<words> shifted(bool negative, std::uint64_t magnitude, int shift) {
-    const int first = shift / 64, bit = shift % 64;
-    const std::uint64_t low = magnitude << bit, high = bit == 0 ? 0 : magnitude >> (64 - bit);
-    WideInteger<words> x;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (int i = 0; i < words; ++i) x.word[i] = i == first ? low : i == first + 1 ? high : 0;
-    if (negative) x.negate();
-    return x;
-  }
   template <class Access, class T> SAMESUM_HD bool add_by(T x, const ExponentWindow& window) {
     const BitsOf<T> bits = to_bits(x);
     std::uint32_t seen = seen_flags(x);
@@ -95,9 +82,9 @@ template <int words> struct WindowState {
       held = window.holds(d);
       if (held) {
         const int shift = d.exponent - window.lowest;
-        add_words<Access>(units.word, shifted(d.negative, shift < 0 ? d.significand >> -shift : d.significand,
-                                              shift < 0 ? 0 : shift)
-                                          .word);
+        const auto term = WideInteger<words>::of(d.negative, d.significand >> (shift < 0 ? -shift : 0),
+                                                 shift < 0 ? 0 : shift);
+        add_words<Access>(units.word, term.word);
       } else {
         seen |= outside;
       }

@@ -48,7 +48,7 @@ bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, Grid
       return from_bits<F>(call.options.combine ? units.template result_with<F>(g.grid, before)
                                                : units.template result<F>(g.grid, n));
     if (!call.options.combine) return rounded_sum<F>(units.units.wide(), g.grid, n);
-    return from_bits<F>(round_units<F, true>(units.units, g.grid, before));
+    return from_bits<F>(round_sum<F>(units.units, g.grid, before));
   };
   std::atomic<bool> fits = true;
   sorted.for_each_key<std::int64_t>([&](std::size_t key, const RowsOfKey& rows, std::int64_t* sums) {

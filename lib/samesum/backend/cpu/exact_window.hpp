@@ -109,7 +109,7 @@ __extension__ inline bool in_two_words(__int128 units, double unit, double (&sum
 template <class F> F rounded_sum(Wide sum, int grid, std::uint64_t divisor = 1) {
   const Int128 units = Int128::of(sum);
   return from_bits<F>(divisor == 1 ? round_units<F, true>(units, grid)
-                                   : round_quotient<F, true>(units, grid, divisor));
+                                   : round_units<F, true>(units, grid, divisor));
 }
 
 }  // namespace samesum::cpu

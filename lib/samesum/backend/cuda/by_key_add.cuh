@@ -40,7 +40,7 @@ struct CellsOfBlock {
     constexpr int words = words_of_total(cells);
     __syncthreads();  // all elements are added
     for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
-      Int192 sum;
+      WideInteger<3> sum{};
       for (std::uint32_t c = 0; c < copies; ++c) sum = sum + cell_sum<cells>(r * copies + c, stride());
       if (!is_only) {
         add_to_total(totals, first + r, words, sum);

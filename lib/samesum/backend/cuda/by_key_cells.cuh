@@ -7,7 +7,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/by_key_window.cuh"
-#include "samesum/backend/cuda/int192.hpp"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum::gpu {
 
@@ -17,7 +17,7 @@ struct Units {
   int shift;
   bool negative;
 
-  __device__ Int192 wide() const { return Int192::of(negative, magnitude, shift); }
+  __device__ WideInteger<3> wide() const { return WideInteger<3>::of(negative, magnitude, shift); }
   /// As units of 2^grid, if these are below 2^63.
   __device__ std::int64_t shifted() const {
     const auto units = static_cast<std::int64_t>(magnitude << shift);
@@ -220,7 +220,7 @@ template <int count> __device__ void add_to_counted_cells(Addend<2> (&x)[count],
 }
 
 /// The integer in a cell in shared memory.
-template <Cells cells> __device__ Int192 cell_sum(std::uint32_t cell, std::uint32_t stride) {
+template <Cells cells> __device__ WideInteger<3> cell_sum(std::uint32_t cell, std::uint32_t stride) {
   const auto at = [&](int i) { return shared_words[cell + static_cast<std::uint32_t>(i) * stride]; };
   const auto both = [&](int i) { return std::uint64_t{at(i)} | std::uint64_t{at(i + 1)} << 32; };
   if constexpr (cells == Cells::of_192) return {{both(0), both(2), both(4)}};
@@ -228,12 +228,12 @@ template <Cells cells> __device__ Int192 cell_sum(std::uint32_t cell, std::uint3
   if constexpr (cells == Cells::counted) sum.high += static_cast<std::int32_t>(at(2));
   if constexpr (cells == Cells::of_96) sum.high = static_cast<std::int32_t>(at(2));
   if constexpr (cells == Cells::of_128) sum.high = static_cast<std::int64_t>(both(2));
-  return Int192::of(sum);
+  return WideInteger<3>::of(sum);
 }
 
 /// Adds the lowest words of an integer to a total.
 __device__ inline void add_to_total(const Totals& totals, std::uint64_t result, int words,
-                                    const Int192& sum) {
+                                    const WideInteger<3>& sum) {
   std::uint64_t carry = 0;
 #pragma unroll
   for (int w = 0; w < 3; ++w) {
@@ -245,10 +245,10 @@ __device__ inline void add_to_total(const Totals& totals, std::uint64_t result, 
 }
 
 /// The total of a result.
-__device__ inline Int192 total(const Totals& totals, std::uint64_t result, int words) {
+__device__ inline WideInteger<3> total(const Totals& totals, std::uint64_t result, int words) {
   const auto at = [&](int w) { return static_cast<std::uint64_t>(*totals.at(result, w)); };
-  if (words == 1) return Int192::of(Int128::of(static_cast<std::int64_t>(at(0))));
-  if (words == 2) return Int192::of(Int128{at(0), static_cast<std::int64_t>(at(1))});
+  if (words == 1) return WideInteger<3>::of(Int128::of(static_cast<std::int64_t>(at(0))));
+  if (words == 2) return WideInteger<3>::of(Int128{at(0), static_cast<std::int64_t>(at(1))});
   return {{at(0), at(1), at(2)}};
 }
 

@@ -31,12 +31,12 @@ template <Cells cells> class ColumnSum {
       all_.add(units);
     }
   }
-  __device__ Int192 units() const {
+  __device__ WideInteger<3> units() const {
     if constexpr (cells == Cells::of_192) return widest_;
-    if constexpr (cells >= Cells::of_128 || cells == Cells::counted) return Int192::of(all_);
+    if constexpr (cells >= Cells::of_128 || cells == Cells::counted) return WideInteger<3>::of(all_);
     Int128 sum = Int128::of(high_).shifted(skipped);
     sum.add(Int128::of(static_cast<std::int64_t>(low_)));
-    return Int192::of(sum);
+    return WideInteger<3>::of(sum);
   }
 
   /// A sum as units of 2^(grid + shift), with a sticky last bit if there is a shift. It rounds to at most 24
@@ -57,11 +57,8 @@ template <Cells cells> class ColumnSum {
       return {all_.high == low >> 63 && low <= most && low >= -most ? low : Leading::none, 0};
     }
     if constexpr (cells == Cells::of_128) {
-      const Int128::Wide magnitude = all_.magnitude();
-      const int shift = max(66 - leading_zeros(magnitude), 0);  // leaves 62 bits
-      auto units = static_cast<std::int64_t>(magnitude >> shift);
-      if (Int128::Wide{static_cast<std::uint64_t>(units)} << shift != magnitude) units |= 1;
-      return {all_.is_negative() ? -units : units, shift};
+      const auto all = ShortNumber::of(all_.is_negative(), all_.magnitude(), false);
+      return {all.integer, all.exponent};
     }
     const std::int64_t high = high_ + static_cast<std::int64_t>(low_ >> skipped);
     const bool is_whole = static_cast<std::uint32_t>(low_) == 0,
@@ -73,7 +70,7 @@ template <Cells cells> class ColumnSum {
   std::int64_t high_ = 0;  ///< units of 2^(grid + skipped)
   std::uint64_t low_ = 0;  ///< what is below them
   Int128 all_;
-  Int192 widest_;
+  WideInteger<3> widest_{};
 };
 
 }  // namespace samesum::gpu

@@ -24,26 +24,29 @@ __device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i)
 }
 
 /// Whether a sum, of which the finite terms have so many units, overflows the word of its result on a grid.
-template <class F> __device__ bool overflows_grid(const Int192& units) {
-  return !units.fits_128() || units.low_128().magnitude() > Int128::Wide{1} << grid_word_bits<F>;
+/// Then it is NaN, and the events tell.
+template <class F>
+__device__ bool overflows_grid(const WideInteger<3>& units, bool exact, KeyEvents& events, BitsOf<F>& out) {
+  if (exact || (units.fits(2) && units.low_128().magnitude() <= Wide{1} << grid_word_bits<F>)) return false;
+  events.overflowed = 1;
+  out = Format<F>::canonical_nan;
+  return true;
 }
 
-/// round_units, not inlined: the code is long, and needed only for sums of more than 128 bits.
+/// round_sum, not inlined: the code is long, and rarely needed.
 template <class F>
-__device__ __noinline__ BitsOf<F> round_wide_sum(Int192 units, int grid, BitsOf<F> held,
+__device__ __noinline__ BitsOf<F> round_wide_sum(WideInteger<3> units, int grid, BitsOf<F> held,
                                                  std::uint64_t divisor) {
-  return round_units<F>(units, grid, from_bits<F>(held), divisor);
+  return round_sum<F>(units, grid, from_bits<F>(held), divisor);
 }
 
-/// The bits of a sum that is not zero, has no special elements and does not overflow a grid.
+/// The bits of a sum that has no special elements and does not overflow a grid.
 template <class F>
-__device__ BitsOf<F> sum_bits(const Int192& units, bool exact, int grid, const KeyResults& r, BitsOf<F> held,
-                              std::uint64_t count) {
-  if (!units.fits_128()) return round_wide_sum<F>(units, grid, held, r.counts != nullptr ? count : 1);
-  const Int128 narrow = units.low_128();
-  const BitsOf<F> bits = r.combines            ? round_units<F, true>(narrow, grid, from_bits<F>(held))
-                         : r.counts != nullptr ? round_quotient<F, true>(narrow, grid, count)
-                                               : round_units<F, true>(narrow, grid);
+__device__ BitsOf<F> sum_bits(const WideInteger<3>& units, bool exact, int grid, const KeyResults& r,
+                              BitsOf<F> held, std::uint64_t count) {
+  const std::uint64_t divisor = r.counts != nullptr ? count : 1;
+  const BitsOf<F> bits = r.combines || !units.fits(2) ? round_wide_sum<F>(units, grid, held, divisor)
+                                                      : round_units<F, true>(units.low_128(), grid, divisor);
   return bits == Format<F>::sign_bit && !exact ? BitsOf<F>{0} : bits;
 }
 
@@ -63,16 +66,15 @@ __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
   auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
   const Window w = windows.placed(*all.events);
-  const Int192 units = total(r.totals, i, words_of_total(w.cells));
+  const WideInteger<3> units = total(r.totals, i, words_of_total(w.cells));
   const unsigned own = flags_of(all.flags, i);
   if (own & has_outliers) return;
   const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
   const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
-  } else if (!windows.exact && overflows_grid<F>(units)) {
-    all.events->overflowed = 1;
-    *out = Format<F>::canonical_nan;
+  } else if (overflows_grid<F>(units, windows.exact, *all.events, *out)) {
+    return;
   } else if (flags & Exact::special_flags) {
     const BitsOf<F> bits = special_bits<F>(flags);
     if (own == 0 && units.is_zero() && bits != held)
@@ -198,12 +200,12 @@ template <class AnyDigits> struct SecondLooker {
           add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
                         [&](int j, std::int64_t part) { digit[j] += part; });
         }
-        const BitsOf<F> bits = round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
+        const BitsOf<F> bits = leading_of_digits(digit, AnyDigits::count, AnyDigits::lowest_exponent)
+                                   .over(divisor)
+                                   .template rounded<F>();
         out = bits == 0 ? zero() : bits;
       } else {
-        out = r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
-              : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
-                                    : round_units<F>(units, w.grid);
+        out = sum_bits<F>(WideInteger<3>::of(units), exact, w.grid, r, held, divisor);
       }
     });
   }
@@ -238,7 +240,7 @@ template <class AnyDigits> struct SecondLooker {
  private:
   __device__ __forceinline__ void write_outlier(std::uint64_t i, unsigned flags, std::int64_t* digit) const {
     if (r.totals.word != nullptr) {
-      const Int192 units = total(r.totals, i, words_of_total(w.cells)), magnitude = units.magnitude();
+      const WideInteger<3> units = total(r.totals, i, words_of_total(w.cells)), magnitude = units.magnitude();
       for (int part = 0; part < 3; ++part)
         add({magnitude.word[part], w.grid + 64 * part, Exact::seen_any, units.is_negative()}, digit);
     }

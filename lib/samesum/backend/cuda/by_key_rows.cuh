@@ -35,9 +35,9 @@ struct RowRuns {
 };
 
 /// Leaves a sum that has outliers to the second look.
-__device__ inline void append_sum(const KeyedElements& all, std::uint64_t i, const Int192& units, int grid,
-                                  unsigned flags) {
-  const Int192 magnitude = units.magnitude();
+__device__ inline void append_sum(const KeyedElements& all, std::uint64_t i, const WideInteger<3>& units,
+                                  int grid, unsigned flags) {
+  const WideInteger<3> magnitude = units.magnitude();
   for (int w = 0; w < 3; ++w)
     if (w == 0 || magnitude.word[w] != 0)
       append_outlier(all, i,
@@ -48,18 +48,16 @@ __device__ inline void append_sum(const KeyedElements& all, std::uint64_t i, con
 /// Writes the sum of a run, all of whose elements are known. Not inlined: the code is long, and needed only
 /// for sums that the fast path does not round.
 __device__ __noinline__ void finish_run(const KeyedElements& all, const Windows& windows, const KeyResults& r,
-                                        std::size_t format, std::uint64_t i, Int192 units, unsigned flags,
-                                        std::uint64_t count) {
+                                        std::size_t format, std::uint64_t i, WideInteger<3> units,
+                                        unsigned flags, std::uint64_t count) {
   const int grid = windows.placed(*all.events).grid;
   if (flags & has_outliers) return append_sum(all, i, units, grid, flags);
   visit_format(format, [&]<class F>() {
     auto& out = static_cast<BitsOf<F>*>(r.out)[i];
     const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
     if (r.combines) flags |= flags_of_number<F>(held);
-    if (!windows.exact && overflows_grid<F>(units)) {
-      all.events->overflowed = 1;
-      out = Format<F>::canonical_nan;
-    } else if (flags & Exact::special_flags) {
+    if (overflows_grid<F>(units, windows.exact, *all.events, out)) return;
+    if (flags & Exact::special_flags) {
       out = special_bits<F>(flags);
     } else if (!units.is_zero()) {
       out = sum_bits<F>(units, windows.exact, grid, r, held, count);
@@ -206,7 +204,7 @@ template <Cells cells> struct RunSums {
                         total = home * all.inner + piece.first_column;
     for_each_column(others, [&](int j, const ColumnSum<cells>& own) {
       const unsigned of_column = flags_of(j);
-      const Int192 units = own.units();
+      const WideInteger<3> units = own.units();
       if (!open)
         return finish_run(all, windows, r, runs.format, result + j * warp, units, of_column,
                           static_cast<std::uint64_t>(end - begin));

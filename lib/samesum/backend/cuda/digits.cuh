@@ -168,7 +168,9 @@ template <int mine> class MagnitudeOf {
     for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 2 && word_[i] != 0);
     more = __any_sync(whole_warp, more);
     const auto at = [&](int i) { return i < 0 ? 0u : shared[i]; };
-    return round_leading<F>(negative_, at(top), at(top - 1), at(top - 2), more, lowest_exponent + 32 * top);
+    return LeadingBits::of_digits(negative_, at(top), at(top - 1), at(top - 2), more,
+                                  lowest_exponent + 32 * top)
+        .template rounded<F>();
   }
 
   __device__ bool is_negative() const { return negative_; }

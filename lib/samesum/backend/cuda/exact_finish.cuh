@@ -80,10 +80,9 @@ __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* word
     --top;
   }
   for (int i = 3; i < leading; ++i) more = more || word[i] != 0;
-  return in_format(format, [&]<class F>() -> std::uint64_t {
-    return round_leading<F>(negative, word[0], word[1], word[2], more,
-                            TermDigits::lowest_exponent + 32 * top);
-  });
+  const LeadingBits quotient = LeadingBits::of_digits(negative, word[0], word[1], word[2], more,
+                                                      TermDigits::lowest_exponent + 32 * top);
+  return in_format(format, [&]<class F>() -> std::uint64_t { return quotient.template rounded<F>(); });
 }
 
 /// Turns the digits of Σx² into those of n·Σx² - (Σx)², in the same units; each digit stays below 2^40.

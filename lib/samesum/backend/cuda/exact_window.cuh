@@ -3,9 +3,8 @@
 #pragma once
 
 #include "samesum/accumulator/digits.hpp"
-#include "samesum/backend/cuda/int192.hpp"
-#include "samesum/backend/cuda/int320.cuh"
 #include "samesum/backend/cuda/pair.cuh"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum::gpu {
 
@@ -77,7 +76,7 @@ struct WindowSum {
   __int128 units = 0;
 };
 /// A sum of 192 or 320 bits as a whole number of units.
-template <int words> struct WideSum { std::conditional_t<words == 3, Int192, Int320> units; };
+template <int words> struct WideSum { WideInteger<words> units{}; };
 using WidestSum = WideSum<5>;
 /// A sum of common elements, in units of 2^common_shift units.
 struct CommonSum {
@@ -118,32 +117,15 @@ template <class F, class C> __device__ F rounded_integer(std::int64_t integer, i
 }
 /// units · 2^unit, rounded once to F.
 template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
-  const bool negative = units < 0;
-  const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
-  const auto high = static_cast<std::uint64_t>(magnitude >> 62);
-  auto leading = static_cast<std::int64_t>(magnitude & ((std::uint64_t{1} << 62) - 1));
-  int shift = 0;
-  if (high != 0) {  // the leading 62 bits; the last one is sticky
-    shift = 64 - leading_zeros(high);
-    leading = static_cast<std::int64_t>(magnitude >> shift);
-    if ((static_cast<unsigned __int128>(leading) << shift) != magnitude) leading |= 1;
-  }
-  return rounded_integer<F, C>(negative ? -leading : leading, unit + shift);
+  const Int128 all = Int128::of(static_cast<Wide>(units));
+  const auto leading = ShortNumber::of(all.is_negative(), all.magnitude(), false);
+  return rounded_integer<F, C>(leading.integer, unit + leading.exponent);
 }
-
-/// units · 2^unit, rounded once to F, for sums of 192 bits.
-template <class F, class C> __device__ __noinline__ F rounded_sum(Int192 units, int unit) {
-  if (units.is_zero()) return from_bits<F>(BitsOf<F>{0});
-  const Int192::Leading all = units.magnitude().leading();
-  auto leading = static_cast<std::int64_t>(all.bits >> 66);  // 62 bits; the last one is sticky
-  if (all.more || all.bits << 62 != 0) leading |= 1;
-  return rounded_integer<F, C>(units.is_negative() ? -leading : leading, unit + all.shift + 66);
-}
-
-/// units · 2^unit, rounded once to F, for sums of 320 bits.
-template <class F, class C> __device__ __noinline__ F rounded_sum(Int320 units, int unit) {
-  const Int320::Leading all = units.leading();
-  return rounded_integer<F, C>(units.is_negative() ? -all.bits : all.bits, unit + all.shift);
+template <class F, class C, int words>
+__device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
+  const LeadingBits all = units.leading(unit);
+  const auto leading = ShortNumber::of(all.negative, all.bits, all.more);
+  return rounded_integer<F, C>(leading.integer, static_cast<int>(all.exponent) + leading.exponent);
 }
 
 /// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.

@@ -60,21 +60,7 @@ SAMESUM_HD void add_to(WideInteger<words>& sum, bool negative, Wide magnitude, i
     sum.add(negative, low, shift);
     if (high != 0) sum.add(negative, high, shift + 64);
   } else {
-    const int bits = shift % 64, above = bits == 0 ? 0 : 64 - bits;
-    const std::uint64_t part[3] = {low << bits, high << bits | (above == 0 ? 0 : low >> above),
-                                   above == 0 ? 0 : high >> above};
-    const std::uint64_t sign = negative ? ~std::uint64_t{0} : 0;
-    Wide carry = negative;
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-    for (int i = 0; i < words; ++i) {
-      const int k = i - shift / 64;
-      const std::uint64_t word = k == 0 ? part[0] : k == 1 ? part[1] : k == 2 ? part[2] : 0;
-      carry += Wide{sum.word[i]} + (word ^ sign);
-      sum.word[i] = static_cast<std::uint64_t>(carry);
-      carry >>= 64;
-    }
+    sum.add_through(negative, magnitude, shift);
   }
 }
 
@@ -129,12 +115,10 @@ template <int sum_words, bool has_squares, bool is_narrow> struct RollingExact :
     if constexpr (has_squares) {
       scale_variance(n, sum, squares);
       return rounded_quotient<F>(squares, n, n - task.ddof, 2 * unit(task));
-    } else if (task.kind == RollingKind::mean) {
-      return rounded_quotient<F>(sum, n, 1, unit(task));
+    } else if (is_long || task.kind == RollingKind::mean) {
+      return rounded_quotient<F>(sum, task.kind == RollingKind::mean ? n : 1, 1, unit(task));
     } else {
-      const bool negative = sum.is_negative();
-      if (negative) sum.negate();
-      return sum.template rounded<F>(negative, false, unit(task));
+      return sum.leading(unit(task)).template rounded<F>();
     }
   }
 };

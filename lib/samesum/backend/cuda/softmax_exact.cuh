@@ -62,7 +62,8 @@ template <int lowest> struct ExactTotal {
       before = here;
     }
     if (first == 0) return 0;
-    return from_bits<C>(round_leading<C>(false, first, second, third, rest, 32 * top + lowest));
+    const auto sum = LeadingBits::of_digits(false, first, second, third, rest, 32 * top + lowest);
+    return from_bits<C>(sum.template rounded<C>());
   }
 
  private:

@@ -80,8 +80,8 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
   __device__ __noinline__ static void finish_integers(const State* state, ExactResult of, std::size_t at,
                                                       void* out, std::size_t format) {
     // The divisions are long inlined code: once, not for each format.
-    const LeadingQuotient sum = state->quotient(of);
-    LeadingQuotient variance{};
+    const LeadingBits sum = state->quotient(of);
+    LeadingBits variance{};
     if constexpr (State::moments) variance = state->variance_quotient(of);
     visit_format(format, [&]<class F>() {
       auto* const result = static_cast<BitsOf<F>*>(out) + (State::moments ? 2 * at : at);
@@ -90,12 +90,11 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
     });
   }
   __device__ __noinline__ static void write_digits(const State* state, ExactDigits* out) {
-    const auto deposit = [](auto integer, int lowest, ExactTerms::Digits& digits) {
+    const auto deposit = [](const auto& integer, int lowest, ExactTerms::Digits& digits) {
       for (int i = 0; i < ExactTerms::digit_count; ++i) digits.data()[i] = 0;
-      const bool negative = integer.is_negative();
-      if (negative) integer.negate();
+      const auto magnitude = integer.magnitude();
       for (int i = 0; i < integer.words; ++i)
-        add_to_digits(negative, integer.word[i], lowest + 64 * i, ExactTerms::lowest_exponent,
+        add_to_digits(integer.is_negative(), magnitude.word[i], lowest + 64 * i, ExactTerms::lowest_exponent,
                       [&](int digit, std::int64_t part) { digits.data()[digit] += part; });
       propagate_carries(digits.data(), ExactTerms::digit_count);
     };
