@@ -287,7 +287,7 @@ TEST_F(AResultsFile, LosesOnlyTheRowInProgressIfTheProgramIsStopped) {
       std::signal(signal, SIG_DFL);  // a shell that starts tests in the background ignores SIGINT
       Study study = study_of_squares();
       const char* arguments[] = {"squares", "--out", out_.c_str(), "--json"};
-      std::freopen("/dev/null", "w", stdout);
+      ASSERT_TRUE(std::freopen("/dev/null", "w", stdout));
       study.run(4, arguments, [&](Study& s) {
         for (int i = 0; i < 4; ++i)
           s.row(key_of(i), [&] {
