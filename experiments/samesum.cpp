@@ -18,7 +18,7 @@
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 
 namespace {

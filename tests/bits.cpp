@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "samesum/accumulator/exact.hpp"
-#include "samesum/backend/cpu/canonical.hpp"
-#include "samesum/backend/cpu/exact_block.hpp"
-#include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/exact/block.hpp"
+#include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/backend/cpu/sums/canonical.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/catalogue/support.hpp"
 #include "samesum/format/elementary.hpp"

@@ -17,7 +17,7 @@
 
 #include "operation/reduction_support.hpp"
 #include "operation/softmax_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 using namespace samesum;
 using namespace samesum::testing_support;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum::cpu {
 namespace {

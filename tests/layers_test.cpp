@@ -1,5 +1,5 @@
 /// Folders are layers: includes between them form no cycle, so that each folder has a floor above all that it
-/// includes.
+/// includes. The folder of a backend has rooms, which are layers like all folders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,10 @@ using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
 const fs::path root = SAMESUM_SOURCE_DIR;
-const std::string library = "lib/samesum";
+const std::string library = "lib/samesum", backends = library + "/backend/";
+
+/// Most files in a room, its README.md included: about as many as a listing shows at one glance.
+constexpr std::size_t most_files_in_a_room = 20;
 
 /// Files of the repository that each file includes by a name in quotation marks.
 using Includes = std::map<std::string, std::set<std::string>>;
@@ -59,6 +62,22 @@ const Includes& includes() {
 /// The folder of a file. All tests are one folder, since they may include each other's support.
 std::string folder_of(const std::string& file) {
   return file.starts_with("tests/") ? "tests" : fs::path{file}.parent_path().string();
+}
+
+/// The backend of a file: the folder below `backends`; empty if it belongs to none.
+std::string backend_of(const std::string& file) {
+  return file.starts_with(backends) ? file.substr(0, file.find('/', backends.size())) : "";
+}
+
+/// The folders of backends and their rooms, with the names of their files.
+std::map<std::string, std::set<std::string>> files_of_rooms() {
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto& entry : fs::recursive_directory_iterator{root / backends})
+    if (const fs::path path = fs::relative(entry.path(), root); entry.is_regular_file())
+      files[path.parent_path()].insert(path.filename());
+    else
+      files[path];
+  return files;
 }
 
 /// All files that a file includes, directly or not.
@@ -112,13 +131,31 @@ TEST(Folders, OfTheLibraryIncludeNothingOutsideIt) {
 }
 
 TEST(Backends, IncludeNoOtherBackend) {
-  const std::string backends = library + "/backend/";
   for (const auto& [file, targets] : includes()) {
-    if (!file.starts_with(backends)) continue;
+    if (backend_of(file).empty()) continue;
     for (const std::string& target : targets)
-      EXPECT_TRUE(!target.starts_with(backends) || folder_of(file) == folder_of(target))
+      EXPECT_TRUE(backend_of(target).empty() || backend_of(file) == backend_of(target))
           << file << " includes " << target;
   }
+}
+
+TEST(Rooms, AreFoldersOfTheCpuAndOfTheGpu) {
+  for (const char* backend : {"cpu", "cuda"})
+    EXPECT_GT(std::ranges::count_if(
+                  files_of_rooms(),
+                  [&](const auto& room) { return room.first.starts_with(backends + backend + "/"); }),
+              5)
+        << backend;
+}
+
+TEST(Rooms, SayInAReadmeWhatHappensThereAndWhoCallsIt) {
+  for (const auto& [room, files] : files_of_rooms()) EXPECT_THAT(files, Contains("README.md")) << room;
+}
+
+TEST(Rooms, HaveFewFiles) {
+  for (const auto& [room, files] : files_of_rooms())
+    EXPECT_LE(files.size(), most_files_in_a_room)
+        << room << ": divide it by subject, so that the new rooms form no cycle";
 }
 
 TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {

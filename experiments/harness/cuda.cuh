@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/gpu.hpp"
 
 namespace samesum::harness {

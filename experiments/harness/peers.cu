@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "harness/peers.hpp"
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/device/methods.hpp"
 #if CCCL_VERSION >= 3001000
 #include <cuda/iterator>
 #endif

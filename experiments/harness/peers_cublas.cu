@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/peers.hpp"
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/device/call.hpp"
 
 namespace samesum::harness {
 namespace {

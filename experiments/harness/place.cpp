@@ -11,7 +11,7 @@
 #include "harness/median.hpp"
 #include "harness/peers/sums.hpp"
 #include "harness/random.hpp"
-#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/backend/cpu/schedule/schedule.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -7,7 +7,7 @@
 #include "harness/repeat.hpp"
 #include "ladder/rates.hpp"
 #include "ladder/readings.hpp"
-#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/backend/cpu/schedule/schedule.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {

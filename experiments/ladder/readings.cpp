@@ -7,7 +7,7 @@
 #include "harness/repeat.hpp"
 #include "harness/truth.hpp"
 #include "ladder/kernel.hpp"
-#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/backend/cpu/schedule/schedule.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {

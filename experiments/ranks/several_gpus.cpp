@@ -12,7 +12,7 @@
 
 #include "harness/bench.hpp"
 #include "harness/text.hpp"
-#include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/device/check.hpp"
 #include "samesum/nccl.hpp"
 
 namespace {

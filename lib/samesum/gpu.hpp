@@ -36,11 +36,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include "samesum/backend/cuda/distinct.hpp"
-#include "samesum/backend/cuda/error.hpp"
-#include "samesum/backend/cuda/exact_state.hpp"
-#include "samesum/backend/cuda/key_segments.hpp"
-#include "samesum/backend/cuda/key_status.hpp"
+#include "samesum/backend/cuda/device/error.hpp"
+#include "samesum/backend/cuda/device/exact_state.hpp"
+#include "samesum/backend/cuda/device/key_segments.hpp"
+#include "samesum/backend/cuda/device/key_status.hpp"
+#include "samesum/backend/cuda/selection/distinct.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/samesum.hpp"
 
@@ -173,7 +173,7 @@ void sum(const T* x, std::size_t n, typename NamedSum<name, T, "cuda">::Format* 
 }
 
 // --- calls that wait for the stream ------------------------------------------------------------------------
-// Also count_distinct (backend/cuda/distinct.hpp), which calls cudaMalloc besides.
+// Also count_distinct (backend/cuda/selection/distinct.hpp), which calls cudaMalloc besides.
 
 /// Takes in the next elements, in device memory, for a partial of a method of the backend "cuda". The partial
 /// itself is in host memory: it merges with partials of any backend. Allocates from `pool` (nullptr: the

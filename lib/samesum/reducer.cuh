@@ -1,14 +1,15 @@
 /// Custom reducers (reducer.hpp) on a GPU. Include this header only in CUDA source files.
 #pragma once
 
-#include "samesum/backend/cuda/batch.cuh"
-#include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/device/check.hpp"
+#include "samesum/backend/cuda/tree/batch.cuh"
 #include "samesum/call/validation.hpp"
 #include "samesum/reducer.hpp"
 
 namespace samesum::gpu {
 
-/// Reads elements of any type without conversion. The interface is that of Reader (backend/cuda/reader.cuh).
+/// Reads elements of any type without conversion. The interface is that of Reader
+/// (backend/cuda/device/reader.cuh).
 template <class Reducer, class T> class PlainReader {
  public:
   using Element = typename Reducer::Element;

@@ -7,7 +7,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "samesum/backend/cpu/batch.hpp"
+#include "samesum/backend/cpu/schedule/batch.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/call.hpp"
 #include "samesum/call/layout.hpp"

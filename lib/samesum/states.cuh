@@ -2,7 +2,7 @@
 /// order, by the threads of a warp or of a block. Include this header only in CUDA source files.
 #pragma once
 
-#include "samesum/backend/cuda/warp.cuh"
+#include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/states.hpp"
 
 namespace samesum::gpu {

@@ -5,7 +5,7 @@
 
 #include "cases.hpp"
 #include "harness/truth.hpp"
-#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
 #include "support.hpp"
 
 namespace samesum {

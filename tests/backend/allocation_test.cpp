@@ -11,7 +11,7 @@
 
 #include "interface/c_support.hpp"
 #include "operation/by_key_support.hpp"
-#include "samesum/backend/cpu/threads.hpp"
+#include "samesum/backend/cpu/schedule/threads.hpp"
 
 namespace {
 constexpr int never = -1;

@@ -240,8 +240,8 @@ TEST(AnEntryPointOfTheGpu, ReturnsTheSameBitsInEveryEnvironmentAndChangesNone) {
 TEST(EveryPublicGpuFunction, IsTestedInEveryEnvironment) {
   std::set<std::string> called = without_guard, declared;
   for (const EntryPoint& entry : entry_points) called.insert(entry.functions.begin(), entry.functions.end());
-  for (const char* header :
-       {"gpu.hpp", "reducer.cuh", "states.cuh", "backend/cuda/distinct.hpp", "backend/cuda/error.hpp"})
+  for (const char* header : {"gpu.hpp", "reducer.cuh", "states.cuh", "backend/cuda/selection/distinct.hpp",
+                             "backend/cuda/device/error.hpp"})
     declared.merge(functions_of(std::filesystem::path{SAMESUM_SOURCE_DIR} / "lib" / "samesum" / header));
   EXPECT_EQ(called, declared);
 }

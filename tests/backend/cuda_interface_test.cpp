@@ -1,6 +1,6 @@
 /// Tests samesum/gpu.hpp and the catalogue on host and device data, including bad arguments and CUDA errors.
 #include "backend/cuda_support.hpp"
-#include "samesum/backend/cuda/kept_workspace.hpp"
+#include "samesum/backend/cuda/device/kept_workspace.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/describe.hpp"
 

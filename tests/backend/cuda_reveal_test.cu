@@ -6,7 +6,7 @@
 /// by several blocks whose states are merged.
 #include "backend/cuda_support.hpp"
 #include "harness/reveal.hpp"
-#include "samesum/backend/cuda/tree.cuh"
+#include "samesum/backend/cuda/tree/tree.cuh"
 
 namespace samesum::harness {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cases.hpp"
 #include "harness/launch.hpp"
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/gpu.hpp"
 
 namespace samesum {

@@ -1,6 +1,6 @@
-#include "samesum/backend/cpu/exponent_bins.hpp"
+#include "samesum/backend/cpu/exact/exponent_bins.hpp"
 
-#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "support.hpp"
 
 namespace samesum::cpu {

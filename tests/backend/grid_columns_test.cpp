@@ -1,7 +1,7 @@
 /// Sums of neighbouring columns on grids on a CPU: blocks that are summed exactly and blocks that are rounded
 /// have the bits of the definition.
 #include "operation/reduction_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 #include "operation/reduction_support.hpp"
 

@@ -1,6 +1,6 @@
 /// Sums and extrema of integers: those of a plain loop over 128 bits, for every type, instruction set, order
 /// of axes and mask.
-#include "samesum/backend/cpu/integers.hpp"
+#include "samesum/backend/cpu/integers/integers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
-#include "samesum/backend/cpu/instruction_set.hpp"
-#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
 
 namespace samesum::cpu {
 namespace {

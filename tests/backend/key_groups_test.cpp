@@ -1,6 +1,6 @@
 /// Groups of equal keys: their numbers and first keys are those of a map, whatever the range of the keys, the
 /// type of the numbers and the threads.
-#include "samesum/backend/cpu/key_groups.hpp"
+#include "samesum/backend/cpu/by_key/key_groups.hpp"
 
 #include <gtest/gtest.h>
 

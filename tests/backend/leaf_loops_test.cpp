@@ -1,6 +1,6 @@
 /// Loops over a whole leaf or a part of one: moments of rows, and products of columns.
 #include "operation/reduction_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum::cpu {
 namespace {

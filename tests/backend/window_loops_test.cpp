@@ -1,7 +1,7 @@
 /// Exact reductions of rows and columns on a CPU: the loops that add in windows, and what does not fit there,
 /// have the bits of the definition.
 #include "operation/reduction_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum::cpu {
 namespace {

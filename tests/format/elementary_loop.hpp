@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum::testing_support {
 

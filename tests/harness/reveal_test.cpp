@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "harness/peers.hpp"
-#include "samesum/backend/cpu/leaf.hpp"
-#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/backend/cpu/schedule/schedule.hpp"
 #include "support.hpp"
 
 namespace samesum::harness {

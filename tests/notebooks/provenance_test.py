@@ -42,7 +42,7 @@ class MadeRepository(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
         self.git("init", "--quiet")
-        self.change("lib/samesum/backend/cpu/sums.cpp")
+        self.change("lib/samesum/backend/cpu/sums/sums.cpp")
         self.first = self.git("rev-parse", "HEAD")
         (self.root / "experiments/results").mkdir(parents=True)
         self.write(RESULTS, self.first)
@@ -84,11 +84,11 @@ class ResultsOfAnOlderKernel(MadeRepository):
         self.change("lib/samesum/window/window.hpp")
         self.assertEqual(self.listed(), (1, f"epyc.speed_vs_length.jsonl: measured at {self.first[:7]}; the code that "
                                             "it times has changed in 1 commit since\n"))
-        self.change("lib/samesum/backend/cpu/sums.cpp")
+        self.change("lib/samesum/backend/cpu/sums/sums.cpp")
         self.assertIn("changed in 2 commits since", self.listed()[1])
 
     def test_are_not_stale_if_only_kernels_of_another_device_changed(self):
-        self.change("lib/samesum/backend/cuda/sums.cu")
+        self.change("lib/samesum/backend/cuda/tree/sums.cu")
         self.assertEqual(self.listed(), (0, ""))
         self.write(RESULTS, self.first, gpu="NVIDIA H200")
         self.assertEqual(self.listed()[0], 1)

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "operation/reduction_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 #include "samesum/operation/distinct.hpp"
 
 namespace samesum {

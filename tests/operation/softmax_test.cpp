@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "operation/softmax_support.hpp"
-#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 
 namespace samesum {
 namespace {

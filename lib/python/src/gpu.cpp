@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "module.hpp"
-#include "samesum/backend/cuda/check.hpp"
-#include "samesum/backend/cuda/kept_workspace.hpp"
+#include "samesum/backend/cuda/device/check.hpp"
+#include "samesum/backend/cuda/device/kept_workspace.hpp"
 
 namespace samesum::python {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "module.hpp"
-#include "samesum/backend/cpu/key_groups.hpp"
+#include "samesum/backend/cpu/by_key/key_groups.hpp"
 
 namespace samesum::python {
 namespace {

@@ -12,7 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "foreign.hpp"
-#include "samesum/backend/cpu/integers.hpp"
+#include "samesum/backend/cpu/integers/integers.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::python {

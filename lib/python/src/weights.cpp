@@ -8,7 +8,7 @@
 
 #include "module.hpp"
 #include "samesum/accumulator/dyadic.hpp"
-#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/window/sum_flags.hpp"
 

@@ -28,8 +28,8 @@ struct HostRun {
 };
 
 namespace gpu {
-struct Launch;        ///< a call on a GPU; backend/cuda/call.hpp defines it
-struct SubtreeMerge;  ///< states on a GPU to be merged; backend/cuda/merge_subtrees.hpp defines it
+struct Launch;        ///< a call on a GPU; backend/cuda/device/call.hpp defines it
+struct SubtreeMerge;  ///< states on a GPU to be merged; backend/cuda/tree/merge_subtrees.hpp defines it
 }  // namespace gpu
 
 /// Throws std::overflow_error: a sum overflows the given grid.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "samesum/accumulator/dyadic.hpp"
-#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/base/serial_form.hpp"
 #include "samesum/operation/partial_form.hpp"
 

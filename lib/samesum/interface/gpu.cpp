@@ -1,7 +1,7 @@
 /// Definitions of gpu.hpp: checks of arguments, and the calls of kernels.
 #include "samesum/gpu.hpp"
 
-#include "samesum/backend/cuda/device_input.hpp"
+#include "samesum/backend/cuda/device/device_input.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/validation.hpp"
 

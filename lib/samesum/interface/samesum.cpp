@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/validation.hpp"
 #include "samesum/catalogue/backend.hpp"

@@ -6,10 +6,10 @@
 #include <memory>
 #include <stdexcept>
 
-#include "samesum/backend/cpu/exact_sums.hpp"
-#include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/backend/cpu/methods.hpp"
-#include "samesum/backend/cpu/tasks.hpp"
+#include "samesum/backend/cpu/exact/exact_sums.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
+#include "samesum/backend/cpu/schedule/tasks.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/catalogue/backend.hpp"
 

@@ -1,5 +1,5 @@
 /// The entry of the CPU backend: the methods of every format, rolling methods, methods by key, and softmax.
-#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
 

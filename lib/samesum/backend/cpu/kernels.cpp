@@ -1,19 +1,19 @@
 /// The table of inner loops, compiled once per instruction set and format. No inline function may remain in
 /// the object file: the linker could use it for other object files, on a machine that lacks its instructions.
-#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
 
-#include "samesum/backend/cpu/column_loops.hpp"
-#include "samesum/backend/cpu/exact_block.hpp"
-#include "samesum/backend/cpu/exact_scan_loops.hpp"
-#include "samesum/backend/cpu/grid_column_loops.hpp"
-#include "samesum/backend/cpu/grid_loops.hpp"
-#include "samesum/backend/cpu/integer_loops.hpp"
-#include "samesum/backend/cpu/leaf.hpp"
-#include "samesum/backend/cpu/row_loops.hpp"
-#include "samesum/backend/cpu/scan_loops.hpp"
-#include "samesum/backend/cpu/softmax_loops.hpp"
-#include "samesum/backend/cpu/terms.hpp"
-#include "samesum/backend/cpu/window_loops.hpp"
+#include "samesum/backend/cpu/exact/block.hpp"
+#include "samesum/backend/cpu/exact/grid_column_loops.hpp"
+#include "samesum/backend/cpu/exact/grid_loops.hpp"
+#include "samesum/backend/cpu/exact/scan_loops.hpp"
+#include "samesum/backend/cpu/exact/window_loops.hpp"
+#include "samesum/backend/cpu/loops/column_loops.hpp"
+#include "samesum/backend/cpu/loops/integer_loops.hpp"
+#include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/backend/cpu/loops/row_loops.hpp"
+#include "samesum/backend/cpu/loops/scan_loops.hpp"
+#include "samesum/backend/cpu/loops/softmax_loops.hpp"
+#include "samesum/backend/cpu/loops/terms.hpp"
 #include "samesum/catalogue/support.hpp"
 
 namespace samesum::cpu {

@@ -1,8 +1,8 @@
 /// What the two kinds of plans have in common.
 #pragma once
 
-#include "samesum/backend/cuda/check.hpp"
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/device/check.hpp"
+#include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/communicator/nccl/ranks.hpp"
 
 namespace samesum::nccl {

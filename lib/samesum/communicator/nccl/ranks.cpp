@@ -1,6 +1,6 @@
 #include "samesum/communicator/nccl/ranks.hpp"
 
-#include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/device/check.hpp"
 #include "samesum/call/validation.hpp"
 
 namespace samesum::nccl {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "samesum/backend/cuda/merge_subtrees.hpp"
+#include "samesum/backend/cuda/tree/merge_subtrees.hpp"
 #include "samesum/catalogue/state_call.hpp"
 #include "samesum/communicator/nccl/plan.hpp"
 #include "samesum/communicator/nccl/schedule.hpp"

@@ -1,0 +1,266 @@
+/// Exact sums of elements in fp64 arithmetic: if the elements of a block span few enough bits, one, two or
+/// three words add them without rounding. Each instruction set compiles its own copy.
+#pragma once
+
+#include <bit>
+
+#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/three_words.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
+#include "samesum/backend/cpu/loops/selection_loops.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// Elements that all take part.
+template <class T> struct AllElements { const T* x; };
+
+template <class T, class Elements> class ExactBlocks {
+  static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
+  static constexpr std::size_t w = width, chains = 4, step = w * chains;
+  static constexpr std::size_t far = 4096;  ///< prefetch distance in bytes
+  using V = Pack<fp64, width>;
+  using Bits = BitsOf<T>;
+  using Words = Register<Bits, narrow>;
+  static constexpr bool selects = !std::is_same_v<Elements, AllElements<T>>,
+                        skips_nan = selects && !std::is_same_v<Elements, SelectedElements<T, true, false>>;
+  template <int W> using Lanes = Register<std::make_signed_t<Bits>, W>;
+  static_assert(exact_step % step == 0 && exact_step % narrow == 0);
+
+ public:
+  /// See AddExactly.
+  static std::size_t add(Expansions& sum, const void* data, std::size_t n) {
+    const T* x = static_cast<const T*>(data);
+    ExactBlocks blocks{sum};
+    std::size_t done = 0;
+    while (done < n) {
+      const std::size_t size = n - done < exact_block ? n - done : exact_block;
+      if (!blocks.add_block({x + done}, size)) break;
+      done += size;
+    }
+    blocks.save(sum);
+    return done;
+  }
+  /// Adds one block of elements of which some take no part: see AddSelected.
+  static std::size_t add_selected(Expansions& sum, Elements x, std::size_t n, std::size_t& count) {
+    // Counted first: then the loop over the elements finds the flags in the first-level cache.
+    const std::size_t flags = skips_nan ? 0 : count_flags(x.where, n);
+    ExactBlocks blocks{sum};
+    if (!blocks.add_block(x, n)) return 0;
+    blocks.save(sum);
+    count += skips_nan ? blocks.count_ : flags;
+    return n;
+  }
+
+ private:
+  explicit ExactBlocks(const Expansions& sum) {
+    for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(&sum_.word[i], sum.word[i], sizeof(V));
+    expected_ = sum.expected;
+  }
+  void save(Expansions& sum) const {
+    for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(sum.word[i], &sum_.word[i], sizeof(V));
+    sum.expected = expected_;
+  }
+
+  /// Adds the whole block and returns true, or returns false and adds nothing.
+  bool add_block(Elements x, std::size_t n) {
+    if (add_as_expected(x, n)) return true;
+    int log2_adds = 0;  // log2 of the additions per column, rounded up
+    while ((w << log2_adds) < n) ++log2_adds;
+    // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
+    // adds this block.
+    V plain = V::zero();
+    const BitRange range = expected_.one_word ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    if (!range.finite) return false;
+    if (range.zero) return true;
+    ThreeWords<width> sum = sum_;
+    const int least = std::max(log2_adds - 3, 2);  // a step is four additions; for the 3 see add_in_windows
+    // Every partial sum is a multiple of 2^lowest and below 2^(highest + 1 + log2_adds).
+    const bool fits = range.span() + 1 + log2_adds <= 53;
+    if (fits) {
+      if (!expected_.one_word) look<true>(x, n, plain);
+      sum.add(plain);
+    } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
+      return false;
+    } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
+      add_in_windows<2, false>(sum, x, n, range.highest, adds);
+      expect_two_windows(range);
+    } else if (const int fewer = log2_for<3>(range.span(), log2_adds); fewer >= least) {
+      add_in_windows<3, false>(sum, x, n, range.highest, fewer);
+    } else {
+      return false;
+    }
+    expected_.one_word = fits;
+    if (!sum.is_exact()) return false;
+    sum_ = sum;
+    return true;
+  }
+
+  /// Whether two windows for elements up to 2^(expected_.highest + 1) add a block of this range exactly.
+  bool is_expected(const BitRange& range) const {
+    return range.finite && range.highest <= expected_.highest &&
+           log2_for<2>(expected_.highest - range.lowest, log2_block) == log2_block;
+  }
+  /// Adds the block in the windows of the previous one, in the pass that finds its range. Returns false and
+  /// adds nothing if that is not exact.
+  bool add_as_expected(Elements x, std::size_t n) {
+    if (expected_.blocks_to_wait > 0) --expected_.blocks_to_wait;
+    if (!expected_.two_windows || expected_.blocks_to_wait > 0) return false;
+    ThreeWords<width> sum = sum_;
+    const BitRange range = add_in_windows<2, true>(sum, x, n, expected_.highest, log2_block);
+    if (range.zero) return true;
+    if (!is_expected(range) || !sum.is_exact()) {
+      expected_.blocks_to_wait = after_failure;
+      return false;
+    }
+    sum_ = sum;
+    expected_.one_word = range.span() + 1 + log2_block <= 53;
+    expected_.two_windows = !expected_.one_word;
+    return true;
+  }
+  /// Lets the next block use the windows of a block of this range, with a power of two to spare.
+  void expect_two_windows(const BitRange& range) {
+    expected_.highest = range.highest + 1;
+    expected_.two_windows =
+        is_expected(range) && expected_.highest + 3 + log2_block < Format<fp64>::max_exponent;
+  }
+
+  /// Loads the pack from number i on, which is at place `at` of a vector of T. Where the vector begins, keeps
+  /// its elements that take part in `last`, and, if `looks`, looks at it.
+  template <bool looks>
+  [[gnu::always_inline]] static V load(Elements x, std::size_t i, std::size_t at, Extremes<T>& extremes,
+                                       T (&last)[narrow], Lanes<narrow>& counts) {
+    if constexpr (selects) {
+      if (at == 0) {
+        const auto bits = x.template bits<narrow>(i, counts);
+        if (looks) extremes.see(bits);
+        std::memcpy(static_cast<void*>(last), &bits, sizeof bits);
+      }
+      return V::load(last + at);
+    } else {
+      if (looks && at == 0) extremes.see(x.x + i);
+      return V::load(x.x + i);
+    }
+  }
+  /// Looks at one vector.
+  [[gnu::always_inline]] static void see(Extremes<T>& extremes, Elements x, std::size_t i,
+                                         Lanes<narrow>& counts) {
+    if constexpr (selects)
+      extremes.see(x.template bits<narrow>(i, counts));
+    else
+      extremes.see(x.x + i);
+  }
+  /// Keeps the number of elements of the last block that take part.
+  void keep_count(const Lanes<narrow>& counts) {
+    if constexpr (skips_nan) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
+  }
+
+  /// Returns the range of the elements; if `add`, also adds them plainly.
+  template <bool add> BitRange look(Elements x, std::size_t n, V& sum) {
+    Extremes<T> extremes;
+    T last[narrow];
+    Lanes<narrow> counts{};
+    const bool ahead = wants_prefetch();
+    V chain[chains];
+    for (V& c : chain) c = V::zero();
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < n; i += exact_step)
+      for (std::size_t k = 0; k < exact_step; k += narrow) {
+        if (ahead) prefetch_bytes(x.x + i + k, vector_bytes, far);
+        if constexpr (add)
+          for (std::size_t j = k; j < k + narrow; j += w)
+            chain[j / w % chains] =
+                chain[j / w % chains] + load<true>(x, i + j, j - k, extremes, last, counts);
+        else
+          see(extremes, x, i + k, counts);
+      }
+    keep_count(counts);
+    for (std::size_t c = 1; c < chains; ++c) chain[0] = chain[0] + chain[c];
+    if (add) sum = chain[0];
+    return extremes.range();
+  }
+
+  /// The largest k up to log2_adds such that `windows` windows add 2^k elements exactly.
+  ///
+  /// A window starts at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
+  /// multiple of 2^(e-52); the remainder of x is exact (Dekker 1971) and goes to the next window. The last
+  /// window starts at zero and must not round. For 2^k additions of at most 2^m each, distributed over the
+  /// chains, e = m + k + 2 suffices for the chains and for their total, and the remainders are at most
+  /// 2^(e-53): 51 - k bits lower.
+  template <int windows> static int log2_for(int span, int log2_adds) {
+    // m starts at highest + 1 and is lowered windows - 1 times; the last window needs m + k - lowest <= 53.
+    const int most = (52 + 51 * (windows - 1) - span) / windows;
+    return most < log2_adds ? most : log2_adds;
+  }
+  /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
+  /// returns the range of the elements.
+  template <int windows, bool looks>
+  BitRange add_in_windows(ThreeWords<width>& sum, Elements x, std::size_t n, int highest, int k) {
+    Extremes<T> extremes;
+    T last[narrow];
+    Lanes<narrow> counts{};
+    const bool ahead = looks && wants_prefetch();
+    V start[windows], total[windows];
+    for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
+      const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below min_exponent nothing is rounded
+      start[i] = i + 1 < windows ? V{typename V::Storage{} + 1.5 * power_of_two(e)} : V::zero();
+      total[i] = V::zero();
+    }
+    for (std::size_t done = 0, most = w << k; done < n; done += most) {
+      V chain[windows][chains];
+      for (int i = 0; i < windows; ++i)
+        for (V& c : chain[i]) c = start[i];
+      const std::size_t end = std::min(n, done + most);
+#pragma GCC unroll 1
+      for (std::size_t at = done; at < end; at += step)
+        for (std::size_t c = 0; c < chains; ++c) {
+          if (ahead && c * w % narrow == 0) prefetch_bytes(x.x + at + c * w, vector_bytes, far);
+          V rest = load<looks>(x, at + c * w, c * w % narrow, extremes, last, counts);
+          for (int i = 0; i + 1 < windows; ++i) {
+            const V t = chain[i][c] + rest;
+            rest = rest - (t - chain[i][c]);
+            chain[i][c] = t;
+          }
+          chain[windows - 1][c] = chain[windows - 1][c] + rest;
+        }
+      for (int i = 0; i < windows; ++i) {
+        V part = chain[i][0] - start[i];
+        for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
+        // The parts are multiples of 2^(m + k - 50) and at most 2^(m + k + 3) together: 53 bits. The last
+        // window is full.
+        if (i + 1 < windows)
+          total[i] = total[i] + part;
+        else
+          sum.add(part);
+      }
+    }
+    for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
+    if (looks) keep_count(counts);
+    return extremes.range();
+  }
+
+  /// log2 of the additions per column of a block.
+  static constexpr int log2_block = std::countr_zero(exact_block / w);
+  /// Blocks without an expectation after one that failed, so that erratic data cost little more.
+  static constexpr int after_failure = 16;
+
+  ThreeWords<width> sum_;
+  Expansions::Expected expected_;
+  std::size_t count_ = 0;
+};
+
+/// See AddSelected.
+template <class T>
+std::size_t add_selected(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
+                         std::size_t n, std::size_t& count) {
+  const T* const elements = static_cast<const T*>(x);
+  const auto add = [&]<bool flagged, bool skips_nan>() {
+    using Elements = SelectedElements<T, flagged, skips_nan>;
+    return ExactBlocks<T, Elements>::add_selected(sum, Elements{elements, where}, n, count);
+  };
+  if (!skip_nan) return add.template operator()<true, false>();
+  return where ? add.template operator()<true, true>() : add.template operator()<false, true>();
+}
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,44 @@
+/// Exact sums of a pack of streams in three doubles each. Each instruction set compiles its own copy.
+#pragma once
+
+#include "samesum/backend/cpu/loops/kernels.hpp"
+#include "samesum/backend/cpu/loops/leaf.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// A sum of three words. `lost` collects the bits, except signs, of what the words could not hold, which is
+/// far below 2^-105 of a sum of squares.
+template <int width> struct ThreeWords {
+  using V = Pack<fp64, width>;
+  using Words = Register<std::uint64_t, width>;
+  V word[Expansions::words] = {V::zero(), V::zero(), V::zero()};
+  Words lost{};
+
+  [[gnu::always_inline]] void add(V x) {
+    for (V& part : word) {
+      const auto [total, error] = two_sum(part, x);
+      part = total;
+      x = error;
+    }
+    lost |= same_bits<Words>(x.v) << 1;
+  }
+  /// Moves the sum upwards, so that the third word is below the last place of the second.
+  void normalise() {
+    const auto [b, c] = two_sum(word[1], word[2]);
+    const auto [first, rest] = two_sum(word[0], b);
+    const auto [second, third] = two_sum(rest, c);
+    word[0] = first;
+    word[1] = second;
+    word[2] = third;
+  }
+  bool is_exact() const {
+    std::uint64_t bits[width], any = 0;
+    std::memcpy(bits, &lost, sizeof bits);
+    for (const std::uint64_t b : bits) any |= b;
+    return any == 0;
+  }
+};
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,395 @@
+/// The kernels of exact scans besides scan_segments: the window, the sums of the segments, and the fallback.
+#include <cooperative_groups.h>
+
+#include "samesum/accumulator/running_exact.hpp"
+#include "samesum/backend/cuda/device/launch.hpp"
+#include "samesum/backend/cuda/device/methods.hpp"
+#include "samesum/backend/cuda/scan/exact_scan.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+constexpr int window_threads = 256;
+
+/// Takes in what ExactWindow says about an element.
+template <class T> __device__ void look_at(T x, ExactWindow& seen) {
+  const BitsOf<T> magnitude = BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit);
+  if (magnitude >= Format<T>::infinity) seen.missed = 1;
+  const Decomposed d = decompose<T>(magnitude);
+  if (d.significand == 0) return;
+  const int top = d.exponent + 64 - leading_zeros(d.significand),
+            lowest = d.exponent + 63 - leading_zeros(d.significand & (0 - d.significand));
+  seen.top = max(seen.top, static_cast<unsigned>(top + ExactWindow::bias));
+  seen.below = max(seen.below, static_cast<unsigned>(ExactWindow::bias - lowest));
+}
+
+/// Finds the window of a sample, one element of each `step`, or, if step = 1 and the sample has not given the
+/// results, that of all elements. The places of a sample are pseudorandom, so that they lie in all columns of
+/// rows of any length. The elements of a result and of its neighbours along `inner` are contiguous.
+__global__ void __launch_bounds__(window_threads)
+    find_window(ScanInput in, Layout l, ExactScan call, std::size_t step) {
+  ExactWindow* const window = step > 1 ? &call.windows->sample : &call.windows->all;
+  if (step == 1 && call.samples && call.narrow_fits()) return;
+  const std::size_t width = l.n * l.inner, all = l.outer * width,
+                    first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x,
+                    threads = std::size_t{gridDim.x} * blockDim.x;
+  ExactWindow seen{};
+  visit_format(in.format, [&]<class T>() {
+    const T* x = static_cast<const T*>(in.x);
+    const bool has_gaps = l.outer > 1 && l.outer_stride != width;
+#pragma unroll 8
+    for (std::size_t k = first; k * step < all; k += threads) {
+      const std::uint32_t within =
+          __umulhi(static_cast<std::uint32_t>(k) * 0x9e3779b9u, static_cast<std::uint32_t>(step));
+      const std::size_t i = min(k * step + within, all - 1);
+      look_at(x[has_gaps ? i / width * l.outer_stride + i % width : i], seen);
+    }
+    for (std::size_t i = first; i < l.results(); i += threads)
+      if (to_bits(x[i / l.inner * l.outer_stride + i % l.inner]) == Format<T>::sign_bit) seen.missed = 1;
+  });
+  seen.top = __reduce_max_sync(whole_warp, seen.top);
+  seen.below = __reduce_max_sync(whole_warp, seen.below);
+  seen.missed = __reduce_max_sync(whole_warp, seen.missed);
+  if (thread() > 0) return;
+  atomicMax(&window->top, seen.top);
+  atomicMax(&window->below, seen.below);
+  if (seen.missed != 0) window->missed = 1;
+}
+
+// --- the sums of segments ----------------------------------------------------------------------------------
+
+/// A sum in shared memory, which holds no types with constructors.
+template <class Sum> using Words = std::array<std::uint32_t, sizeof(Sum) / 4>;
+
+/// Sums the segments of a group. A block has one group, a warp one segment.
+template <class C, int rows, class Sum>
+__device__ void sum_group(const ScanInput& in, const Layout& l, const ExactScan& call,
+                          const ScanSegments<Sum>& segments) {
+  const std::size_t group = blockIdx.x, first = group * static_cast<std::size_t>(segments.in_group),
+                    index = first + static_cast<std::size_t>(warp_index());
+  const ScanSegment s{l, segments, index};
+  WindowRows<C, rows> held;
+  held.load(in, s.first, l.stride, s.count);
+  const UnitsFor<C, Sum> units{call};
+  const bool common = held.are_common(units);
+  const Sum own = held.sum(units, common);
+  if (segments.is_common != nullptr && thread() == 0) segments.is_common[index] = common;
+  __shared__ Words<Sum> sums[ScanSegments<Sum>::most_in_group];
+  if (thread() == 0) sums[warp_index()] = std::bit_cast<Words<Sum>>(own);
+  __syncthreads();  // all sums are written
+  if (warp_index() > 0 || thread() >= segments.in_group) return;
+  Sum before;
+  for (int w = 0; w < thread(); ++w) before = before + std::bit_cast<Sum>(sums[w]);
+  if (segments.sum != nullptr) segments.sum[first + static_cast<std::size_t>(thread())] = before;
+  if (segments.group != nullptr && thread() == segments.in_group - 1)
+    segments.group[group] = before + std::bit_cast<Sum>(sums[thread()]);
+}
+
+constexpr int most_segment_threads = ScanSegments<WindowSum>::most_in_group * warp;
+/// Sums the segments of each group in 128 bits, if they may give the results. Whether an element exceeds
+/// their window must not be read while that may change: all threads of a block must reach the barrier or
+/// none.
+template <class C, int rows>
+__global__ void __launch_bounds__(most_segment_threads)
+    sum_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WindowSum> segments) {
+  if (call.tries_narrow()) sum_group<C, rows>(in, l, call, segments);
+}
+/// Sums the segments of each group in more bits, if these give the results.
+template <class C>
+__global__ void __launch_bounds__(most_segment_threads)
+    sum_wide_segments(ScanInput in, Layout l, ExactScan call, ScanSegments<WidestSum> segments) {
+  const int words = call.wide_words();
+  if (words == 3) sum_group<C, few_rows>(in, l, call, segments.with<WideSum<3>>());
+  if (words == 5) sum_group<C, few_rows>(in, l, call, segments);
+}
+
+constexpr int group_threads = 1024;
+/// Replaces the sum of each group by that of the groups before it in the same result. A block has a result.
+template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& segments) {
+  __shared__ Words<Sum> sums[warp];
+  Sum* const group = segments.group + blockIdx.x * segments.of_result;
+  const std::size_t of_thread = (segments.of_result - 1) / group_threads + 1,
+                    first = min(threadIdx.x * of_thread, segments.of_result),
+                    last = min(first + of_thread, segments.of_result);
+  Sum own;
+  for (std::size_t g = first; g < last; ++g) own = own + group[g];
+  const Sum of_warp = sum_up_to(own);
+  if (thread() == warp - 1) sums[warp_index()] = std::bit_cast<Words<Sum>>(of_warp);
+  __syncthreads();  // the sums of all warps are written
+  const Sum of_warps = sum_up_to(std::bit_cast<Sum>(sums[thread()])),
+            of_others = shuffled(of_warps, max(warp_index() - 1, 0));
+  Sum before{of_warp.units - own.units};
+  if (warp_index() > 0) before = before + of_others;
+  for (std::size_t g = first; g < last; ++g) {
+    const Sum sum = group[g];
+    group[g] = before;
+    before = before + sum;
+  }
+}
+
+/// Replaces the sums of groups as sum_before_groups does: those that give the results.
+__global__ void __launch_bounds__(group_threads)
+    sum_groups(ExactScan call, ScanSegments<WindowSum> narrow, ScanSegments<WidestSum> wide) {
+  if (call.narrow_fits()) {
+    if (narrow.group != nullptr) sum_before_groups(narrow);
+  } else if (wide.group != nullptr) {
+    const int words = call.wide_words();
+    if (words == 3) sum_before_groups(wide.with<WideSum<3>>());
+    if (words == 5) sum_before_groups(wide);
+  }
+}
+
+// --- the fallback ------------------------------------------------------------------------------------------
+
+/// An element, exactly, and its flags.
+struct ExactElement {
+  double value;
+  unsigned flags;
+};
+__device__ inline ExactElement exact_element(const ScanInput& in, std::size_t at) {
+  ExactElement e{0, Exact::seen_any};
+  visit_format(in.format, [&]<class T>() {
+    const T x = static_cast<const T*>(in.x)[at];
+    const BitsOf<T> bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    if (bits != Format<T>::sign_bit) e.flags |= Exact::seen_other_than_minus_zero;
+    if (magnitude < Format<T>::infinity)
+      e.value = static_cast<double>(widen(x));
+    else
+      e.flags |= magnitude > Format<T>::infinity ? Exact::seen_nan
+                 : magnitude == bits             ? Exact::seen_plus_infinity
+                                                 : Exact::seen_minus_infinity;
+  });
+  return e;
+}
+
+constexpr int digit_warps = 3;
+static_assert(Exact::digit_count < digit_warps * warp);
+
+/// Calls visit(tile) for the tiles of a warp.
+template <class Visit> __device__ void for_each_tile(const TileList& tiles, Visit visit) {
+  const std::size_t first = blockIdx.x * std::size_t{digit_warps} + static_cast<std::size_t>(warp_index());
+  for (std::size_t t = first; t < tiles.count; t += gridDim.x * std::size_t{digit_warps}) visit(t);
+}
+
+/// Sums each tile.
+__device__ inline void sum_tiles(const ScanInput& in, const Layout& l, const TileList& tiles, Digits& digits,
+                                 TileDigits* sums) {
+  for_each_tile(tiles, [&](std::size_t t) {
+    const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * tiles.length,
+                      end = min(begin + tiles.length, l.n),
+                      first = l.first(result / l.inner) + result % l.inner;
+    for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = 0;
+    __syncwarp();  // all digits are 0
+    unsigned flags = 0;
+    for (std::size_t k = begin + static_cast<std::size_t>(thread()); k < end; k += warp) {
+      const ExactElement e = exact_element(in, first + k * l.stride);
+      flags |= e.flags;
+      if (e.value != 0) digits.deposit(e.value);
+    }
+    flags = __reduce_or_sync(whole_warp, flags);
+    __syncwarp();  // all elements are added
+    for (int i = thread(); i < Digits::count; i += warp) sums[t].digit[i] = digits.carried(i);
+    if (thread() == 0) sums[t].flags = flags;
+    __syncwarp();  // all digits are read before the next tile overwrites them
+  });
+}
+
+/// Tiles whose sums are added one after another: a chunk.
+constexpr std::size_t tiles_of_chunk = 128;
+
+/// Calls visit(word) for a digit, or for the flags, of each `step`-th of `count` tiles. A thread has one of
+/// these words.
+template <class Visit>
+__device__ void for_each_word(TileDigits* sums, std::size_t count, std::size_t step, Visit visit) {
+  if (threadIdx.x > Exact::digit_count) return;
+  const bool is_digit = threadIdx.x < Exact::digit_count;
+#pragma unroll 8
+  for (std::size_t t = 0; t < count; t += step)
+    visit(is_digit ? sums[t].digit[threadIdx.x] : sums[t].flags, is_digit);
+}
+/// Replaces the sum of each tile by that of the tiles before it in its chunk. The first tile, before which
+/// there are none, gets the sum of the chunk.
+__device__ inline void sum_before_tiles(std::size_t results, const TileList& tiles, TileDigits* sums) {
+  const std::size_t chunks = (tiles.of_result - 1) / tiles_of_chunk + 1;
+  for (std::size_t c = blockIdx.x; c < results * chunks; c += gridDim.x) {
+    const std::size_t begin = c % chunks * tiles_of_chunk;
+    TileDigits* const of_chunk = sums + c / chunks * tiles.of_result + begin;
+    std::int64_t sum = 0;
+    for_each_word(of_chunk, min(tiles_of_chunk, tiles.of_result - begin), 1, [&](auto& word, bool is_digit) {
+      const std::int64_t own = word;
+      word = sum;
+      sum = is_digit ? sum + own : sum | own;
+    });
+    for_each_word(of_chunk, 1, 1, [&](auto& word, bool) { word = sum; });
+  }
+}
+/// Replaces the sum of each chunk by that of the chunks before it.
+__device__ inline void sum_before_chunks(std::size_t results, const TileList& tiles, TileDigits* sums) {
+  for (std::size_t result = blockIdx.x; result < results; result += gridDim.x) {
+    std::int64_t sum = 0;
+    for_each_word(sums + result * tiles.of_result, tiles.of_result, tiles_of_chunk,
+                  [&](auto& word, bool is_digit) {
+                    const std::int64_t own = word;
+                    word = sum;
+                    sum = is_digit ? sum + own : sum | own;
+                  });
+  }
+}
+
+/// The words of a thread's sum in memory that a warp shares word by word.
+struct WordsOfThread {
+  std::uint64_t* first;
+  __device__ std::uint64_t& operator[](std::size_t i) const { return first[i * warp]; }
+};
+using RunningTile = RunningExact<WordsOfThread>;
+struct WordsOfWarp {
+  std::uint64_t word[RunningTile::words][warp];
+};
+
+/// a + b + carry; the carry becomes that of the sum.
+__device__ inline std::uint64_t add_with_carry(std::uint64_t a, std::uint64_t b, unsigned& carry) {
+  const std::uint64_t sum = a + b, all = sum + carry;
+  carry = (sum < a) | (all < sum);
+  return all;
+}
+
+/// Starts the sum of each thread with what lies before its elements: the sums of the threads before it, and
+/// that of the tiles before, if there are any. The sum of its elements is in `own`, where `sum` has its
+/// words, and their flags are `flags`.
+__device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& own, unsigned flags,
+                                  const TileDigits* tile, const TileDigits* chunk) {
+  constexpr int steps = 5;  // step s adds the sums of the 2^s threads before
+  static_assert(1 << steps == warp);
+  const auto before = [](auto x, int distance) {
+    const auto other = __shfl_up_sync(whole_warp, x, distance);
+    return thread() < distance ? decltype(x){} : other;
+  };
+  const auto digit = [&](int d) {
+    return tile == nullptr ? 0 : tile->digit[d] + (chunk == nullptr ? 0 : chunk->digit[d]);
+  };
+  unsigned carry[steps] = {}, carry_of_tiles = 0;
+  std::int64_t of_digits = 0;
+  for (int i = 0; i < RunningTile::words; ++i) {
+    std::uint64_t word = own.word[i][thread()];
+#pragma unroll
+    for (int s = 0; s < steps; ++s) word = add_with_carry(word, before(word, 1 << s), carry[s]);
+    const std::int64_t low = digit(2 * i) + of_digits, high = digit(2 * i + 1) + (low >> 32);
+    of_digits = high >> 32;
+    const std::uint64_t of_tiles = (low & 0xffffffff) | static_cast<std::uint64_t>(high) << 32;
+    sum.set(i, add_with_carry(before(word, 1), of_tiles, carry_of_tiles));
+  }
+#pragma unroll
+  for (int s = 0; s < steps; ++s) flags |= before(flags, 1 << s);
+  sum.add_flags(before(flags, 1));
+  if (tile != nullptr) sum.add_flags(static_cast<unsigned>(tile->flags));
+  if (chunk != nullptr) sum.add_flags(static_cast<unsigned>(chunk->flags));
+}
+
+/// Scans each tile in wide integers, one element of each thread after another. `before` is null if no result
+/// has more than one tile.
+__device__ inline void scan_tiles(const ScanInput& in, const Layout& l, const TileList& tiles,
+                                  WordsOfWarp& words, const TileDigits* before, const ScanDestination& out,
+                                  std::size_t format) {
+  const std::size_t of_thread = tiles.length / warp;
+  for_each_tile(tiles, [&](std::size_t t) {
+    const std::size_t result = t / tiles.of_result, tile = t % tiles.of_result, o = result / l.inner,
+                      i = result % l.inner, first = l.first(o) + i, to = o * out.row_stride + i,
+                      begin = min(tile * tiles.length + static_cast<std::size_t>(thread()) * of_thread, l.n),
+                      end = min(begin + of_thread, l.n);
+    RunningTile sum{WordsOfThread{&words.word[0][thread()]}};
+    for (int w = 0; w < RunningTile::words; ++w) sum.set(w, 0);
+    unsigned flags = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      const ExactElement e = exact_element(in, first + k * l.stride);
+      flags |= e.flags;
+      sum.add_finite(e.value);
+    }
+    RunningTile running{WordsOfThread{&words.word[0][thread()]}};
+    const std::size_t in_chunk = tile % tiles_of_chunk;
+    start_tile(running, words, flags, before == nullptr ? nullptr : before + t,
+               before == nullptr || in_chunk == 0 ? nullptr : before + t - in_chunk);
+    for (std::size_t k = begin; k < end; ++k) {
+      const ExactElement e = exact_element(in, first + k * l.stride);
+      const auto write = [&] {
+        visit_format(format, [&]<class F>() {
+          static_cast<BitsOf<F>*>(out.out)[to + k * l.inner] = running.template rounded<F>();
+        });
+      };
+      if (out.exclusive) write();
+      running.add_flags(e.flags);
+      running.add_finite(e.value);
+      if (!out.exclusive) write();
+    }
+  });
+}
+
+/// Scans in wide integers, if narrower ones do not give the results.
+__global__ void __launch_bounds__(digit_warps* warp)
+    scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums, ScanDestination out,
+                std::size_t format) {
+  if (call.narrow_fits() || call.wide_words() != 0) return;
+  __shared__ Digits digits[digit_warps];
+  __shared__ WordsOfWarp words[digit_warps];
+  if (tiles.of_result > 1) {
+    const auto grid = cooperative_groups::this_grid();
+    sum_tiles(in, l, tiles, digits[warp_index()], sums);
+    grid.sync();
+    sum_before_tiles(l.results(), tiles, sums);
+    grid.sync();
+    sum_before_chunks(l.results(), tiles, sums);
+    grid.sync();
+  }
+  scan_tiles(in, l, tiles, words[warp_index()], tiles.of_result > 1 ? sums : nullptr, out, format);
+}
+
+template <class C>
+cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const ScanSegments<WindowSum>& narrow,
+                            const ScanSegments<WidestSum>& wide, std::size_t step) {
+  const ScanInput in{work.call.x};
+  const Layout& l = work.call.layout;
+  cudaError_t error = cudaMemsetAsync(scan.windows, 0, sizeof *scan.windows, work.stream);
+  const auto enqueue = [&](auto of, std::size_t blocks, int threads, auto... argument) {
+    if (error == cudaSuccess) error = launch(of, blocks, threads, work.stream, argument...);
+  };
+  const auto find = [&](std::size_t apart) {
+    constexpr std::size_t most_blocks = 132 * 8;
+    enqueue(find_window,
+            std::clamp<std::size_t>(l.results() * l.n / apart / (8 * window_threads), 1, most_blocks),
+            window_threads, in, l, scan, apart);
+  };
+  find(scan.samples ? step : 1);
+  // Sums in a sample's window also tell whether elements exceed it.
+  if (scan.samples || narrow.sum != nullptr)
+    enqueue(narrow.length == few_rows * PrefixTree::lanes ? sum_segments<C, few_rows>
+                                                          : sum_segments<C, segment_rows<C>>,
+            narrow.groups, narrow.in_group * warp, in, l, scan, narrow);
+  if (scan.samples) find(1);
+  if (wide.sum != nullptr)
+    enqueue(sum_wide_segments<C>, wide.groups, wide.in_group * warp, in, l, scan, wide);
+  if (narrow.group != nullptr || wide.group != nullptr)
+    enqueue(sum_groups, l.results(), group_threads, scan, narrow, wide);
+  return error;
+}
+
+}  // namespace
+
+cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
+                               const ScanSegments<WindowSum>& narrow, const ScanSegments<WidestSum>& wide,
+                               std::size_t step) {
+  return work.call.x.format->bytes == 8 ? sum_segments_of<fp64>(work, scan, narrow, wide, step)
+                                        : sum_segments_of<fp32>(work, scan, narrow, wide, step);
+}
+
+cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,
+                             const ScanDestination& out, std::size_t format) {
+  const Layout& l = work.call.layout;
+  const TileList tiles{l};
+  std::size_t blocks = 0;
+  const cudaError_t error = resident_blocks(scan_digits, digit_warps * warp, blocks);
+  if (error != cudaSuccess) return error;
+  blocks = std::min(blocks, (tiles.count - 1) / digit_warps + 1);
+  return launch_cooperative(scan_digits, blocks, digit_warps * warp, work.stream, ScanInput{work.call.x}, l,
+                            tiles, scan, digits, out, format);
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,221 @@
+/// Reduces rows and segments: a warp, or a part of one, reduces leaves of a row.
+#pragma once
+
+#include "samesum/backend/cuda/device/segments.cuh"
+#include "samesum/backend/cuda/tree/warp_reduce.cuh"
+#include "samesum/operation/reducer.hpp"
+
+namespace samesum::gpu {
+
+/// Whether a warp reduces short rows two at a time: only if the reducer computes little.
+template <class Shape, class Reducer>
+inline constexpr bool takes_two_rows =
+    Shape::in_turn && !Shape::combines_only_neighbours && sizeof(typename Reducer::State) <= 8;
+
+/// Threads per block. Small blocks balance better; a large block is used only where a whole row then fits one
+/// tile.
+inline constexpr int most_reduce_threads = 256;
+inline constexpr int reduce_warps = 128 / warp, most_reduce_warps = most_reduce_threads / warp;
+
+/// Distribution of rows over warps and blocks.
+struct RowPlan {
+  bool two_rows_per_warp;     ///< a warp computes two rows at a time
+  int leaves_per_warp;        ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
+  int warps_per_tile;         ///< a power of two; they reduce parts of one row and merge their states
+  std::size_t tiles_per_row;  ///< tiles per row
+  std::size_t total_warps;    ///< warps of all blocks
+};
+
+/// Minimum resident blocks per multiprocessor for __launch_bounds__: the most that leave each thread enough
+/// registers.
+template <class Shape, class Reducer>
+inline constexpr int reduce_resident_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
+
+/// Reduces two short rows on one warp.
+template <class Shape, class Reducer, class Reader>
+__device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Reader& reader, const Layout& l,
+                                                std::size_t w, Destination out) {
+  const std::size_t row[2] = {2 * w, min(2 * w + 1, l.outer - 1)};
+  typename Reducer::State both[2];
+  LeafOf<Shape, Reducer, Reader>::two_leaves(reducer, reader, {l.first(row[0]), l.first(row[1])},
+                                             static_cast<int>(l.n), both);
+  if (thread() > 0) return;
+  out.write(reducer, both[0], l.n, row[0]);
+  out.write(reducer, both[1], l.n, row[1]);
+}
+
+/// The leaves that a warp reduces.
+struct WarpLeaves {
+  std::size_t row;    ///< row or segment
+  std::size_t first;  ///< index of the first leaf in its row
+  std::size_t tile;   ///< index of the tile in its row
+  bool exist;
+};
+
+/// The leaves of warp w.
+template <class Shape>
+__device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
+  WarpLeaves mine{0, 0, 0, w < plan.total_warps};
+  if (l.offsets) {
+    mine.row = segment_of<Shape>(l, w);
+    mine.first = w - first_slot<Shape::leaf>(l, mine.row);
+    mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
+  } else {
+    const int log2_warps = __ffs(plan.warps_per_tile) - 1;
+    mine.row = w >> log2_warps;
+    if (plan.tiles_per_row > 1) {
+      mine.tile = mine.row % plan.tiles_per_row;
+      mine.row /= plan.tiles_per_row;
+    }
+    mine.first = ((mine.tile << log2_warps) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
+                 static_cast<std::size_t>(plan.leaves_per_warp);
+    mine.exist = mine.exist && mine.row < l.outer;
+  }
+  return mine;
+}
+
+/// Merges the states of the warps of a tile by stride doubling. Only the first thread of the tile calls it.
+template <class Reducer>
+__device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan& plan, std::size_t first,
+                                           std::size_t leaves, typename Reducer::State* states,
+                                           typename Reducer::State& state) {
+  const std::size_t per_warp = static_cast<std::size_t>(plan.leaves_per_warp),
+                    left = (leaves - min(first, leaves) + per_warp - 1) / per_warp;
+  const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.warps_per_tile)));
+  for (int stride = 1; stride < members; stride *= 2)
+    for (int i = 0; i + stride < members; i += 2 * stride) reducer.merge(states[i], states[i + stride]);
+  state = states[0];
+}
+
+/// Reduces rows and segments. For rows of several tiles and segments of several leaves, writes states to
+/// `states`; for all others, writes results to `out`.
+///
+/// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
+/// plan would multiply the code.
+template <class Shape, class Reducer, class Reader>
+__global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Shape, Reducer>)
+    reduce_rows(Reducer reducer, Reader reader, Layout l, RowPlan plan, typename Reducer::State* states,
+                Destination out) {
+  using State = typename Reducer::State;
+  __shared__ alignas(16) unsigned char memory[most_reduce_warps * sizeof(State)];
+  State* shared = reinterpret_cast<State*>(memory);
+  const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
+  if constexpr (takes_two_rows<Shape, Reducer>)
+    if (plan.two_rows_per_warp) {
+      if (w >= plan.total_warps) return;
+      reduce_row_pair<Shape>(reducer, reader, l, w, out);
+      return;
+    }
+  const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
+  const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
+  const auto leaf = [&](std::size_t k) {
+    const std::size_t begin = min(k * Shape::leaf, n);
+    return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
+                                                begin, static_cast<int>(min(n - begin, Shape::leaf)));
+  };
+  State state, even, half;
+#pragma unroll 1
+  for (int i = 0; i < plan.leaves_per_warp; ++i) {  // one, two or four leaves, merged by stride doubling
+    state = leaf(mine.first + static_cast<std::size_t>(i));
+    if (i % 2 == 0) {
+      even = state;
+      if (i == plan.leaves_per_warp - 1) break;
+      continue;
+    }
+    if (mine.first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
+    state = even;
+    if (i == 1) half = state;
+    if (i == 3) {
+      if (mine.first + 2 < leaves) reducer.merge(half, state);
+      state = half;
+    }
+  }
+  if (plan.warps_per_tile > 1) {
+    if (thread() == 0) shared[warp_index()] = state;
+    __syncthreads();  // all warps have written their states
+    if (thread() > 0 || w % static_cast<std::size_t>(plan.warps_per_tile) > 0) return;
+    merge_tile(reducer, plan, mine.first, leaves, shared + warp_index(), state);
+  }
+  if (!mine.exist || thread() > 0) return;
+  if (l.offsets ? leaves <= 1 : plan.tiles_per_row == 1) {
+    if (n == 0) state = State{};
+    out.write(reducer, state, n, mine.row);
+  } else {
+    states[l.offsets ? w : mine.row * plan.tiles_per_row + mine.tile] = state;
+  }
+}
+
+/// Plans the rows of a layout without offsets. Sets `block`, the warps per block.
+template <class Shape, class Reducer, class Reader>
+RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
+  const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
+  RowPlan plan{false, 1, 1, leaves, 0};
+  // Many rows of 5 to 32 leaves: each warp reduces two or four leaves, so that a row is one tile and needs no
+  // merge kernel. Longer rows with many leaves in all: each warp reduces two leaves, which halves the number
+  // of blocks and their fixed costs.
+  if (leaves > reduce_warps && leaves <= 4 * most_reduce_warps && l.outer >= 2048)
+    plan.leaves_per_warp = leaves <= 2 * reduce_warps ? 2 : 4;
+  else if (leaves > 4 * most_reduce_warps && l.outer * leaves >= 32768)
+    plan.leaves_per_warp = 2;
+  const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.leaves_per_warp) + 1;
+  if (parts > reduce_warps && parts <= most_reduce_warps) block = most_reduce_warps;
+  plan.warps_per_tile =
+      static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
+  plan.tiles_per_row = (parts - 1) / static_cast<std::size_t>(plan.warps_per_tile) + 1;
+  if constexpr (takes_two_rows<Shape, Reducer>)
+    plan.two_rows_per_warp =
+        l.n > Shape::lanes && l.n <= LeafOf<Shape, Reducer, Reader>::short_leaf && reader.inputs() == 1;
+  const std::size_t rows_of_warp = plan.two_rows_per_warp ? 2 : 1;
+  plan.total_warps =
+      (l.outer * plan.tiles_per_row * static_cast<std::size_t>(plan.warps_per_tile) + rows_of_warp - 1) /
+      rows_of_warp;
+  return plan;
+}
+
+/// Threads per block of reduce_short_rows, which has a kernel of its own since it needs few registers: more
+/// warps then hide the latency of memory.
+inline constexpr int short_row_threads = 256;
+
+/// Reduces rows of at most one element per lane on `threads` threads each, a power of two.
+template <class Shape, class Reducer, class Reader>
+__global__ void __launch_bounds__(short_row_threads)
+    reduce_short_rows(Reducer reducer, Reader reader, Layout l, int threads, Destination out) {
+  const std::size_t row = (std::size_t{blockIdx.x} * short_row_threads + threadIdx.x) >> (__ffs(threads) - 1);
+  const bool exists = row < l.outer;
+  typename Reducer::State state = LeafOf<Shape, Reducer, Reader>::short_row(
+      reducer, reader, exists ? l.first(row) : 0, exists, static_cast<int>(l.n), threads);
+  if (!exists || (thread() & (threads - 1)) != 0) return;
+  if (l.n == 0) state = typename Reducer::State{};
+  out.write(reducer, state, l.n, row);
+}
+
+/// Plans the kernels for rows and segments, and launches the one that suits.
+template <class Shape, class Reducer, class Reader> struct RowLaunch {
+  int block = reduce_warps;  ///< warps per block
+  RowPlan plan{false, 1, 1, 1, 0};
+
+  RowLaunch(const Reducer&, const Layout& l, const Reader& reader, std::size_t elements) {
+    if (l.offsets)
+      plan.total_warps = elements / Shape::leaf + l.outer;
+    else
+      plan = plan_rows<Shape, Reducer>(l, reader, block);
+  }
+  std::size_t states_per_row() const { return plan.tiles_per_row; }
+  std::size_t warps() const { return plan.total_warps; }
+
+  cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
+                         typename Reducer::State* states, Destination out, cudaStream_t stream) const {
+    if constexpr (!Shape::combines_only_neighbours)
+      if (!l.offsets && l.n <= Shape::lanes) {  // four elements per thread
+        const std::size_t threads = std::max<std::size_t>(std::bit_ceil(l.n) / 4, 1);
+        return launch(reduce_short_rows<Shape, Reducer, Reader>,
+                      (l.outer * threads - 1) / short_row_threads + 1, short_row_threads, stream, reducer,
+                      reader, l, static_cast<int>(threads), out);
+      }
+    return launch(reduce_rows<Shape, Reducer, Reader>,
+                  (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, stream, reducer,
+                  reader, l, plan, states, out);
+  }
+};
+
+}  // namespace samesum::gpu

@@ -1,0 +1,260 @@
+/// Reductions of rows, segments and columns in a window, exact or on a grid, for reduce() of batch.cuh.
+#pragma once
+
+#include "samesum/backend/cuda/tree/reduce_columns.cuh"
+#include "samesum/backend/cuda/tree/reduce_rows.cuh"
+#include "samesum/backend/cuda/window/leaf.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+inline constexpr int window_threads = 128;  ///< threads per block
+/// Minimum resident blocks per multiprocessor, so that warps hide the latency of memory: as many as leave
+/// each thread enough registers.
+template <class Reducer, bool is_light>
+inline constexpr int window_blocks = Reducer::what == ExactlySummed::elements &&
+                                             (is_light || sizeof(typename Reducer::Element) == 2)
+                                         ? 6
+                                         : 4;
+/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows.
+template <class Reducer, int rows> inline constexpr int short_row_blocks = requires {
+  requires Reducer::what == ExactlySummed::elements && sizeof(typename Reducer::Element) == 2;
+  Reducer::most_on_chip;
+}
+? 8 : window_blocks<Reducer, rows == 1>;
+/// The index of a block among those of a reduction.
+template <class Reducer> __device__ std::size_t block_index(const Reducer& reducer) {
+  return reducer.is_backwards() ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+}
+/// Reads the elements of a reducer.
+template <class Reducer> using ReaderFor = Reader<typename Reducer::Element, typename Reducer::Element>;
+
+/// Reduces `rows` rows per group of threads, of at most size·threads elements each.
+template <int rows, int size, class Reducer>
+__global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows>)
+    reduce_short_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int threads,
+                             Destination out) {
+  const WarpGroup group{threads};
+  const std::size_t first =
+      ((std::size_t{blockIdx.x} * window_threads + threadIdx.x) >> (__ffs(threads) - 1)) * rows;
+  const auto source_of = [&](int r) {
+    const bool exists = first + r < l.outer;
+    return RowSource<typename Reducer::Element>{reader, exists ? l.first(first + r) : 0,
+                                                exists ? static_cast<int>(l.n) : 0, group, reducer.kind.term};
+  };
+  using Leaf = typename Reducer::template Leaf<WarpGroup>;
+  typename Reducer::Words words;
+  if (!Leaf::template add_rows<rows, size>(reducer, source_of, group, static_cast<int>(l.n), words)) {
+#pragma unroll 1
+    for (int r = 0; r < rows; ++r)
+      reduce_slowly(reducer, source_of(r), group, source_of(r).n, first + r < l.outer, first + r, out.out);
+    return;
+  }
+  const std::size_t row = first + static_cast<std::size_t>(group.template row_of_thread<rows>());
+  if (row < l.outer && group.index() % (threads / rows) == 0 &&
+      !reducer.finish_words(words, l.n, row, out.out))
+    finish_slowly(reducer, words, l.n, row, out.out);
+}
+
+/// Reduces rows on a block each, of at most size·threads elements.
+template <int size, class Reducer>
+__global__ void __launch_bounds__(BlockGroup::most_threads, Reducer::blocks_on_chip)
+    reduce_window_rows_on_blocks(Reducer reducer, ReaderFor<Reducer> reader, Layout l, Destination out) {
+  using Source = RowSource<typename Reducer::Element>;
+  const int n = static_cast<int>(l.n);
+  const BlockGroup group;
+  const std::size_t row = blockIdx.x;
+  const Source source{reader, l.first(row), n, group, reducer.kind.term};
+  WindowPart<Reducer, BlockGroup, Source> part{reducer, source, group, row, l.n, n};
+  part.template add<size>();
+  part.finish(true, out.out);
+}
+
+/// How rows and segments are divided: each part of at most `elements` has a slot, and a warp reduces several.
+struct WindowRowPlan {
+  std::size_t elements;
+  std::size_t parts_per_row;  ///< of segments 1
+  int slots_per_warp;         ///< at most 32
+  std::size_t slots;
+};
+
+/// The part of a row or segment that has a slot.
+template <class Shape> struct WindowSlot {
+  std::size_t slot, row, part, n = 0;
+  bool exists;
+
+  __device__ WindowSlot(const Layout& l, const WindowRowPlan& plan, std::size_t first)
+      : slot{first}, exists{first < plan.slots} {
+    if (!exists) return;
+    row = l.offsets ? segment_of<Shape>(l, first) : quotient(first, plan.parts_per_row);
+    part = first - (l.offsets ? first_slot<Shape::leaf>(l, row) : row * plan.parts_per_row);
+    find(l, plan);
+  }
+  __device__ void next(const Layout& l, const WindowRowPlan& plan) {
+    exists = ++slot < plan.slots;
+    if (!exists) return;
+    ++part;
+    if (!l.offsets && part == plan.parts_per_row) ++row, part = 0;
+    while (l.offsets && row + 1 < l.outer && first_slot<Shape::leaf>(l, row + 1) <= slot) ++row, part = 0;
+    find(l, plan);
+  }
+  __device__ int count(const WindowRowPlan& plan) const {
+    return exists ? static_cast<int>(min(n - begin(plan), plan.elements)) : 0;
+  }
+  __device__ std::size_t begin(const WindowRowPlan& plan) const { return part * plan.elements; }
+  /// Whether the row has no other parts.
+  __device__ bool is_alone(const WindowRowPlan& plan) const { return n <= plan.elements; }
+
+ private:
+  __device__ void find(const Layout& l, const WindowRowPlan& plan) {
+    n = l.length(row);
+    exists = part == 0 || begin(plan) < n;  // segments may have slots without elements
+  }
+};
+
+/// Reduces rows and segments on a warp, with tiles of `size` elements per thread. Writes states of those of
+/// several parts, and results of all others. The results of a warp are computed at the same time, by
+/// different threads.
+template <int size, class Shape, class Reducer>
+__global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
+    reduce_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, WindowRowPlan plan,
+                       typename Reducer::State* states, Destination out) {
+  using Source = RowSource<typename Reducer::Element>;
+  const std::size_t w = block_index(reducer) * (window_threads / warp) + warp_index();
+  const WarpGroup group{warp};
+  typename Reducer::Words own;
+  std::size_t own_row = 0, own_n = 0;
+  bool has_own = false;
+  WindowSlot<Shape> slot{l, plan, w * static_cast<std::size_t>(plan.slots_per_warp)};
+#pragma unroll 1
+  for (int i = 0; i < plan.slots_per_warp; ++i, slot.next(l, plan)) {
+    const int n = slot.count(plan);
+    const Source source{reader, slot.exists ? l.first(slot.row) + slot.begin(plan) : 0, n, group,
+                        reducer.kind.term};
+    WindowPart<Reducer, WarpGroup, Source> part{reducer, source, group, slot.row, slot.n, n};
+    part.template add<size>();
+    if (!slot.exists) continue;
+    if (!slot.is_alone(plan)) {
+      part.write(states + slot.slot);
+    } else if (!part.held) {
+      reduce_slowly(reducer, source, group, n, true, slot.row, out.out);
+    } else if (thread() == i) {
+      own = part.words;
+      own_row = slot.row;
+      own_n = slot.n;
+      has_own = true;
+    }
+  }
+  if (has_own && !reducer.finish_words(own, own_n, own_row, out.out))
+    finish_slowly(reducer, own, own_n, own_row, out.out);
+}
+
+/// Plans and launches the kernels for rows and segments.
+template <class Shape, class Reducer> struct WindowRowLaunch {
+  using T = typename Reducer::Element;
+  static constexpr ExactlySummed what = Reducer::what;
+  // Elements of a thread at a time, in one row and in several.
+  static constexpr int of_tile = Reducer::of_tile,
+                       in_rows = what == ExactlySummed::elements && sizeof(T) <= 4 ? 32 : 16,
+                       at_once = sizeof(T) == 2 && what == ExactlySummed::elements ? 2 : 1;
+  WindowRowPlan plan{Shape::leaf, 1, 1, 0};
+  bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
+
+  WindowRowLaunch(const Reducer& reducer, const Layout& l, const ReaderFor<Reducer>&, std::size_t elements)
+      : on_blocks{reducer.is_held() && l.n > of_tile * warp} {
+    // Enough elements that a warp spends most of its time in its loop, few enough that all warps occupy a
+    // GPU.
+    constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
+    if (l.offsets) {
+      plan.slots = elements / Shape::leaf + l.outer;
+    } else if (!on_blocks) {
+      plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
+      plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
+      plan.slots = l.outer * plan.parts_per_row;
+    }
+    const std::size_t of_slot = std::max<std::size_t>(elements / std::max<std::size_t>(plan.slots, 1), 1);
+    plan.slots_per_warp =
+        static_cast<int>(std::clamp<std::size_t>(std::min(plan.slots / enough_warps, most / of_slot), 1, 16));
+  }
+  std::size_t states_per_row() const { return plan.parts_per_row; }
+  std::size_t warps() const { return plan.slots; }
+
+  cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
+                         typename Reducer::State* states, Destination out, cudaStream_t stream) const {
+    if (!l.offsets && l.n <= of_tile * warp) {
+      const auto run = [&]<int rows, int size>(std::size_t threads) {
+        const std::size_t all = ((l.outer - 1) / rows + 1) * threads;
+        return launch(reduce_short_window_rows<rows, size, Reducer>, (all - 1) / window_threads + 1,
+                      window_threads, stream, reducer, reader, l, static_cast<int>(threads), out);
+      };
+      if (reducer.is_wide())
+        return run.template operator()<at_once, of_tile>(
+            std::clamp<std::size_t>(std::bit_ceil(l.n) / 4, at_once, warp));
+      if (l.n <= 8) return run.template operator()<2, 4>(2);
+      if (l.n <= 4 * warp)
+        return run.template operator()<in_rows / 4, 4>(l.n <= 32 ? 8 : std::bit_ceil(l.n) / 4);
+      if (l.n <= 8 * warp) return run.template operator()<in_rows / 8, 8>(warp);
+      if (of_tile == 16 || l.n <= 16 * warp) return run.template operator()<in_rows / 16 * at_once, 16>(warp);
+      if constexpr (of_tile > 16) return run.template operator()<at_once, of_tile>(warp);
+    }
+    if constexpr (requires { Reducer::most_on_chip; })
+      if (on_blocks)
+        return launch(reduce_window_rows_on_blocks<of_tile, Reducer>, l.outer,
+                      static_cast<int>((l.n - 1) / (of_tile * warp) + 1) * warp, stream, reducer, reader, l,
+                      out);
+    const auto kernel = reduce_window_rows<of_tile, Shape, Reducer>;
+    constexpr std::size_t of_block = window_threads / warp;
+    const std::size_t warps = (plan.slots - 1) / static_cast<std::size_t>(plan.slots_per_warp) + 1;
+    return launch(kernel, (warps - 1) / of_block + 1, window_threads, stream, reducer, reader, l, plan,
+                  states, out);
+  }
+};
+
+inline constexpr int window_column_threads = 256;
+
+/// Reduces columns, with tiles of `size` elements: each thread a part of one, of `rows` elements.
+/// Neighbouring threads have neighbouring columns. Writes states if there are several parts.
+template <int size, class Reducer>
+__global__ void __launch_bounds__(window_column_threads, Reducer::what == ExactlySummed::elements ? 4 : 2)
+    reduce_window_columns(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int rows, std::size_t parts,
+                          typename Reducer::State* states, Destination out) {
+  using Source = ColumnSource<typename Reducer::Element>;
+  const std::size_t id = block_index(reducer) * window_column_threads + threadIdx.x,
+                    k = quotient(id, l.results()), at = id - k * l.results(),
+                    begin = k * static_cast<std::size_t>(rows);
+  if (k >= parts) return;
+  const int n = static_cast<int>(min(l.n - begin, static_cast<std::size_t>(rows)));
+  const Source source{reader.moved(column_place(l, at) + begin * l.stride), l.stride, n, reducer.kind.term};
+  WindowPart<Reducer, OneThread, Source> part{reducer, source, {}, at, l.n, n};
+  part.template add<size>();
+  if (parts == 1)
+    part.finish(true, out.out);
+  else
+    part.write(states + at * parts + k);
+}
+
+/// Divides columns, and launches their kernel: a thread reduces `rows` elements, at most a leaf, and so few
+/// that all threads occupy a GPU, but hardly more than run at once.
+template <class Shape, class Reducer> struct WindowColumnLaunch {
+  int rows;
+  std::size_t parts;  ///< states per result
+
+  explicit WindowColumnLaunch(const Layout& l) {
+    constexpr std::size_t least = 64, at_once = 130000;
+    const std::size_t wanted = std::max<std::size_t>(at_once / std::max<std::size_t>(l.results(), 1), 1),
+                      each = std::clamp((l.n - 1) / wanted + 1, least, Shape::leaf);
+    rows = static_cast<int>(each);
+    parts = l.n == 0 ? 1 : (l.n - 1) / each + 1;
+  }
+  cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
+                         typename Reducer::State* states, Destination out, cudaStream_t stream) const {
+    constexpr int of_tile = Reducer::what == ExactlySummed::elements ? 16 : 8;
+    const auto kernel =
+        l.n <= 8 ? reduce_window_columns<8, Reducer> : reduce_window_columns<of_tile, Reducer>;
+    return launch(kernel, (l.results() * parts - 1) / window_column_threads + 1, window_column_threads,
+                  stream, reducer, reader, l, rows, parts, states, out);
+  }
+};
+
+}  // namespace
+}  // namespace samesum::gpu

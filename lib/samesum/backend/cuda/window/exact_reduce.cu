@@ -1,0 +1,30 @@
+/// Exact reductions of elements of one format: in a window, by the kernels for batches; of fp64 in words of
+/// its own.
+#include "samesum/backend/cuda/device/methods.hpp"
+#include "samesum/backend/cuda/tree/batch.cuh"
+#include "samesum/backend/cuda/window/batches.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+template <class T, ExactlySummed what> cudaError_t reduce_in_window(ExactKind kind, Launch& work) {
+  const WindowReducer<T, what> reducer{
+      {}, kind, work.call.method->format->index, whole(work.call.options.ddof), work.as_state};
+  return reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{work.call.x.data, work.call.y.data}, work);
+}
+
+}  // namespace
+
+template <> cudaError_t reduce_exactly_of<SAMESUM_FORMAT_INDEX>(ExactKind kind, Launch& work) {
+  using T = Formats::at<SAMESUM_FORMAT_INDEX>;
+  if constexpr (sizeof(T) > sizeof(float))
+    return reduce_wide(kind, work);
+  else if (kind.moments)
+    return reduce_in_window<T, ExactlySummed::elements_and_squares>(kind, work);
+  else if (is_product(kind.term))
+    return reduce_in_window<T, ExactlySummed::products>(kind, work);
+  else
+    return reduce_in_window<T, ExactlySummed::elements>(kind, work);
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,98 @@
+/// The threads that reduce a leaf or a row in a window.
+#pragma once
+
+#include "samesum/backend/cuda/device/warp.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+/// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
+struct WarpGroup {
+  /// Binades by which later terms may exceed those that place the first or the second window.
+  static constexpr int headroom = 6, second_headroom = 6;
+  /// Tiles whose terms place the second window.
+  static constexpr int tiles_that_place = 1;
+  static constexpr bool may_hold_all = false;  ///< whether it may hold all elements of a result in one tile
+  int threads;                                 ///< a power of two
+
+  __device__ int index() const { return thread() & (threads - 1); }
+  __device__ std::uint32_t largest(std::uint32_t x) const {
+    if (threads == warp) return __reduce_max_sync(whole_warp, x);
+    for (int delta = threads / 2; delta > 0; delta /= 2) x = max(x, __shfl_xor_sync(whole_warp, x, delta));
+    return x;
+  }
+  __device__ std::uint32_t together(std::uint32_t flags) const {
+    for (int delta = threads / 2; delta > 0; delta /= 2) flags |= __shfl_xor_sync(whole_warp, flags, delta);
+    return flags;
+  }
+  __device__ double sum(double x) const {
+    for (int delta = threads / 2; delta > 0; delta /= 2) x += __shfl_xor_sync(whole_warp, x, delta);
+    return x;
+  }
+  /// Combines one value per thread; all threads get the result.
+  template <class X, class Combine> __device__ X combined(X x, Combine combine) const {
+    for (int delta = threads / 2; delta > 0; delta /= 2) x = combine(x, shuffle_xor(x, delta));
+    return x;
+  }
+  /// Combines one value per row and thread, of at most `threads` rows; a thread gets that of row
+  /// row_of_thread().
+  template <int rows, class X, class Combine>
+  __device__ __forceinline__ X spread(X (&x)[rows], Combine combine) const {
+    int delta = threads / 2;
+#pragma unroll
+    for (int half = rows / 2; half > 0; half /= 2, delta /= 2) {
+      const bool upper = thread() & delta;
+#pragma unroll
+      for (int i = 0; i < half; ++i) {
+        const X sent = upper ? x[i] : x[i + half], kept = upper ? x[i + half] : x[i];
+        x[i] = combine(kept, __shfl_xor_sync(whole_warp, sent, delta));
+      }
+    }
+    for (; delta > 0; delta /= 2) x[0] = combine(x[0], __shfl_xor_sync(whole_warp, x[0], delta));
+    return x[0];
+  }
+  template <int rows> __device__ int row_of_thread() const { return index() / (threads / rows); }
+  /// The value that the threads of a row have after `spread`.
+  template <int rows, class X> __device__ X of_row(X x, int row) const {
+    return __shfl_sync(whole_warp, x, (thread() & ~(threads - 1)) + row * (threads / rows));
+  }
+  /// Whether the condition holds in all groups of the warp.
+  __device__ static bool everywhere(bool condition) { return __all_sync(whole_warp, condition); }
+};
+
+/// All threads of a block, which hold a whole row.
+struct BlockGroup {
+  static constexpr int most_threads = 512;
+  static constexpr bool may_hold_all = true;
+  int threads = static_cast<int>(blockDim.x);
+
+  __device__ static int index() { return static_cast<int>(threadIdx.x); }
+  template <class X, class Combine> __device__ X combined(X x, Combine combine) const {
+    __shared__ alignas(16) unsigned char memory[most_threads / warp * sizeof(X)];
+    X* const of_warp = reinterpret_cast<X*>(memory);
+    x = WarpGroup{warp}.combined(x, combine);
+    __syncthreads();  // all threads have read what an earlier call wrote
+    if (thread() == 0) of_warp[warp_index()] = x;
+    __syncthreads();  // all warps have written their values
+    x = of_warp[0];
+    for (int w = 1; w < warps(); ++w) x = combine(x, of_warp[w]);
+    return x;
+  }
+  __device__ static bool everywhere(bool condition) { return __syncthreads_and(condition); }
+};
+
+/// One thread alone.
+struct OneThread {
+  static constexpr int headroom = 8, second_headroom = 14, tiles_that_place = 4;
+  static constexpr bool may_hold_all = true;
+  static constexpr int threads = 1;
+  __device__ static int index() { return 0; }
+  __device__ static std::uint32_t largest(std::uint32_t x) { return x; }
+  __device__ static std::uint32_t together(std::uint32_t flags) { return flags; }
+  __device__ static double sum(double x) { return x; }
+  template <class X, class Combine> __device__ static X combined(X x, Combine) { return x; }
+  __device__ static bool everywhere(bool condition) { return condition; }
+};
+
+}  // namespace
+}  // namespace samesum::gpu
