@@ -179,14 +179,12 @@ class Backend {
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in host memory or in memory of the backend, and waits for it.
   virtual void run(HostRun& run) const { Code::of(*run.call.method).host.run(run.call, run); }
-  /// Runs a call in which only some elements take part, on data as for `run`. Returns false, and writes
-  /// nothing, if the backend leaves it to the host to pack the elements that do.
-  virtual bool run_selected(HostRun&) const { return false; }
-  /// Returns the elements of one or two vectors that take part, packed where the backend can read them;
-  /// nullopt if the host packs them.
-  virtual std::optional<PackedInputs> packed(const Values&, const Values&, const Options&) const {
-    return {};
-  }
+  /// Runs a call in which only some elements take part, on data as for `run`. A backend that does not define
+  /// it has the backend "cpu" select the elements, on which the method then runs.
+  virtual void run_selected(HostRun& run) const;
+  /// Returns the elements of one or two vectors that take part, packed where the backend can read them: by
+  /// the backend "cpu", unless the backend defines it.
+  virtual PackedInputs packed(const Values& x, const Values& y, const Options& options) const;
   /// Binds a call to its data, to be run many times. The place of the results in `call` is ignored.
   virtual Bound bind(const Call& call) const {
     return [this, call](void* out) {

@@ -16,9 +16,8 @@ inline Options of_all_elements(Options options) {
 /// that of `of_all_elements`.
 std::string selection_error(const Call& call);
 
-/// Runs such a call: it packs the elements that take part, portion by portion, and runs the method on them.
-/// Memory: portions of 2^15 elements; all elements of a vector for scans, for long segments and for long
-/// results of fixed_point without a grid; all elements by key. The backend "cuda" packs on the device.
+/// Runs such a call where its backend packs the elements that take part: on the host, or, for "cuda", on the
+/// device.
 /// @throws as `run` does, and std::invalid_argument if there is not one flag for each element.
 void run_selected(const Call& call);
 

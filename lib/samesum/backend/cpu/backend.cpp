@@ -1,5 +1,7 @@
-/// The entry of the CPU backend: the methods of every format, rolling methods, methods by key, and softmax.
+/// The entry of the CPU backend: the methods of every format, rolling methods, methods by key, and softmax;
+/// and calls of which only some elements take part.
 #include "samesum/backend/cpu/schedule/methods.hpp"
+#include "samesum/backend/cpu/selection/selection.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
 
@@ -15,6 +17,11 @@ class Cpu : public Backend {
     return joined(sums_of,
                   joined(reductions_of,
                          joined(scans_of, joined(rolling_methods(), joined(methods_by_key(), softmaxes())))));
+  }
+
+  void run_selected(HostRun& run) const override { cpu::run_selected(run); }
+  PackedInputs packed(const Values& x, const Values& y, const Options& options) const override {
+    return cpu::packed(x, y, options);
   }
 };
 

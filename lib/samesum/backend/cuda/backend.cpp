@@ -97,12 +97,8 @@ class Cuda : public Backend {
     bind(call)(call.out.data);
   }
 
-  bool run_selected(HostRun& work) const override {
-    gpu::run_selected(work);
-    return true;
-  }
-  std::optional<PackedInputs> packed(const Values& x, const Values& y,
-                                     const Options& options) const override {
+  void run_selected(HostRun& work) const override { gpu::run_selected(work); }
+  PackedInputs packed(const Values& x, const Values& y, const Options& options) const override {
     return gpu::packed(x, y, options);
   }
 
