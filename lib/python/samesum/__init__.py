@@ -5,23 +5,23 @@
 2.0
 """
 
-from . import _traced
-from ._by_key import bincount, groupby_sum, reduce_by_key, scatter_add
-from ._calls import Method
-from ._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
-from ._functions import (
-    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
-)  # fmt: skip
-from ._groupby import groupby
-from ._integers import integer_overflow
-from ._nan import (
+from ._calls.integers import integer_overflow
+from ._calls.reduction import Method
+from ._elements import traced as _traced
+from ._functions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
+from ._functions.nan import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip
-from ._pairs import LinearRegression, corrcoef, cov, linear_regression
-from ._rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
-from ._states import Exact, Partial, fsum
-from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
-from ._weights import average
+from ._functions.reductions import (
+    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+)  # fmt: skip
+from ._functions.rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
+from ._groups.groupby import groupby
+from ._keys.by_key import bincount, groupby_sum, reduce_by_key, scatter_add
+from ._parts.states import Exact, Partial, fsum
+from ._statistics.pairs import LinearRegression, corrcoef, cov, linear_regression
+from ._statistics.weights import average
+from ._study.study import Choice, Estimate, bound, choose, compare, estimate, methods
 
 __all__ = [
     "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
@@ -35,9 +35,9 @@ __all__ = [
 
 
 def _for_torch() -> object:
-    from . import _torch_traced
+    from ._torch import traced
 
-    return _torch_traced
+    return traced
 
 
 def _for_jax() -> object:

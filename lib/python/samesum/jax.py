@@ -32,14 +32,14 @@ import jax.numpy as jnp
 import numpy
 
 from . import _core
-from ._arrays import DTYPES, dtype_name, format_of, library_of
-from ._calls import Method, Options, check_threads, common_type, method_of
-from ._formats import no_integers
-from ._functions import (
+from ._calls.integers import EXACT_OPERATIONS
+from ._calls.reduction import Method, Options, check_threads, common_type, method_of
+from ._elements.formats import DTYPES, dtype_name, format_of, no_integers
+from ._elements.layout import axes_last, normalised_axes, paired, reduced_shape
+from ._elements.library import library_of
+from ._functions.reductions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
-from ._integers import EXACT_OPERATIONS
-from ._layout import axes_last, normalised_axes, paired, reduced_shape
 
 __all__ = [
     "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax",

@@ -22,9 +22,9 @@ except RuntimeError as error:  # mpi4py is there, and no MPI
         f"samesum: mpi4py does not work: {error}; install MPI, such as Debian's openmpi-bin", name="mpi4py"
     ) from error
 
-from . import _workers
-from ._calls import Method
-from ._rank_docs import documented
+from ._calls.reduction import Method
+from ._parts import workers as _workers
+from ._parts.rank_docs import documented
 
 __all__ = ["all_reduce", "reduce", "reduce_scatter"]
 

@@ -25,7 +25,7 @@ from torch.overrides import _get_current_function_mode
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _core
-from .._torch_methods import fields
+from .._torch.methods import fields
 from ._graphs import _Recording
 from ._handlers import _HANDLERS
 from ._operators import names_by_family

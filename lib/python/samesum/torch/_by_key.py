@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._torch_methods import row_major
+from .._torch.methods import row_major
 from ._handlers import _axis, _handles, _is_integral, aten
 
 

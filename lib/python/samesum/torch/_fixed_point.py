@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .. import _workers
+from .._parts import workers as _workers
 from ._ranks import GroupRanks
 
 _NO_EXPONENT, _NOT_FINITE = -(1 << 20), 1 << 20  # below and above the exponents of all numbers

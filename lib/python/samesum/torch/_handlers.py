@@ -10,9 +10,9 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 
-from .. import _torch_norms as norms
-from .._torch_methods import row_major
-from .._torch_operators import softmax_gradient, square_root
+from .._torch import norms
+from .._torch.methods import row_major
+from .._torch.operators import softmax_gradient, square_root
 from ._operators import is_integral
 
 aten = torch.ops.aten

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _core
-from .. import _torch_methods
-from .._torch_methods import FORMATS, closest
+from .._torch import methods as _torch_methods
+from .._torch.methods import FORMATS, closest
 from . import _by_key  # noqa: F401  registers its handlers
 from ._handlers import _HANDLERS, handle_writing_forms
 from ._operators import missed_family, name_of

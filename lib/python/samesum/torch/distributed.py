@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import _workers
-from .._calls import Method
-from .._rank_docs import documented
+from .._calls.reduction import Method
+from .._parts import workers as _workers
+from .._parts.rank_docs import documented
 from ._fixed_point import FixedPointGradients
 from ._ranks import GroupRanks
 

@@ -1,0 +1,122 @@
+"""Covariances, correlations and lines of the elements that take part, from the functions for all elements."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any, Callable
+
+from .._arrays.inputs import array_of
+from .._arrays.selection import counts_of, is_masked, mask_of, shown, takes_part
+from .._calls.reduction import delivered
+from .._elements.formats import DTYPES
+from .._elements.layout import normalised_axes, paired
+from .._frames.frames import flags_beside, kind_of, refuse_masked_flags
+from .weights import for_elements, in_one_format, read_arrays
+
+
+def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:
+    """Whether some elements may take no part: by arguments, masks or nulls."""
+    return where is not None or bool(skipna) or any(is_masked(a) or kind_of(a) for a in (x, y))
+
+
+def as_variables(library: Any, name: str, a: Any, axis: int | None) -> Any:
+    """Returns a vector or a matrix with one row for each variable. `axis` is that of the observations of a matrix; None
+    for the last one.
+    """
+    if a.ndim not in (1, 2):
+        raise ValueError(
+            f"samesum: {name} has {a.ndim} axes; pass a vector, or a matrix with one variable in each row"
+        )
+    along = normalised_axes(-1 if axis is None or a.ndim == 1 else axis, a.ndim)[0]
+    if a.ndim == 1:
+        return a.reshape((1, -1))
+    return library.transposed(a, (1 - along, along))
+
+
+def _refuse_frames(function: str, names: dict[str, Any], remedy: str) -> None:
+    """Raises TypeError if an input has names of columns: then nothing tells what its observations are."""
+    for name in (name for name, columns in names.items() if columns is not None):
+        raise TypeError(f"samesum: {function}: {name} is a frame; pass {remedy}")
+
+
+def without_masks_of_variables(
+    function: str, x: Any, y: Any, axis: int | None, where: Any
+) -> tuple[Any, Any, dict[str, Any], Any]:
+    """Returns the elements of x and y, which of each are there, and `where`. A frame needs an axis."""
+    x, of_x, names = shown(x)
+    y, of_y, names_of_y = shown(y, "y")
+    if axis is None:
+        remedy = "rowvar=False if its columns are the variables, as in pandas, or rowvar=True if its rows are"
+        _refuse_frames(function, {"x": names, "y": names_of_y}, remedy)
+    return x, y, {"x": of_x, "y": of_y}, flags_beside(where, names)
+
+
+def takes_of_variables(
+    library: Any, arrays: dict[str, Any], axis: int | None, variables: dict[str, Any], w: Any, seen: dict[str, Any],
+    where: Any, skipna: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Returns which elements of the variables, the rows of each array, take part; None for each array if all do."""
+    has_flags = where is not None and _has_flags_of_observations(where, variables)
+    found = {}
+    for name, rows in variables.items():
+        masks = []
+        if seen[name] is not None:
+            masks.append(as_variables(library, "where", mask_of(library, arrays[name], seen[name]), axis))
+        if has_flags:
+            masks.append(mask_of(library, rows, where))
+        elif where is not None:
+            masks.append(as_variables(library, "where", mask_of(library, arrays[name], where), axis))
+        mask = functools.reduce(operator.and_, masks) if masks else None
+        found[name] = takes_part(library, mask, skipna, rows, *(() if w is None else (w,)))
+    if all(takes is None for takes in found.values()):
+        return found
+    return {name: mask_of(library, variables[name], True) if f is None else f for name, f in found.items()}
+
+
+def _has_flags_of_observations(where: Any, variables: dict[str, Any]) -> bool:
+    """Whether a mask has a flag for each observation, not for each element. Raises ValueError if its shape is wrong."""
+    refuse_masked_flags(where)
+    shape, n = tuple(array_of(where, "where")[1].shape), variables["x"].shape[1]
+    if len(shape) < 2 and shape not in ((), (1,), (n,)):
+        raise ValueError(f"samesum: where has shape {shape}; pass one flag for each of the {n} observations")
+    if len(shape) >= 2 and "y" in variables:
+        raise ValueError("samesum: where has 2 axes or more; with y, pass one flag for each observation")
+    return len(shape) < 2
+
+
+def masked_lines(
+    function: Callable[..., Any], x: Any, y: Any, axis: Any, weights: Any, dtype: Any, where: Any, skipna: bool,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Returns what function(x, y, weights=…) returns for the pairs that take part."""
+    source, seen = x, {}
+    x, seen["x"], names = shown(x)
+    y, seen["y"], names_of_y = shown(y, "y", names)
+    if axis == -1:
+        remedy = "axis=0 for a line for each column, or axis=1 for each row"
+        _refuse_frames(function.__name__, {"x": names, "y": names_of_y}, remedy)
+    where = flags_beside(where, names)
+    others = {"y": y} if weights is None else {"y": y, "weights": weights}
+    library, arrays = read_arrays(function.__name__, x, others, dtype, has_mask=True)
+    xp = library.namespace
+    a, b, axes = paired(xp, arrays["x"], arrays["y"], axis)
+    a, b = library.broadcast(a, b)
+    pairs = {"x": a, "y": b}
+    if weights is not None:
+        pairs["weights"] = for_elements(library, arrays["weights"], tuple(a.shape), axis, axes)
+    takes = takes_part(library, mask_of(library, a, where), skipna, *pairs.values())
+    if any(flags is not None for flags in seen.values()):
+        each = [mask_of(library, arrays[n], True if flags is None else flags, n) for n, flags in seen.items()]
+        for mask in library.broadcast(*paired(xp, *each, axis)[:2]):
+            takes = mask if takes is None else takes & mask
+    inputs = in_one_format(library, pairs, dict.fromkeys(pairs, takes))
+    a, b, *of_pairs = inputs.arrays
+    w = xp.broadcast_to(of_pairs[0], tuple(a.shape)) if of_pairs else None
+    if takes is not None:
+        # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
+        a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
+        w = xp.where(takes, xp.ones_like(a) if w is None else w, xp.zeros_like(a))
+        w = xp.where(counts_of(library, takes, axes, keepdims=True) > 0, w, xp.ones_like(w))
+    found = function(a, b, axis=axes, weights=w, dtype=DTYPES[inputs.widest], **options)
+    return type(found)(*[delivered(library, each, source) for each in found])

@@ -1,0 +1,292 @@
+"""Covariance, correlation and simple linear regression, from exact cross moments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .. import _core
+from .._calls.reduction import check_threads, correction_of, delivered
+from .._elements.formats import DTYPES
+from .._elements.layout import paired, reduced_shape
+from .pair_masks import as_variables, masked_lines, may_leave_out, takes_of_variables, without_masks_of_variables
+from .weights import (
+    Rows, as_rows, for_elements, in_one_format, read_arrays, require_finite, require_kind, require_no_negative,
+    sum_is_zero,
+)  # fmt: skip
+
+
+class _Matrix:
+    """The variables of cov and corrcoef, as rows, their weights, and which elements take part."""
+
+    def __init__(
+        self, function: str, x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, threads: int, where: Any,
+        skipna: bool,
+    ) -> None:  # fmt: skip
+        self.source, self.threads = x, check_threads(threads)
+        has_mask = may_leave_out(x, y, where, skipna)
+        x, y, seen, where = without_masks_of_variables(function, x, y, axis, where)
+        others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
+        library, arrays = read_arrays(function, x, others, dtype, has_mask=has_mask)
+        w, xp = arrays.pop("weights", None), library.namespace
+        variables = {name: as_variables(library, name, a, axis) for name, a in arrays.items()}
+        n, of_y = variables["x"].shape[1], variables.get("y", variables["x"]).shape[1]
+        if of_y != n:
+            raise ValueError(f"samesum: x has {n} observations and y {of_y}; pass as many, or another axis=")
+        if w is not None and tuple(w.shape) != (n,):
+            raise ValueError(
+                f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
+            )
+        masks = takes_of_variables(library, arrays, axis, variables, w, seen, where, skipna)
+        takes = None if masks["x"] is None else xp.concatenate([*masks.values()])
+        if w is not None:
+            variables["weights"], masks["weights"] = w, None if takes is None else takes.any(0)
+        inputs = in_one_format(library, variables, masks)
+        rows = inputs.arrays[0] if y is None else xp.concatenate(inputs.arrays[:2])
+        w = None if w is None else inputs.arrays[-1]
+        if takes is not None and rows.shape[0] and bool((takes == takes[:1]).all()):  # all have the same observations
+            rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
+        if w is not None:
+            require_no_negative(w if takes is None else w[takes.any(0)])
+        self.library, self.input, self.format, self.n = library, inputs.format, inputs.widest, rows.shape[1]
+        self.rows = Rows(library.contiguous(rows), self.n)
+        self.weights = None if w is None else Rows(library.contiguous(w), 0)
+        self.takes = None if takes is None or not rows.shape[0] else library.contiguous(takes)
+
+    def result(self, correction: float, are_reliabilities: bool, are_correlations: bool) -> Any:
+        library, count = self.library, self.rows.elements.shape[0]
+        matrix = library.empty(() if count == 1 else (count, count), DTYPES[self.format], self.rows.elements)
+        weights = None if self.weights is None else self.weights.place(library)
+        function, flags = _core.covariances, ()
+        if self.takes is not None:
+            function, flags = _core.covariances_of_pairs, (library.view(self.takes).address,)
+        if function(
+            self.input, count, self.n, self.threads, weights, self.rows.place(library), *flags, correction,
+            are_reliabilities, are_correlations, self.format, library.view(matrix).address,
+        ):  # fmt: skip
+            raise sum_is_zero()
+        return delivered(library, matrix, self.source)
+
+
+def covariances_of_rows(
+    x: Any, y: Any, weights: Any, threads: int, correction: float = 0.0, are_reliabilities: bool = False,
+    are_correlations: bool = False,
+) -> Any:  # fmt: skip
+    """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
+    inputs = in_one_format(*read_arrays("cov", x, {"y": y} if weights is None else {"y": y, "weights": weights}))
+    library, (a, *others) = inputs.library, inputs.arrays
+    if weights is not None:
+        require_no_negative(others[1])
+    rows = [as_rows(library, each, (1,)) for each in (a, *others)]
+    x_rows, y_rows, *w_rows = [each.place(library) for each in rows]
+    shape = (*a.shape[:1], *a.shape[2:])
+    results = library.empty(shape, DTYPES[inputs.widest], a)
+    if _core.covariances_of_rows(
+        inputs.format, math.prod(shape), a.shape[1], check_threads(threads), w_rows[0] if w_rows else None, x_rows,
+        y_rows, correction, are_reliabilities, are_correlations, inputs.widest, library.view(results).address,
+    ):  # fmt: skip
+        raise sum_is_zero()
+    return results
+
+
+def subtracted(correction: float | None, ddof: float | None) -> float:
+    """Returns what is subtracted from the number of observations in the divisor of a covariance."""
+    found = 1.0 if correction is None and ddof is None else correction_of(correction, ddof)
+    require_finite(found)
+    return found
+
+
+def _axis_of_observations(axis: int | None, rowvar: bool | None) -> int | None:
+    """Returns the axis that `axis` or `rowvar` tells; None if neither is given."""
+    if axis is None or rowvar is None:
+        return axis if rowvar is None else -1 if rowvar else 0
+    if axis in (-2, 0) if rowvar else axis in (-1, 1):
+        raise ValueError(
+            f"samesum: axis is {axis} and rowvar {rowvar}; axis, of the observations, is 0 if variables are columns "
+            "(rowvar=False), and 1 if they are rows (rowvar=True)"
+        )
+    return axis
+
+
+def cov(
+    x: Any, y: Any = None, /, *, axis: int | None = None, rowvar: bool | None = None, correction: float | None = None,
+    ddof: float | None = None, weights: Any = None, weights_are: str = "frequencies", dtype: Any = None,
+    threads: int = 0, where: Any = None, skipna: bool = False,
+) -> Any:  # fmt: skip
+    """Returns the covariance matrix of variables, each entry correctly rounded.
+
+    Entry (i, j) is (n·Σxy - Σx·Σy) / (n·(n - correction)) for the variables x = i and y = j, with weights
+    (W·Σwxy - Σwx·Σwy) / (W·(W - correction)) for W = Σw. All sums are exact, and the quotient is rounded once: the
+    error is at most half a unit in the last place, however large the means are. Promise: `order_free`. Diagonal entries
+    have the bits of `samesum.var`.
+
+    >>> cov([[1e9, 1e9 + 1, 1e9 + 2], [3.0, 2.0, 1.0]]).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    >>> float(cov([1.0, 2.0, 4.0], [1.0, 2.0, 4.0], weights=[2, 1, 1])[0, 1])
+    2.0
+
+    Parameters
+    ----------
+    x
+        a matrix with a variable in each row and an observation in each column, or a vector: one variable. It is an
+        array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list; or a frame, for which
+        `rowvar` or `axis` must tell what its variables are. Integers are converted to fp64.
+    y
+        further variables with the same observations, which come after those of x.
+    axis
+        the axis of the observations: 0 if variables are columns. Default: the last one.
+    rowvar
+        another way to tell it, as in NumPy: whether variables are rows. In pandas, the variables of a frame are its
+        columns: rowvar=False.
+    correction, ddof
+        subtracted from the number of observations in the divisor. Default: 1, as for NumPy.
+    weights
+        a vector with a weight of 0 or more for each observation.
+    weights_are
+        'frequencies': how often an observation occurred, NumPy's fweights; the divisor is Σw - correction.
+        'reliabilities': how much an observation counts, NumPy's aweights; it is Σw - correction·Σw²/Σw.
+    dtype
+        elements are converted to this type first.
+    threads
+        largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans, one for each observation or, without y, for each element of x: elements where it is false are as if
+        absent. Entry (i, j) then is that of the observations of which variables i and j both take part, as in pandas;
+        so such a matrix may have negative eigenvalues.
+    skipna
+        whether elements that are NaN, or whose weight is, are as if absent, too.
+
+    Returns
+    -------
+    result
+        a matrix of the library of x, in the widest format of the arguments; without axes for one variable. Entries of
+        variables with NaN or infinities, and all if nothing is left to divide by, are NaN.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not fit, a weight is negative, or axis and rowvar contradict each other.
+    TypeError
+        if x or y is a frame, and neither axis nor rowvar is given.
+    ZeroDivisionError
+        if weights sum to zero.
+    """
+    require_kind(weights_are)
+    correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
+    matrix = _Matrix("cov", x, y, axis, weights, dtype, threads, where, skipna)
+    return matrix.result(correction, weights_are == "reliabilities", False)
+
+
+def corrcoef(
+    x: Any, y: Any = None, /, *, axis: int | None = None, rowvar: bool | None = None, weights: Any = None,
+    dtype: Any = None, threads: int = 0, where: Any = None, skipna: bool = False,
+) -> Any:  # fmt: skip
+    """Returns the matrix of Pearson's correlation coefficients of variables, each correctly rounded.
+
+    Entry (i, j) is C(i, j) / √(C(i, i)·C(j, j)) for the moments C of `cov`. They are exact, and the quotient by the
+    root is rounded once: the error is at most half a unit in the last place, so that no entry is beyond ±1, and those
+    of variables on one line are ±1. Promise: `order_free`.
+
+    >>> corrcoef([[0.1, 0.2, 0.4], [1e9 + 0.5, 1e9 + 0.25, 1e9]], axis=1).round(6).tolist()
+    [[1.0, -0.981981], [-0.981981, 1.0]]
+
+    Parameters
+    ----------
+    x, y, axis, rowvar, weights, dtype, threads, where, skipna
+        as for `cov`. The divisors cancel, so that both kinds of weights have one result.
+
+    Returns
+    -------
+    result
+        as for `cov`. Entries of a variable that is constant, or that has NaN or infinities, are NaN.
+
+    Raises
+    ------
+    ValueError, TypeError, ZeroDivisionError
+        as `cov`.
+    """
+    axis = _axis_of_observations(axis, rowvar)
+    return _Matrix("corrcoef", x, y, axis, weights, dtype, threads, where, skipna).result(0.0, False, True)
+
+
+class LinearRegression(NamedTuple):
+    """The line y = slope·x + intercept."""
+
+    slope: Any
+    intercept: Any
+
+
+def linear_regression(
+    x: Any, y: Any, /, *, axis: Any = -1, weights: Any = None, dtype: Any = None, threads: int = 0, where: Any = None,
+    skipna: bool = False,
+) -> LinearRegression:  # fmt: skip
+    """Returns slope and intercept of the line with the least squared distances from y, both correctly rounded.
+
+    The slope is (n·Σxy - Σx·Σy) / (n·Σx² - (Σx)²), the intercept (Σy·Σx² - Σx·Σxy) over the same divisor. All sums
+    are exact, and each quotient is rounded once, so that the intercept does not depend on the rounded slope: the error
+    of both is at most half a unit in the last place. Promise: `order_free`.
+
+    >>> linear_regression([0.0, 1.0, 2.0], [1.0, 3.0, 5.0])
+    LinearRegression(slope=2.0, intercept=1.0)
+    >>> linear_regression([1e9, 1e9 + 1, 1e9 + 2], [1.0, 3.0, 5.0]).intercept
+    -1999999999.0
+
+    Parameters
+    ----------
+    x
+        an array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list. Integers are converted
+        to fp64.
+    y
+        the array of the dependent variable, whose length along `axis` is that of x. Other axes are broadcast.
+    axis
+        the axis of the observations, or a tuple of axes; None for all. Each index of the others has a line. Frames
+        need it.
+    weights
+        weights of 0 or more for the squared distances: one for each observation, or for each element.
+    dtype
+        elements are converted to this type first.
+    threads
+        largest number of threads; 0 for one per processor. It never changes the bits.
+    where
+        booleans that are broadcast to the pairs of x and y: those where it is false are as if absent.
+    skipna
+        whether pairs with a NaN, or whose weight is NaN, are as if absent, too.
+
+    Returns
+    -------
+    slope, intercept
+        a named tuple of arrays of the library of x, in the widest format of the arguments; for lists of numbers. Both
+        are NaN if all x are equal, or if an element is NaN or infinite.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not fit, or a weight is negative.
+    ZeroDivisionError
+        if weights sum to zero.
+    """
+    if may_leave_out(x, y, where, skipna):
+        return masked_lines(linear_regression, x, y, axis, weights, dtype, where, skipna, threads=threads)
+    threads = check_threads(threads)
+    others = {"y": y} if weights is None else {"y": y, "weights": weights}
+    inputs = in_one_format(*read_arrays("linear_regression", x, others, dtype))
+    library = inputs.library
+    a, b, axes = paired(library.namespace, *inputs.arrays[:2], axis)
+    a, b = library.broadcast(a, b)
+    shape = tuple(a.shape)
+    kept = reduced_shape(shape, axes, False)
+    rows, n = math.prod(kept), math.prod(shape[d] for d in axes)
+    w = None
+    if weights is not None:
+        whole = library.namespace.broadcast_to(for_elements(library, inputs.arrays[2], shape, axis, axes), shape)
+        w = as_rows(library, whole, axes)
+        require_no_negative(w.elements)
+    of_a, of_b = as_rows(library, a, axes), as_rows(library, b, axes)
+    found = [library.empty(kept, DTYPES[inputs.widest], a) for _ in range(2)]
+    zeros = _core.lines(
+        inputs.format, rows, n, threads, None if w is None else w.place(library), of_a.place(library),
+        of_b.place(library), inputs.widest, *(library.view(r).address for r in found),
+    )  # fmt: skip
+    if zeros and n > 0:
+        raise sum_is_zero()
+    return LinearRegression(*[delivered(library, r, x) for r in found])

@@ -1,0 +1,306 @@
+"""Weighted sums, means and variances: exact sums of exact products, of which each result is rounded once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple, Sequence
+
+from .. import _core
+from .._arrays.inputs import second_array
+from .._arrays.selection import counts_of, mask_of, narrowed, takes_part, without_mask
+from .._calls.reduction import (
+    MethodName, check_threads, common_type, delivered, in_type, method_of, names_of_torch, read, reduce,
+)  # fmt: skip
+from .._elements.formats import DTYPES, dtype_name, format_of
+from .._elements.in_floats import in_floats
+from .._elements.layout import axes_last, normalised_axes, reduced_shape
+from .._elements.library import library_of
+from .._elements.traced import square_root
+
+
+class Inputs(NamedTuple):
+    """Arrays of one library in host memory, with elements of one format."""
+
+    library: Any
+    arrays: list[Any]
+    format: str
+    widest: str
+    """The format of results: the widest one of the arrays as they came."""
+
+
+def read_arrays(
+    function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the library that reads x, and its arrays of x and of the other arguments of a function.
+
+    If there will be a mask, numbers whose integers no type of 64 bits holds stay objects.
+    """
+    owner = library_of(x)
+    for name, a in {"x": x, **others}.items():
+        if library_of(a).is_traced(a):
+            library_of(a).require_strided(a, name)
+            raise NotImplementedError(
+                f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
+                "outside of transformations, or use samesum.vecdot, which has gradients"
+            )
+    wide = dtype is not None or has_mask
+    library, first = read(x, out, wide)
+    if library.view(first).device >= 0:
+        raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
+    arrays = {"x": first}
+    arrays |= {name: second_array(library, first, owner.second(a), name, wide) for name, a in others.items()}
+    return library, {name: in_type(library, a, dtype) for name, a in arrays.items()}
+
+
+def in_one_format(library: Any, arrays: dict[str, Any], masks: dict[str, Any] | None = None) -> Inputs:
+    """Returns the arguments of a function in one format. Integers become fp64; those that it does not hold are refused,
+    unless the mask of the argument hides them.
+    """
+    masks, found = masks or {}, []
+    for name, a in arrays.items():
+        a = narrowed(library, a, masks.get(name), name)
+        is_integer = format_of(a.dtype, name) == "int"
+        found.append(in_floats(library, a, name, mask=masks.get(name)) if is_integer else a)
+    names = {dtype_name(a.dtype) for a in found}
+    widest = functools.reduce(
+        lambda one, other: common_type(library.namespace, library.dtype(one), library.dtype(other)), sorted(names)
+    )
+    if len(names) > 1:  # fp64 holds the numbers of all formats
+        found = [library.astype(a, "float64") for a in found]
+    return Inputs(library, found, format_of(found[0].dtype), format_of(widest))
+
+
+class Rows(NamedTuple):
+    """Elements of which row r begins at r·stride. The rows of a broadcast array have the stride 0."""
+
+    elements: Any
+    stride: int
+
+    def place(self, library: Any) -> tuple[int, int]:
+        """Returns what calls of `_core` need: the address and the stride."""
+        return library.view(self.elements).address, self.stride
+
+
+def as_rows(library: Any, a: Any, axes: Sequence[int]) -> Rows:
+    """Returns the elements over `axes` as rows, copied if they are not contiguous."""
+    moved = library.transposed(a, axes_last(a.ndim, axes)[0])
+    kept = a.ndim - len(axes)
+    shape, strides = tuple(moved.shape), library.strides(moved)
+    if all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]:
+        return Rows(library.contiguous(moved[(0,) * kept]), 0)
+    return Rows(library.contiguous(moved), math.prod(shape[kept:]))
+
+
+def exact_format(method: MethodName, operation: str, widest: str) -> str:
+    """Returns the format of results by an exact method. Raises ValueError for other methods."""
+    chosen = method_of(method, operation, widest, -1)
+    if chosen.accumulator != "exact":
+        raise ValueError(
+            f"samesum: method {chosen.name} takes no weights; leave it out or pass 'exact', or divide two sums"
+        )
+    return chosen.format
+
+
+def for_elements(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
+    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or
+    for those along `axis`.
+    """
+    given = tuple(weights.shape)
+    has_all_axes = len(given) == len(shape)
+    if has_all_axes and all(m == n or (m == 1 and d not in axes) for d, (m, n) in enumerate(zip(given, shape))):
+        return weights
+    named = [a % len(shape) for a in axis] if isinstance(axis, (tuple, list)) else list(axes)
+    along = tuple(shape[a] for a in named)
+    if given == along:
+        ascending = library.transposed(weights, [named.index(a) for a in axes])
+        return ascending.reshape([n if d in axes else 1 for d, n in enumerate(shape)])
+    other = "" if len(along) == len(shape) else f", or of the shape {along}: one for each index along axis {axis}"
+    raise ValueError(
+        f"samesum: weights has shape {given} and x {tuple(shape)}; pass weights of the shape of x{other}"
+    )
+
+
+class Weighted:
+    """The elements of each result and their weights."""
+
+    def __init__(
+        self, function: str, operation: str, x: Any, weights: Any, axis: Any, *, dtype: Any = None, out: Any = None,
+        keepdims: bool, method: MethodName = None, threads: int = 0, grid: Any = None, where: Any = None,
+        skipna: bool = False,
+    ) -> None:  # fmt: skip
+        self.threads = check_threads(threads)
+        if grid is not None:
+            raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
+        self.source, where = without_mask(x, where, function)
+        self.out, self.keepdims = out, keepdims
+        self.library, arrays = read_arrays(
+            function, self.source, {"weights": weights}, dtype, out, where is not None or bool(skipna)
+        )
+        a, xp = arrays["x"], self.library.namespace
+        self.axes, self.shape = normalised_axes(axis, a.ndim), tuple(a.shape)
+        w = for_elements(self.library, arrays["weights"], self.shape, axis, self.axes)
+        self.takes = takes_part(self.library, mask_of(self.library, a, where), skipna, a, w)
+        masks = {"x": self.takes, "weights": self.takes}
+        _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
+        self.format = exact_format(method, operation, widest)
+        w = xp.broadcast_to(w, self.shape)
+        if self.takes is not None:  # a weight -0 leaves every sum as it is
+            a, w = xp.where(self.takes, a, xp.zeros_like(a)), xp.where(self.takes, w, -xp.zeros_like(w))
+        self.n = math.prod(self.shape[d] for d in self.axes)
+        self.rows = math.prod(reduced_shape(self.shape, self.axes, False))
+        self.x, self.w = (as_rows(self.library, b, self.axes) for b in (a, w))
+
+    def results(self, compute: Any, *options: Any, number: int = 1) -> list[Any]:
+        """Returns arrays of results, which a function of `_core` computes from the weights and the elements."""
+        shape = reduced_shape(self.shape, self.axes, self.keepdims)
+        found = [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
+        zeros = compute(
+            self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
+            *options, self.format, [self.library.view(a).address for a in found],
+        )  # fmt: skip
+        if zeros and any(self._have_elements()[row] for row in zeros):
+            raise sum_is_zero()
+        if zeros and self.takes is not None:  # the sum -0 of weights that take no part becomes that of none
+            for totals in found[1:]:
+                totals.reshape(-1)[zeros] = 0
+        return found
+
+    def _have_elements(self) -> list[bool]:
+        if self.takes is None:
+            return [self.n > 0] * self.rows
+        takes = self.library.contiguous(self.library.transposed(self.takes, axes_last(len(self.shape), self.axes)[0]))
+        return takes.reshape((self.rows, self.n)).any(1).tolist()
+
+    def delivered(self, result: Any) -> Any:
+        return delivered(self.library, result, self.source, self.out)
+
+
+def sum_is_zero() -> ZeroDivisionError:
+    return ZeroDivisionError("samesum: weights sum to zero, which divides nothing; pass weights with another sum")
+
+
+def require_no_negative(weights: Any) -> None:
+    if bool((weights < 0).any()):
+        raise ValueError("samesum: weights has negative numbers; pass weights of 0 or more")
+
+
+def require_finite(correction: float) -> None:
+    if not 0 <= correction < math.inf:
+        raise ValueError(f"samesum: correction is {correction}; it must be a finite number of 0 or more")
+
+
+def require_kind(weights_are: str) -> None:
+    if weights_are not in ("frequencies", "reliabilities"):
+        raise ValueError(
+            f"samesum: weights_are is {weights_are!r}; use 'frequencies', which count elements, or 'reliabilities'"
+        )
+
+
+# --- the functions --------------------------------------------------------------------------------------------
+
+
+def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any) -> Any:
+    """Returns Σwx, a dot product. See `_calls.Options` for the keywords."""
+    x, where = without_mask(x, where, "sum with weights")
+    if library_of(x).is_traced(x) or library_of(weights).is_traced(weights):
+        if tuple(getattr(weights, "shape", ())) != tuple(x.shape):
+            raise ValueError(
+                "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
+            )
+        return reduce("dot", x, weights, axis=axis, where=where, **options)
+    wide = where is not None or options["dtype"] is not None
+    library, a = read(x, options["out"], wide)
+    w = second_array(library, a, library_of(x).second(weights), "weights", wide)
+    axes, shape = normalised_axes(axis, a.ndim), tuple(a.shape)
+    w = library.namespace.broadcast_to(for_elements(library, w, shape, axis, axes), shape)
+    return reduce("dot", x, w, axis=axes, where=where, **options)
+
+
+def weighted_mean(x: Any, weights: Any, axis: Any, **options: Any) -> Any:
+    """Returns Σwx / Σw, rounded once. See `Weighted` for the keywords."""
+    w = Weighted("mean with weights", "mean", x, weights, axis, **options)
+    return w.delivered(w.results(_core.weighted_means)[0])
+
+
+def weighted_variance(
+    x: Any, weights: Any, axis: Any, weights_are: str, *, correction: float, root: bool = False, **options: Any
+) -> Any:
+    """Returns Σw(x - mean)² over its divisor, rounded once, or the root of that. See `Weighted` for the keywords."""
+    require_kind(weights_are)
+    require_finite(correction)
+    w = Weighted(f"{'std' if root else 'var'} with weights", "moments", x, weights, axis, **options)
+    require_no_negative(w.w.elements)
+    result = w.results(_core.weighted_variances, correction, weights_are == "reliabilities")[0]
+    return w.delivered(square_root(w.library.namespace, result) if root else result)
+
+
+def average(
+    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, where: Any = None,
+    skipna: bool = False, dim: Any = None, keepdim: bool | None = None,
+) -> Any:  # fmt: skip
+    """Returns the mean over `axis`, of weighted elements if there are weights: Σwx / Σw, correctly rounded.
+
+    Both sums are exact, and their quotient is rounded once: the error is at most half a unit in the last place.
+    Promise: `order_free`. Products neither overflow nor underflow. Integers are converted to fp64 first.
+
+    >>> average([1.0, 2.0, 4.0], weights=[3, 0, 1])
+    1.75
+    >>> average([1e308, 1e308], weights=[2, 2])
+    1e+308
+    >>> average([1.0, 2.0, 4.0], weights=[3, 0, 1], returned=True)
+    (1.75, 4.0)
+    >>> average([1.0, float("nan"), 4.0], weights=[3, 5, 1], skipna=True)
+    1.75
+
+    Parameters
+    ----------
+    x
+        an array of NumPy, PyTorch (without gradients) or JAX in host memory, a buffer or a list, as for `samesum.mean`.
+        Without weights, arrays may be on a GPU and have gradients.
+    axis
+        the axis to reduce, or a tuple of axes; None for all.
+    weights
+        an array of the shape of x, in which axes that are not reduced may have length 1; or of the lengths of x along
+        `axis`, one weight for each index. They may be negative. Default: all 1.
+    returned
+        whether to return the mean and Σw, rounded once.
+    keepdims
+        whether reduced axes stay, with length 1.
+    where
+        booleans that are broadcast to x: elements where it is false are as if absent, and their weights too.
+    skipna
+        whether elements that are NaN, or whose weight is, are as if absent, too.
+    dim, keepdim
+        PyTorch's names of axis and keepdims, for tensors only.
+
+    Returns
+    -------
+    result
+        an array of the library of x; for a list a number. Its format is the widest of x and weights. With `returned`,
+        a tuple of two.
+
+    Raises
+    ------
+    ZeroDivisionError
+        if weights sum to zero for any result. The mean of no elements is NaN.
+    ValueError
+        if the shapes do not fit.
+    """
+    if dim is not None or keepdim is not None:
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
+    if weights is None:
+        mean = reduce("mean", x, axis=axis, keepdims=keepdims, where=where, skipna=skipna)
+        if not returned:
+            return mean
+        source, where = without_mask(x, where, "average with returned=True")
+        library, a = read(source, wide=True)
+        axes = normalised_axes(axis, a.ndim)
+        takes = takes_part(library, mask_of(library, a, where), skipna, a)
+        counts = library.namespace.full_like(mean, math.prod(a.shape[d] for d in axes))
+        if takes is not None:
+            library.copy_to(counts, counts_of(library, takes, axes).reshape(tuple(counts.shape)))
+        return mean, delivered(library, counts, source)
+    w = Weighted("average", "mean", x, weights, axis, keepdims=keepdims, where=where, skipna=skipna)
+    results = [*map(w.delivered, w.results(_core.weighted_means, number=2 if returned else 1))]
+    return tuple(results) if returned else results[0]
