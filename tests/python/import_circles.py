@@ -55,12 +55,31 @@ def imported_by(module: str, modules: dict[str, pathlib.Path]) -> set[str]:
     return (found | executed) & modules.keys()
 
 
-def circle_in(folder: pathlib.Path, package: str = "") -> list[str]:
-    """Returns the modules of one circle, the first one also last; an empty list if there is none."""
-    modules = modules_in(folder, package)
-    graph = {module: imported_by(module, modules) for module in modules}
+def _circle_of(graph: dict[str, set[str]]) -> list[str]:
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         return error.args[1]
     return []
+
+
+def circle_in(folder: pathlib.Path, package: str = "") -> list[str]:
+    """Returns the modules of one circle, the first one also last; an empty list if there is none."""
+    modules = modules_in(folder, package)
+    return _circle_of({module: imported_by(module, modules) for module in modules})
+
+
+def circle_of_rooms_in(folder: pathlib.Path, package: str) -> list[str]:
+    """Returns the rooms of one circle, as `circle_in`. A room is what lies at one place of the folder, but for its
+    __init__: a file, or a folder with all its files.
+    """
+    modules = modules_in(folder, package)
+
+    def room_of(module: str) -> str:
+        return module.removeprefix(f"{package}.").partition(".")[0]
+
+    graph: dict[str, set[str]] = {}
+    for module in modules.keys() - {package}:
+        rooms = {room_of(name) for name in imported_by(module, modules) - {package}}
+        graph.setdefault(room_of(module), set()).update(rooms - {room_of(module)})
+    return _circle_of(graph)

@@ -18,7 +18,9 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import strategies as st  # noqa: E402
 
 import samesum  # noqa: E402
-from samesum import _calls, _functions  # noqa: E402
+from samesum._calls.reduction import reduce  # noqa: E402
+from samesum._elements.library import library_of  # noqa: E402
+from samesum._functions.reductions import FUNCTIONS  # noqa: E402
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 FLOATS = [np.dtype("float16"), np.dtype(ml_dtypes.bfloat16), np.dtype("float32"), np.dtype("float64")]
@@ -103,7 +105,7 @@ def test_bfloat16_by_dlpack_is_read_without_a_copy_and_released() -> None:
         pass
 
     x = np.array([1, 2, 3], ml_dtypes.bfloat16).view(np.uint16).view(Owned)
-    library, a = _calls.library_of(BFloat16(x)).reader(BFloat16(x))
+    library, a = library_of(BFloat16(x)).reader(BFloat16(x))
     assert a.__array_interface__["data"][0] == x.__array_interface__["data"][0]
     assert a.dtype == ml_dtypes.bfloat16
     gone = weakref.ref(x)
@@ -302,10 +304,10 @@ def with_second_input(function: Any) -> Any:
     return (lambda x: function(x, x)) if "y" in inspect.signature(function).parameters else function
 
 
-READERS = {f"{f.__name__} of a vector": with_second_input(f) for f in _functions.FUNCTIONS}
+READERS = {f"{f.__name__} of a vector": with_second_input(f) for f in FUNCTIONS}
 READERS = {name: lambda x, f=f: f(x[:, 0]) for name, f in READERS.items()}
 of_vectors = (samesum.dot, samesum.cumulative_sum, samesum.cumulative_prod)
-READERS |= {f.__name__: with_second_input(f) for f in _functions.FUNCTIONS if f not in of_vectors}
+READERS |= {f.__name__: with_second_input(f) for f in FUNCTIONS if f not in of_vectors}
 READERS |= {
     "sum over the first axis": lambda x: samesum.sum(x, axis=0),
     "sum in another type": lambda x: samesum.sum(x, dtype="float32"),
@@ -707,7 +709,7 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
     if operation != "sum":
         hypothesis.assume(all(x.shape[a] > 0 for a in axes) and x.ndim > 0)
     expected = as_numpy(operation, x, axis, keepdims)
-    result = _calls.reduce(operation, x, axis=axis, keepdims=keepdims)
+    result = reduce(operation, x, axis=axis, keepdims=keepdims)
     assert np.shape(result) == np.shape(expected)
     assert (
         np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
@@ -719,7 +721,7 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
 def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any) -> None:
     x, axis, keepdims = call
     a = x.astype(np.float64)
-    dots = _calls.reduce("dot", x, x, axis=axis, keepdims=keepdims)
+    dots = reduce("dot", x, x, axis=axis, keepdims=keepdims)
     expected = np.sum(a * a, axis=axis, keepdims=keepdims)
     assert np.shape(dots) == np.shape(expected)
     assert np.asarray(dots).tolist() == rounded(expected, x.dtype).tolist()
@@ -727,7 +729,7 @@ def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any)
         return
     ones = np.where(a == 0, 0, 4).astype(x.dtype)  # 16 of them have norm 16
     tiles = np.lib.stride_tricks.as_strided(ones, (*ones.shape, 4, 4), (*ones.strides, 0, 0))
-    norms = _calls.reduce("norm", tiles, axis=(-1, -2), keepdims=keepdims)
+    norms = reduce("norm", tiles, axis=(-1, -2), keepdims=keepdims)
     result = norms[..., 0, 0] if keepdims else norms
     assert np.asarray(result).astype(float).tolist() == np.where(a == 0, 0, 16).tolist()
 
@@ -738,7 +740,7 @@ def test_results_are_written_to_out_in_any_layout(call: Any, transposed: bool) -
     x, axis, keepdims = call
     expected = np.asarray(x.astype(float).sum(axis, keepdims=keepdims))
     out = np.full(expected.shape[::-1], 9, x.dtype).T if transposed else np.full(expected.shape, 9, x.dtype)
-    assert _calls.reduce("sum", x, axis=axis, keepdims=keepdims, out=out) is out
+    assert reduce("sum", x, axis=axis, keepdims=keepdims, out=out) is out
     assert out.tolist() == rounded(expected, x.dtype).tolist()
 
 

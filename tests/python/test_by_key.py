@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import samesum
-from samesum import _arrays, _keys
+from samesum._elements.library import library_of
+from samesum._keys import equality
+from samesum._keys.reading import taken
 
 KEYS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 
@@ -395,7 +397,7 @@ def test_what_does_not_fit_together_is_refused():
 
 
 def test_arrays_in_two_places_are_refused(monkeypatch):
-    library = type(_arrays.library_of([]))
+    library = type(library_of([]))
     of_host = library.view
 
     def view(self, a):
@@ -549,16 +551,16 @@ def test_unsigned_keys_of_pytorch():
 
 def test_the_functions_for_gpus_find_equal_keys():
     torch = pytest.importorskip("torch")
-    library = _arrays.library_of(torch.tensor([]))
+    library = library_of(torch.tensor([]))
     bits = torch.tensor([0x7FC00000, 0, -0x400000, 0x3F800000, 0x7FC00001, -0x80000000], dtype=torch.int32)
     for keys in (bits.view(torch.float32), torch.tensor([NAN, 0, -NAN, 1, NAN, 0]).to(torch.float8_e5m2)):
-        unique, numbers = _keys.groups("f", library, keys)
+        unique, numbers = equality.groups("f", library, keys)
         assert unique.dtype == keys.dtype and str(unique.float().abs().tolist()) == "[0.0, 1.0, nan]"
         assert numbers.tolist() == [2, 0, 2, 1, 2, 0] and numbers.dtype == torch.int64
-        assert _keys.starts_of_runs("f", library, keys[[0, 2, 4, 1, 5, 0]]).tolist() == [0, 3, 5]
+        assert equality.starts_of_runs("f", library, keys[[0, 2, 4, 1, 5, 0]]).tolist() == [0, 3, 5]
     for dtype in (torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.bool):
         keys = torch.tensor([1, 1, 0]).to(dtype)
-        starts = _keys.starts_of_runs("f", library, keys)
-        assert starts.tolist() == [0, 2] and _keys.taken(library, keys, starts).tolist() == [1, 0]
+        starts = equality.starts_of_runs("f", library, keys)
+        assert starts.tolist() == [0, 2] and taken(library, keys, starts).tolist() == [1, 0]
     with pytest.raises(TypeError, match="f: keys has elements of type complex64, which are not sorted on a GPU"):
-        _keys.groups("f", library, torch.tensor([1j]))
+        equality.groups("f", library, torch.tensor([1j]))

@@ -20,8 +20,8 @@ import dask  # noqa: E402
 
 import samesum  # noqa: E402
 import samesum.dask  # noqa: E402
-from samesum._dask_weights import WeightedPartial  # noqa: E402
-from samesum._layout import VECTOR  # noqa: E402
+from samesum._elements.layout import VECTOR  # noqa: E402
+from samesum.dask._weights import WeightedPartial  # noqa: E402
 
 N = 20_011
 CHUNKS = [N, 10_000, 4096, 1000, 333, (1, 4095, 4097, 1, 0, 11_817)]
@@ -535,7 +535,7 @@ def test_integers_that_take_no_part_need_not_be_held():
         assert computed(getattr(samesum.dask, name)(cut, weights=x, where=shown)) == expected
 
 
-@pytest.mark.parametrize("name", ["mean", "var"])
+@pytest.mark.parametrize("name", ["sum", "mean", "var"])
 def test_weighted_results_of_chunks_refuse_integers_that_they_would_round(name):
     large, ones = da.from_array(np.array([LARGE, 1, 2]), chunks=2), da.ones(3, chunks=2)
     function = getattr(samesum.dask, name)

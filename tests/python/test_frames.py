@@ -180,7 +180,7 @@ def test_slices_begin_and_end_at_any_bit(values: list[Any], first: int, n: int) 
 
 
 def address_of(column: Any) -> int:
-    from samesum._frames import values_and_mask
+    from samesum._frames.reading import values_and_mask
 
     values, valid = values_and_mask(column)
     assert valid is None
@@ -214,7 +214,7 @@ def test_a_long_column_without_nulls_costs_no_memory(kind: str) -> None:
 
 
 def test_arrays_outlive_the_columns_whose_memory_they_are() -> None:
-    from samesum._frames import values_and_mask
+    from samesum._frames.reading import values_and_mask
 
     library("pyarrow")
     for make in (OnlyArray, lambda a: OnlyStream(library("pyarrow").chunked_array([a]))):

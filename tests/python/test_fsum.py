@@ -18,8 +18,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import samesum._states
-from samesum._states import fsum
+import samesum
+from samesum import fsum
 
 ulp_of_largest = 2.0**971
 largest = sys.float_info.max
@@ -263,13 +263,13 @@ def test_fsum_and_exact_sums_of_numbers_need_no_numpy() -> None:
 import sys
 for library in ("numpy", "torch", "cupy", "jax"):
     sys.modules[library] = None
-from samesum._states import Exact, fsum
+from samesum import Exact, fsum
 assert fsum([0.1] * 10) == 1.0
 e = Exact([0.1] * 10)
 e += 2
 assert e.value() == 3.0, e
 """
-    package = str(Path(samesum._states.__file__).parent.parent)
+    package = str(Path(samesum.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": package})
 
 

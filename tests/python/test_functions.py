@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import samesum
 from samesum import _core
-from samesum._arrays import DTYPES, FORMATS
-from samesum._calls import run_call
+from samesum._calls.axes import run_call
+from samesum._elements.formats import DTYPES, FORMATS
 
 FLOATS = ["float16", "float32", "float64"]
 NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}

@@ -7,7 +7,7 @@ import pytest
 
 import samesum
 from samesum import _core
-from samesum._calls import reduce
+from samesum._calls.reduction import reduce
 
 
 def _libraries():

@@ -16,7 +16,9 @@ from hypothesis import strategies as st  # noqa: E402
 
 import samesum  # noqa: E402
 import samesum.jax  # noqa: E402
-from samesum import _calls, _core  # noqa: E402
+from samesum import _core  # noqa: E402
+from samesum._calls.reduction import reduce  # noqa: E402
+from samesum._elements.library import library_of  # noqa: E402
 
 DTYPES = {"fp16": "float16", "bf16": ml_dtypes.bfloat16, "fp32": "float32", "fp64": "float64"}
 METHODS = [
@@ -72,7 +74,7 @@ def test_every_method_has_the_bits_of_numpy_arrays(x64: None, format: str, axis:
         methods = [m for k, m in enumerate(METHODS) if m.accepts(format) and takes_turn(k, m)]
 
     def all_of(*arrays: Any) -> list[Any]:
-        return [_calls.reduce(m.operation, *arrays[: m.inputs], axis=axis, method=m, ddof=1) for m in methods]
+        return [reduce(m.operation, *arrays[: m.inputs], axis=axis, method=m, ddof=1) for m in methods]
 
     arrays = [jnp.asarray(x) for x in inputs]
     assert [bits(a) for a in arrays] == [bits(x) for x in inputs]
@@ -249,7 +251,7 @@ def test_results_of_arrays_in_host_memory_are_jax_arrays_on_their_device() -> No
 
 def test_jax_arrays_are_read_without_a_copy() -> None:
     x = jnp.ones(1000)
-    _, a = _calls.library_of(x).reader(x)
+    _, a = library_of(x).reader(x)
     assert a.__array_interface__["data"][0] == x.unsafe_buffer_pointer()
 
 

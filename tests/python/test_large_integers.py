@@ -13,8 +13,8 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
-from samesum._integers import EXACT_OPERATIONS, reduce_integers  # noqa: E402
-from samesum._library import library  # noqa: E402
+from samesum._calls.integers import EXACT_OPERATIONS, reduce_integers  # noqa: E402
+from samesum._elements.library import library  # noqa: E402
 
 B = 2**53
 LARGE = np.array([B + 1, -B, 3, B + 3, -B - 1], np.int64)

@@ -140,8 +140,8 @@ print_all("|".join([
 
 def test_memory_that_one_rank_lacks_raises_on_every_rank():
     assert run(3, """
-from samesum import _workers
-from samesum._arrays import NumPy
+from samesum._arrays.numpy import NumPy
+from samesum._parts import agreement
 left = None  # how many more arrays rank 1 can allocate
 def limited(function):
     def allocate(*arguments):
@@ -152,7 +152,7 @@ def limited(function):
                 raise MemoryError("the memory is full")
         return function(*arguments)
     return allocate
-NumPy.empty, _workers.bytearray, _workers._PIECE = limited(NumPy.empty), limited(bytearray), 40
+NumPy.empty, agreement.bytearray, agreement._PIECE = limited(NumPy.empty), limited(bytearray), 40
 x, share = numbers(10), np.empty(3, np.float32)
 calls = [
     lambda: samesum.mpi.all_reduce(x.copy()),

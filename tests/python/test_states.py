@@ -22,10 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import samesum._states
-from samesum import _core
-from samesum._calls import run_call
-from samesum._states import Exact, Partial
+import samesum
+from samesum import Exact, Partial, _core
+from samesum._calls.axes import run_call
+from samesum._parts import states
 
 np = pytest.importorskip("numpy")
 
@@ -46,7 +46,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def test_the_examples_in_the_docstrings_are_right() -> None:
-    result = doctest.testmod(samesum._states)
+    result = doctest.testmod(states)
     assert result.attempted > 15 and result.failed == 0
 
 
@@ -71,7 +71,7 @@ def interrupted(call: Callable[[], Any]) -> None:
 
 def in_another_process(program: str, data: bytes) -> bytes:
     """Runs a program that reads `data` from stdin, in a new interpreter, and returns its output."""
-    package = str(Path(samesum._states.__file__).parent.parent)
+    package = str(Path(samesum.__file__).parent.parent)
     head = "import pickle, sys\nread, write = sys.stdin.buffer.read, sys.stdout.buffer.write\n"
     ran = subprocess.run(
         [sys.executable, "-c", head + program], input=data, stdout=subprocess.PIPE, check=True,
@@ -557,7 +557,7 @@ def test_partials_travel_between_processes() -> None:
     x = np.random.default_rng(4).standard_normal(10000)
     program = """
 import numpy as np
-from samesum._states import Partial
+from samesum import Partial
 x = np.random.default_rng(4).standard_normal(10000)
 p = pickle.loads(read())
 right = Partial(p.method, begin=6001)
@@ -602,7 +602,7 @@ def test_other_threads_run_while_elements_are_added() -> None:
 
 
 def test_the_stub_names_everything_that_the_extension_module_has() -> None:
-    stub = ast.parse(Path(samesum._states.__file__).with_name("_core.pyi").read_text())
+    stub = ast.parse(Path(samesum.__file__).with_name("_core.pyi").read_text())
 
     def names(body: Any) -> set[str]:
         defined = {n.name for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}

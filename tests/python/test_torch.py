@@ -18,6 +18,11 @@ from torch_transformer import Transformer, train  # noqa: E402
 
 import samesum  # noqa: E402
 import samesum.torch  # noqa: E402
+from samesum._arrays.numpy import NumPy  # noqa: E402
+from samesum._arrays.pytorch import Torch  # noqa: E402
+from samesum._calls.reduction import reduce  # noqa: E402
+from samesum._functions import nan, reductions  # noqa: E402
+from samesum._torch.methods import FORMATS, closest  # noqa: E402
 
 deterministic = samesum.torch.deterministic
 has_gpu = torch.cuda.is_available()
@@ -294,9 +299,9 @@ def test_inputs_on_two_devices_are_refused_by_name():
 
 def test_no_data_moves_between_the_host_and_a_gpu(monkeypatch):
     x = torch.ones(3)
-    for library, places in (("Torch", ("cuda:0", "cpu")), ("NumPy", ("cpu", "cuda:0"))):
+    for library, places in ((Torch, ("cuda:0", "cpu")), (NumPy, ("cpu", "cuda:0"))):
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(getattr(samesum._arrays, library), "place", lambda self, a: "cuda:0")
+            elsewhere.setattr(library, "place", lambda self, a: "cuda:0")
             partial = samesum.Partial("dot/exact/fp64")
             for call in (samesum.vecdot, samesum.dot, lambda a, b: partial.add(a, b)):
                 for a, b in ((x, x.double().numpy()), (x, [1.0] * 3)):
@@ -366,7 +371,7 @@ def test_results_are_not_written_to_what_has_no_memory():
 # Names of PyTorch
 
 
-REDUCTIONS = samesum._functions.FUNCTIONS + samesum._nan.FUNCTIONS
+REDUCTIONS = reductions.FUNCTIONS + nan.FUNCTIONS
 
 
 def called(function, x, **keywords):
@@ -389,7 +394,7 @@ def test_dim_and_keepdim_are_axis_and_keepdims(function):
     names = parameters_of(function)
     takes_several = "keepdim" in names and function is not samesum.vecdot
     for x in (numbers(2, 3, 4), numbers(2, 3, 4).to("meta")) if "cum" not in function.__name__ else (numbers(2, 3, 4),):
-        if x.is_meta and function in samesum._nan.FUNCTIONS:
+        if x.is_meta and function in nan.FUNCTIONS:
             continue
         for d in (1, -1, *([(0, 2)] if takes_several else [])):
             for keep in (False, True) if "keepdim" in names else (None,):
@@ -567,7 +572,7 @@ def rounded(result, x):
 
 def wide(method: str, operation: str, x) -> str:
     """The method of samesum that the manager uses: 16-bit elements are accumulated in fp32."""
-    return samesum._torch_operators.closest(method, operation, samesum._torch_operators.FORMATS[x.dtype])
+    return closest(method, operation, FORMATS[x.dtype])
 
 
 def by(operation: str, **keywords):
@@ -581,19 +586,19 @@ def by(operation: str, **keywords):
 
 
 def mean_and(function, **keywords):
-    return lambda x, m: (by(function, **keywords)(x, m), rounded(samesum._calls.reduce(
+    return lambda x, m: (by(function, **keywords)(x, m), rounded(reduce(
         "moments", x, axis=keywords.get("axis"), method=wide(m, "moments", x))[..., 0], x))  # fmt: skip
 
 
 def normalised_by_layer(x, m):
     w = x if x.dtype == torch.float64 else x.float()
-    moments = samesum._calls.reduce("moments", x, axis=-1, keepdims=True, method=wide(m, "moments", x))
+    moments = reduce("moments", x, axis=-1, keepdims=True, method=wide(m, "moments", x))
     return ((w - moments[..., 0]) * (1 / ops.square_root(moments[..., 1] + 1e-5)) * 2 + 1).to(x.dtype)
 
 
 def normalised_by_rms(x, m):
     w = x if x.dtype == torch.float64 else x.float()
-    squares = samesum._calls.reduce(
+    squares = reduce(
         "squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x)
     )
     return (w * (1 / ops.square_root(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)

@@ -121,6 +121,30 @@ def test_products_neither_overflow_nor_underflow(of_x: int, of_w: int) -> None:
     assert as_list(samesum.var(x, 1, weights=w)) == expected(variance_of, x, w, 1, "float64", 0)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([2**53 + 1, 1], "weights has integers that float64 does not hold"),
+        (np.array([1j, 2]), "weights has elements of type complex128"),
+        (["a", "b"], "weights has texts, not numbers"),
+    ],
+)
+@pytest.mark.parametrize("function", [samesum.sum, samesum.mean, samesum.average])
+def test_weights_that_are_refused_are_named_weights(function: Any, weights: Any, message: str) -> None:
+    x = np.array([1.0, 2.0])
+    for masked in ({}, {"where": [True, True]}, {"skipna": True}):
+        with pytest.raises((OverflowError, TypeError), match=f"samesum: {message}"):
+            function(x, weights=weights, **masked)
+
+
+def test_weights_of_groups_that_are_refused_are_named_weights() -> None:
+    groups = samesum.groupby(["a", "b"])
+    with pytest.raises(OverflowError, match="samesum: weights has integers that float64 does not hold"):
+        groups.sum([1.0, 2.0], weights=[2**53 + 1, 1])
+    with pytest.raises(OverflowError, match="samesum: y has integers that float64 does not hold"):
+        groups.dot([1.0, 2.0], [2**53 + 1, 1])
+
+
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 

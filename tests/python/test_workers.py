@@ -11,8 +11,8 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
-from samesum import _workers  # noqa: E402
-from samesum._arrays import NumPy  # noqa: E402
+from samesum._arrays.numpy import NumPy  # noqa: E402
+from samesum._parts import agreement, blocks, elements  # noqa: E402
 
 
 class Threads:
@@ -61,16 +61,16 @@ def numbers(*shape: int, dtype="float32", seed: int = 0):
 
 
 def reduced(ranks, x, y=None, *, method=None, correction=0, grid=None):
-    return _workers.reduce_blocks(ranks, x, y, method=method, correction=correction, grid=grid, threads=1)
+    return blocks.reduce_blocks(ranks, x, y, method=method, correction=correction, grid=grid, threads=1)
 
 
 def all_reduced(ranks, x, *, out=None, method=None, grid=None, check=True):
     out = x if out is None else out
-    return _workers.all_reduce(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
+    return elements.all_reduce(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
 
 
 def scattered(ranks, x, out, *, method=None, grid=None, check=True):
-    return _workers.reduce_scatter(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
+    return elements.reduce_scatter(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
 
 
 # --- blocks of a vector ---------------------------------------------------------------------------------------
@@ -154,9 +154,9 @@ def test_long_partials_travel_in_pieces(monkeypatch):
     x = numbers(1000)
     blocks = np.split(x, [300, 300, 900])
     expected = on_ranks(4, lambda ranks: reduced(ranks, blocks[ranks.rank], method="serial/kahan"))
-    monkeypatch.setattr(_workers, "_PIECE", 77)
+    monkeypatch.setattr(agreement, "_PIECE", 77)
     assert on_ranks(4, lambda ranks: reduced(ranks, blocks[ranks.rank], method="serial/kahan")) == expected
-    found = on_ranks(3, lambda ranks: _workers.gathered(ranks, "reduce", lambda: bytes(range(77 * ranks.rank))))
+    found = on_ranks(3, lambda ranks: agreement.gathered(ranks, "reduce", lambda: bytes(range(77 * ranks.rank))))
     assert found == [[b"", bytes(range(77)), bytes(range(154))]] * 3
 
 
@@ -286,8 +286,8 @@ def test_memory_that_one_rank_lacks_raises_on_every_rank(monkeypatch):
 
 def test_memory_for_long_partials_that_one_rank_lacks_raises_on_every_rank(monkeypatch):
     allocate = Failing(bytearray)
-    monkeypatch.setattr(_workers, "bytearray", allocate, raising=False)
-    monkeypatch.setattr(_workers, "_PIECE", 77)
+    monkeypatch.setattr(agreement, "bytearray", allocate, raising=False)
+    monkeypatch.setattr(agreement, "_PIECE", 77)
     x = numbers(3, 50)
     assert raised_by_failing(allocate, 3, lambda ranks: reduced(ranks, x[ranks.rank], method="serial/plain")) == 3
 
@@ -323,7 +323,7 @@ def test_an_error_that_is_not_of_samesum_is_raised_on_every_rank():
             if ranks.rank == 1:
                 raise KeyError("lost")
 
-        _workers.on_all_ranks(ranks, "reduce", step)
+        agreement.on_all_ranks(ranks, "reduce", step)
 
     found = on_ranks(2, call)
     assert [type(e) for e in found] == [RuntimeError] * 2

@@ -6,22 +6,25 @@
 """
 
 from ._calls.integers import integer_overflow
-from ._calls.reduction import Method
+from ._calls.methods import Method
 from ._elements import traced as _traced
 from ._functions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
+from ._functions.exponentials import log_softmax, logsumexp, softmax
 from ._functions.nan import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip
-from ._functions.reductions import (
-    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
-)  # fmt: skip
+from ._functions.reductions import argmax, argmin, dot, max, mean, min, norm, prod, std, sum, var, vecdot
 from ._functions.rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
 from ._groups.groupby import groupby
-from ._keys.by_key import bincount, groupby_sum, reduce_by_key, scatter_add
+from ._keys.runs import reduce_by_key
+from ._keys.sums import bincount, groupby_sum, scatter_add
 from ._parts.states import Exact, Partial, fsum
 from ._statistics.pairs import LinearRegression, corrcoef, cov, linear_regression
 from ._statistics.weights import average
-from ._study.study import Choice, Estimate, bound, choose, compare, estimate, methods
+from ._study.bounds import Estimate, bound, estimate
+from ._study.choice import Choice, choose
+from ._study.comparison import compare
+from ._study.methods import methods
 
 __all__ = [
     "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",

@@ -32,14 +32,15 @@ import jax.numpy as jnp
 import numpy
 
 from . import _core
+from ._calls.arguments import Options, check_threads
+from ._calls.inputs import common_type
 from ._calls.integers import EXACT_OPERATIONS
-from ._calls.reduction import Method, Options, check_threads, common_type, method_of
+from ._calls.methods import Method, method_of
 from ._elements.formats import DTYPES, dtype_name, format_of, no_integers
 from ._elements.layout import axes_last, normalised_axes, paired, reduced_shape
 from ._elements.library import library_of
-from ._functions.reductions import (
-    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
-)  # fmt: skip
+from ._functions.exponentials import log_softmax, logsumexp, softmax
+from ._functions.reductions import argmax, argmin, dot, max, mean, min, norm, prod, std, sum, var, vecdot
 
 __all__ = [
     "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax",
@@ -221,9 +222,9 @@ def _array(x: Any, argument: str) -> Any:
         ) from error
 
 
-def _inputs(x: Any, y: Any, axis: Any, dtype: Any) -> tuple[list[Any], tuple[int, ...]]:
+def _inputs(x: Any, y: Any, axis: Any, dtype: Any, second: str = "y") -> tuple[list[Any], tuple[int, ...]]:
     """Returns the inputs in one type and shape, and the reduced axes."""
-    arrays = [_array(x, "x")] + ([] if y is None else [_array(y, "y")])
+    arrays = [_array(x, "x")] + ([] if y is None else [_array(y, second)])
     if dtype is not None:
         name = dtype_name(dtype)
         format_of(name, "dtype")
@@ -231,10 +232,10 @@ def _inputs(x: Any, y: Any, axis: Any, dtype: Any) -> tuple[list[Any], tuple[int
         arrays = [a.astype(name) for a in arrays]
     if y is None:
         return arrays, normalised_axes(axis, arrays[0].ndim)
-    for a, argument in zip(arrays, "xy"):
+    for a, argument in zip(arrays, ("x", second)):
         format_of(a.dtype, argument)
     wider = common_type(numpy, *(a.dtype for a in arrays))  # as outside transformations
-    _require_x64(wider, "the common type of x and y is")
+    _require_x64(wider, f"the common type of x and {second} is")
     *arrays, axes = paired(jnp, *(a.astype(wider) for a in arrays), axis)
     return list(jnp.broadcast_arrays(*arrays)), axes
 
@@ -246,12 +247,12 @@ def _in_rows(a: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_traced(operation: str, x: Any, y: Any, o: Options) -> Any:
-    """Makes one call of a public function as a JAX function. Arguments are as for `_calls.reduce`."""
+    """Makes one call of a public function as a JAX function. Arguments are as for `_calls.reduction.reduce`."""
     if o.out is not None:
         raise TypeError("samesum: out is given, but JAX arrays cannot be written; use the result")
     _register()
     check_threads(o.threads)
-    arrays, axes = _inputs(x, y, o.axis, o.dtype)
+    arrays, axes = _inputs(x, y, o.axis, o.dtype, o.second)
     shape = tuple(arrays[0].shape)
     if format_of(arrays[0].dtype) == "int":
         if operation in EXACT_OPERATIONS:

@@ -22,8 +22,8 @@ except RuntimeError as error:  # mpi4py is there, and no MPI
         f"samesum: mpi4py does not work: {error}; install MPI, such as Debian's openmpi-bin", name="mpi4py"
     ) from error
 
-from ._calls.reduction import Method
-from ._parts import workers as _workers
+from ._calls.methods import Method
+from ._parts import blocks, elements
 from ._parts.rank_docs import documented
 
 __all__ = ["all_reduce", "reduce", "reduce_scatter"]
@@ -63,7 +63,7 @@ def reduce(
 
     {details}
     """
-    return _workers.reduce_blocks(
+    return blocks.reduce_blocks(
         _Ranks(comm), x, y, method=method, correction=correction, grid=grid, threads=threads
     )
 
@@ -84,7 +84,7 @@ def all_reduce(
 
     {details}
     """
-    return _workers.all_reduce(
+    return elements.all_reduce(
         _Ranks(comm), x, x if out is None else out, require=_require_array, method=method, grid=grid, check=check
     )
 
@@ -98,6 +98,6 @@ def reduce_scatter(
 
     {details}
     """
-    return _workers.reduce_scatter(
+    return elements.reduce_scatter(
         _Ranks(comm), x, out, require=_require_array, method=method, grid=grid, check=check
     )

@@ -49,7 +49,7 @@ class NumberSum {
     } else if (PyTuple_CheckExact(all)) {
       for (Py_ssize_t i = 0; i < NB_TUPLE_GET_SIZE(all); ++i) add(NB_TUPLE_GET_ITEM(all, i));
     } else {
-      const nb::object addends = nb::module_::import_("samesum._frames").attr("addends")(numbers);
+      const nb::object addends = nb::module_::import_("samesum._frames.reading").attr("addends")(numbers);
       const nb::object iterator = nb::steal(PyObject_GetIter(addends.ptr()));
       if (!iterator.is_valid()) throw nb::python_error();
       while (const nb::object number = nb::steal(PyIter_Next(iterator.ptr()))) add(number.ptr());

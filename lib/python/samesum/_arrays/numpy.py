@@ -11,7 +11,8 @@ from .._elements.carried import refuse_carried
 from .._elements.formats import dtype_name, texts_error
 from .._elements.in_floats import not_held
 from .._elements.library import Library, View
-from .._frames.frames import kind_of, without_nulls
+from .._frames.kinds import kind_of
+from .._frames.reading import without_nulls
 
 
 def _is_table(x: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from .._elements.formats import dtype_name
 from .._elements.layout import axes_last, reduced_shape
-from .._frames.frames import (
-    Elements, both, elements, flags_beside, frame_error, kind_of, refuse_frame, refuse_masked_flags, require_same_axes,
-)  # fmt: skip
+from .._frames.flags import both, flags_beside, refuse_masked_flags, require_same_axes
+from .._frames.kinds import frame_error, kind_of, refuse_frame
+from .._frames.reading import Elements, elements
 from .inputs import array_of
 
 
@@ -21,7 +21,7 @@ def is_masked(x: Any) -> bool:
 
 
 def shown(x: Any, argument: str = "x", names: list[Any] | None = None) -> Elements:
-    """Returns the elements of an input, as `_frames.elements`, and which are neither null nor hidden by a mask."""
+    """Returns the elements of an input (`_frames.reading.elements`), and which are neither null nor hidden by masks."""
     if kind_of(x):
         return elements(x, argument, names)
     if not is_masked(x):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._calls.reduction import MethodName
+from .._calls.methods import MethodName
+from .parameters import described
 from .scans import scan
 
 
+@described
 def cumsum(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
@@ -31,6 +33,7 @@ def cumsum(
     return scan("cumsum", **locals())
 
 
+@described
 def cumprod(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
@@ -49,6 +52,7 @@ def cumprod(
     return scan("cumprod", **locals())
 
 
+@described
 def cummax(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
@@ -66,6 +70,7 @@ def cummax(
     return scan("cummax", **locals())
 
 
+@described
 def cummin(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
@@ -83,6 +88,7 @@ def cummin(
     return scan("cummin", **locals())
 
 
+@described
 def cumlogsumexp(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,
@@ -100,6 +106,7 @@ def cumlogsumexp(
     return scan("cumlogsumexp", **locals())
 
 
+@described
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
     method: MethodName = None, threads: int = 0, grid: int | None = None, where: Any = None, skipna: bool = False,
@@ -118,6 +125,7 @@ def cumulative_sum(
     return scan("cumsum", flattens=False, function="cumulative_sum", **locals())
 
 
+@described
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
     method: MethodName = None, threads: int = 0, where: Any = None, skipna: bool = False,

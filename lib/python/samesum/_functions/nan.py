@@ -5,18 +5,15 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from .._calls.reduction import arguments_by_name, names_of_torch
+from .._calls.arguments import arguments_by_name
 from . import reductions as functions
+from .calls import reduced
 from .scans import scan
 
 
-def _extremum(
-    name: str, x: Any, axis: Any, keepdims: bool, dim: Any, keepdim: Any, dtype: Any = None, **options: Any
-) -> Any:
+def _extremum(name: str, x: Any, axis: Any, dtype: Any = None, **options: Any) -> Any:
     """Returns an extremum or its index, without elements as NumPy does."""
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return functions._reduced(name, x, axis, dtype, keepdims=keepdims, skipna=True, as_numpy=True, **options)
+    return reduced(name, x, axis, dtype, skipna=True, as_numpy=True, **options)
 
 
 def _scan(name: str, x: Any, **options: Any) -> Any:

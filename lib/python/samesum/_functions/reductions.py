@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence, Union
+from typing import Any
 
-from .. import _core
-from .._calls.reduction import MethodName, correction_of, names_of_torch, reduce
+from .._calls.arguments import correction_of, names_of_torch
+from .._calls.methods import MethodName
+from .._calls.reduction import reduce
 from .._elements.layout import VECTOR
-from .._elements.library import library_of
-from .._elements.traced import square_root, watches
+from .._elements.traced import square_root
 from .._statistics.weights import require_kind, weighted_mean, weighted_sum, weighted_variance
+from .calls import Axis, reduced, weighted
 from .cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
-from .rolling import rolling_max, rolling_mean, rolling_min, rolling_std, rolling_sum, rolling_var
-
-Axis = Union[int, Sequence[int], None]
-_fast = _core.fast
+from .exponentials import log_softmax, logsumexp, softmax
+from .parameters import described
 
 
-def _reduced(
-    operation: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
-    grid: int | None = None, check: bool = False, ddof: float = 0.0, finish: Callable[[Any, Any], Any] | None = None,
-    where: Any = None, skipna: bool = False, as_numpy: bool = False,
-) -> Any:  # fmt: skip
-    """Reduces x by the fast path, if that applies, else by `reduce`."""
-    is_plain = dtype is None and out is None and grid is None and where is None and not check
-    if is_plain and not (watches and watches[0]()):
-        result = _fast(operation, x, method, threads, axis, keepdims, False, ddof, bool(skipna), as_numpy)
-        if result is not None:
-            if finish is None:
-                return result
-            library = library_of(x)
-            return library.finished(finish(library.namespace, result), x)
-    return reduce(
-        operation, x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        check=check, ddof=ddof, finish=finish, where=where, skipna=skipna, as_numpy=as_numpy,
-    )  # fmt: skip
-
-
+@described
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
@@ -63,18 +43,17 @@ def sum(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
         if check:
             raise ValueError("samesum: check is for sums of integers without weights; leave it out")
-        return weighted_sum(
-            x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-            where=where, skipna=skipna,
+        return weighted(
+            weighted_sum, x, weights, axis, keepdims, dim, keepdim, dtype=dtype, out=out, method=method,
+            threads=threads, grid=grid, where=where, skipna=skipna,
         )  # fmt: skip
-    return _reduced("sum", x, axis, dtype, out, keepdims, method, threads, grid, check, where=where, skipna=skipna)
+    return reduced("sum", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid, check)
 
 
+@described
 def mean(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
@@ -94,16 +73,15 @@ def mean(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
-        return weighted_mean(
-            x, weights, axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-            where=where, skipna=skipna,
+        return weighted(
+            weighted_mean, x, weights, axis, keepdims, dim, keepdim, dtype=dtype, out=out, method=method,
+            threads=threads, grid=grid, where=where, skipna=skipna,
         )  # fmt: skip
-    return _reduced("mean", x, axis, dtype, out, keepdims, method, threads, grid, where=where, skipna=skipna)
+    return reduced("mean", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid)
 
 
+@described
 def var(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
@@ -128,18 +106,16 @@ def var(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
-        return weighted_variance(
-            x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
-            keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna,
+        return weighted(
+            weighted_variance, x, weights, axis, keepdims, dim, keepdim, weights_are=weights_are,
+            correction=correction_of(correction, ddof), dtype=dtype, out=out, method=method, threads=threads,
+            where=where, skipna=skipna,
         )  # fmt: skip
     require_kind(weights_are)
-    return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof),
-        finish=_variance,
-        where=where, skipna=skipna,
+    return reduced(
+        "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim,
+        ddof=correction_of(correction, ddof), finish=_variance,
     )  # fmt: skip
 
 
@@ -148,6 +124,7 @@ def _variance(namespace: Any, moments: Any) -> Any:
     return variances.clone() if hasattr(variances, "clone") else variances.copy()
 
 
+@described
 def std(
     x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
     out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
@@ -161,18 +138,16 @@ def std(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is not None:
-        return weighted_variance(
-            x, weights, axis, weights_are, correction=correction_of(correction, ddof), dtype=dtype, out=out,
-            keepdims=keepdims, method=method, threads=threads, where=where, skipna=skipna, root=True,
+        return weighted(
+            weighted_variance, x, weights, axis, keepdims, dim, keepdim, weights_are=weights_are,
+            correction=correction_of(correction, ddof), dtype=dtype, out=out, method=method, threads=threads,
+            where=where, skipna=skipna, root=True,
         )  # fmt: skip
     require_kind(weights_are)
-    return _reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, ddof=correction_of(correction, ddof),
-        finish=_deviation,
-        where=where, skipna=skipna,
+    return reduced(
+        "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim,
+        ddof=correction_of(correction, ddof), finish=_deviation,
     )  # fmt: skip
 
 
@@ -180,6 +155,7 @@ def _deviation(namespace: Any, moments: Any) -> Any:
     return square_root(namespace, moments[..., 1])
 
 
+@described
 def prod(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
@@ -195,11 +171,10 @@ def prod(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("prod", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
+    return reduced("prod", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
+@described
 def min(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
@@ -216,11 +191,10 @@ def min(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("min", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
+    return reduced("min", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
+@described
 def max(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
@@ -237,11 +211,10 @@ def max(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("max", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
+    return reduced("max", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
+@described
 def argmin(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
@@ -257,11 +230,10 @@ def argmin(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("argmin", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
+    return reduced("argmin", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
+@described
 def argmax(
     x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
     threads: int = 0,
@@ -277,11 +249,10 @@ def argmax(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("argmax", x, axis, None, out, keepdims, method, threads, where=where, skipna=skipna)
+    return reduced("argmax", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
+@described
 def vecdot(
     x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, grid: int | None = None,
@@ -297,14 +268,14 @@ def vecdot(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, default=-1)
+    axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, default=-1)
     return reduce(
         "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
         where=where, skipna=skipna,
     )  # fmt: skip
 
 
+@described
 def dot(
     x: Any, y: Any, /, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
     grid: int | None = None,
@@ -325,6 +296,7 @@ def dot(
     )  # fmt: skip
 
 
+@described
 def norm(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
@@ -340,123 +312,10 @@ def norm(
 
     {parameters}
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("norm", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
-
-
-def logsumexp(
-    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
-    method: MethodName = None, threads: int = 0,
-    where: Any = None, skipna: bool = False,
-    dim: Axis = None, keepdim: bool | None = None,
-) -> Any:  # fmt: skip
-    """Returns log(Σ exp(x)) over `axis`, computed in fp64 for elements in fp64, else in fp32.
-
-    The result for no elements is -inf.
-
-    >>> float(logsumexp([1000.0, 1000.0]))
-    1000.6931471805599
-
-    {parameters}
-    """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
-    return _reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads, where=where, skipna=skipna)
-
-
-def softmax(
-    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
-    dim: Axis = None,
-) -> Any:  # fmt: skip
-    """Returns exp(x) / Σ exp(x) over `axis`: an array of the shape and format of x.
-
-    Elements in fp64 are computed in fp64, others in fp32.
-
-    >>> softmax([[0.0, 0.0], [1000.0, 0.0]]).tolist()
-    [[0.5, 0.5], [1.0, 0.0]]
-
-    {parameters}
-    """
-    if dim is not None:
-        axis, _ = names_of_torch(x, axis, dim, default=-1)
-    return _reduced("softmax", x, axis, dtype, out, True, method, threads)
-
-
-def log_softmax(
-    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
-    dim: Axis = None,
-) -> Any:  # fmt: skip
-    """Returns x - log(Σ exp(x)) over `axis`: an array of the shape and format of x.
-
-    Elements in fp64 are computed in fp64, others in fp32.
-
-    >>> log_softmax([[1000.0, 0.0]]).tolist()
-    [[0.0, -1000.0]]
-
-    {parameters}
-    """
-    if dim is not None:
-        axis, _ = names_of_torch(x, axis, dim, default=-1)
-    return _reduced("log_softmax", x, axis, dtype, out, True, method, threads)
-
-
-_PARAMETERS = {
-    "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
-    "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes. Where a correctly rounded\n"
-    "function would have to round an integer to fp64 first, it raises OverflowError; pass dtype to round it.",
-    "y": "the second input, in the same memory as x; it is broadcast against x.",
-    "window": "number of elements of a window, which ends with the element whose result it gives. Beyond the first\n"
-    "and the last element there are none. Columns with nulls need skipna=True.",
-    "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
-    "row-major order. A rolling operation takes one axis, the last one by default.",
-    "min_periods": "the result is NaN if a window has fewer elements; None for the length of the window, which then\n"
-    "must not exceed that of the axis.",
-    "center": "whether the element is in the middle of its window, which then has (window - 1) // 2 elements behind\n"
-    "it.",
-    "exclusive": "whether each result leaves out its own element.",
-    "include_initial": "whether the result for no elements comes first.",
-    "correction, ddof": "subtracted from n in the divisor.",
-    "dtype": "elements are converted to this type first, each of them rounded.",
-    "out": "an array of the shape and type of the result, to which the result is written.",
-    "keepdims": "whether reduced axes stay, with length 1.",
-    "method": "name of a method, such as 'tree/kahan' or 'pairwise/plain/fp64'; the result has the format of the\n"
-    "method. Default: 'exact' if the operation has it, else 'tree/plain', else the operation's only one. `methods`\n"
-    "lists them with their promises, `bound` and `estimate` give bounds on their errors.",
-    "threads": "largest number of threads on the host; 0 for one per processor. It never changes the bits.",
-    "grid": "for the accumulator fixed_point: terms are rounded to multiples of 2^grid. A sum that overflows the grid\n"
-    "raises OverflowError on the host, and is NaN on a GPU. Default: a grid found for each result from its terms.",
-    "where": "booleans that are broadcast to x: elements where it is false are as if absent. The result has the bits\n"
-    "of the call on the elements that take part, packed in their order, whatever the others hold. For two inputs they\n"
-    "are broadcast to the pairs; for a frame, those with one axis are of its rows.",
-    "skipna": "whether NaN are as if absent, too. By default NaN is a number, in a column of pandas too, other than\n"
-    "in the methods of `groupby`. Nulls are absent in any case.",
-    "weights": "an array of the shape of x, in which axes that are not reduced may have length 1, or one of the\n"
-    "lengths of x along `axis`. Only weighted sums read the memory of a GPU and have gradients.",
-    "weights_are": "'frequencies' or 'reliabilities': see above.",
-    "dim": "PyTorch's name of axis, for tensors only. As in PyTorch, () means all axes.",
-    "keepdim": "PyTorch's name of keepdims, for tensors only.",
-    "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
-}
-
-
-def _describe_parameters(function: Any) -> None:
-    names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    lines = ["Parameters", "----------"]
-    for title, text in _PARAMETERS.items():
-        if title.split(",")[0] in names:
-            lines += [title, *("    " + line for line in text.split("\n"))]
-    lines += [
-        "", "Returns", "-------", "result",
-        "    an array of the library of x, on its device and in its current stream; for a list a number.",
-    ]  # fmt: skip
-    function.__doc__ = function.__doc__.replace("{parameters}", "\n    ".join(lines).strip())
+    return reduced("norm", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
 
 
 FUNCTIONS = (
     sum, mean, var, std, prod, min, max, argmin, argmax, vecdot, dot, norm, logsumexp, softmax, log_softmax,
     cumsum, cumprod, cummax, cummin, cumlogsumexp, cumulative_sum, cumulative_prod,
 )  # fmt: skip
-ROLLING = (rolling_sum, rolling_mean, rolling_var, rolling_std, rolling_min, rolling_max)
-for _function in FUNCTIONS + ROLLING:
-    _describe_parameters(_function)

@@ -10,19 +10,22 @@ from typing import Any
 
 from .. import _core
 from .._arrays.selection import is_masked, without_mask
-from .._calls.reduction import (
-    Method, MethodName, check_grid, check_threads, correction_of, delivered, read_floats, refuse_traced, result_array,
-    run_call, whole_number,
-)  # fmt: skip
+from .._calls.arguments import check_grid, check_threads, correction_of, refuse_traced, whole_number
+from .._calls.axes import run_call
+from .._calls.inputs import read_floats
+from .._calls.methods import Method, MethodName
+from .._calls.results import delivered, result_array
 from .._elements.carried import keeping_unit
 from .._elements.formats import DTYPES, format_of
 from .._elements.layout import along, normalised_axes
 from .._elements.traced import square_root
-from .._frames.frames import like_column
+from .._frames.results import like_column
+from .parameters import described
 
 _MOST = 1 << 62  # beyond the limits of the library
 
 
+@described
 def rolling_sum(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
@@ -43,6 +46,7 @@ def rolling_sum(
     return roll("rolling_sum", **locals())
 
 
+@described
 def rolling_mean(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
@@ -60,6 +64,7 @@ def rolling_mean(
     return roll("rolling_mean", **locals())
 
 
+@described
 def rolling_var(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
@@ -79,6 +84,7 @@ def rolling_var(
     return roll("rolling_var", **locals())
 
 
+@described
 def rolling_std(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
@@ -96,6 +102,7 @@ def rolling_std(
     return roll("rolling_std", **locals())
 
 
+@described
 def rolling_min(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
@@ -110,6 +117,7 @@ def rolling_min(
     return roll("rolling_min", **locals())
 
 
+@described
 def rolling_max(
     x: Any, /, window: int, axis: int = -1, *, min_periods: int | None = None, center: bool = False,
     skipna: bool = False, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,

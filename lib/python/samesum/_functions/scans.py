@@ -7,13 +7,15 @@ from typing import Any
 
 from .. import _core
 from .._arrays.selection import takes_part, without_mask
-from .._calls.reduction import (
-    Method, check_grid, check_threads, delivered, names_of_torch, read_floats, refuse_traced, result_array, run_call,
-)  # fmt: skip
+from .._calls.arguments import check_grid, check_threads, names_of_torch, refuse_traced
+from .._calls.axes import run_call
+from .._calls.inputs import read_floats
+from .._calls.methods import Method
+from .._calls.results import delivered, result_array
 from .._elements.carried import keeping_unit
 from .._elements.formats import DTYPES, format_of
 from .._elements.layout import along, axes_last, normalised_axes
-from .._frames.frames import like_column
+from .._frames.results import like_column
 
 
 @keeping_unit
@@ -43,8 +45,7 @@ def scan(
     """
     source, function = x, function or operation
     x, where = without_mask(x, where, function)
-    if dim is not None:
-        axis, _ = names_of_torch(x, axis, dim)
+    axis, _ = names_of_torch(x, axis, dim)
     refuse_traced(function, x)
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(

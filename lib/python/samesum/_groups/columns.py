@@ -1,4 +1,4 @@
-"""Columns of arrays and of the frames of pandas, polars and Arrow: as keys, as values, and made from results.
+"""Columns of arrays and of the frames of pandas, polars and Arrow: as keys, and as values.
 
 Nothing here imports a library of frames: one whose column arrives has been imported by the caller.
 """
@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 from .._arrays.selection import is_masked, narrowed
 from .._elements.carried import refuse_carried
 from .._elements.library import library_of
-from .._frames.frames import kind_of, named_columns, values_and_mask
-from .._keys.keys import any_keys, canonical_keys, groups, is_missing, read_array
+from .._frames.kinds import kind_of
+from .._frames.reading import named_columns, values_and_mask
+from .._keys.canonical import canonical_keys, is_missing
+from .._keys.equality import groups
+from .._keys.reading import any_keys, read_array
 
 _LAST = (1 << 63) - 1
 
@@ -285,54 +288,18 @@ def not_skipped(column: Any, skips_null: bool, skips_nan: bool) -> Any:
     if family == "polars" and skips_null:
         takes &= column.is_not_null().to_numpy()
     elif family == "pyarrow" and skips_null:
-        takes &= _in_numpy(column.is_valid())
+        takes &= in_numpy(column.is_valid())
     if not skips_nan:
         return takes
-    a = _in_numpy(column) if family else np.asarray(column)
+    a = in_numpy(column) if family else np.asarray(column)
     if a.dtype.hasobject and not family:
         return ~np.array([is_missing(key) for key in canonical_keys("groupby", a.ravel())], bool).reshape(a.shape)
     return takes & (a == a) if a.dtype.kind in "fcmM" else takes
 
 
-# --- results ------------------------------------------------------------------------------------------------
-
-
-def _in_numpy(column: Any) -> Any:
+def in_numpy(column: Any) -> Any:
+    """Returns a column as an array of NumPy, or as it is if it belongs to no library of frames."""
     family = family_of(column)
     if family == "pyarrow" and not hasattr(column, "chunks"):
         return column.to_numpy(zero_copy_only=False)
     return column.to_numpy() if family else column
-
-
-def pandas_index(keys: list[tuple[Any, Any]]) -> Any:
-    """Returns the index of pandas whose levels are keys with their names."""
-    pandas = sys.modules["pandas"]
-    columns = [  # from an array of objects, pandas makes an index of texts if it holds texts
-        column if family_of(column) == "pandas" and column.dtype != object else _in_numpy(column) for _, column in keys
-    ]
-    if len(keys) == 1:
-        return pandas.Index(columns[0], name=keys[0][0], tupleize_cols=False)
-    return pandas.MultiIndex.from_arrays(columns, names=[name for name, _ in keys])
-
-
-def table(family: str, columns: list[tuple[str, Any]]) -> Any:
-    """Returns a frame of polars, or a table of Arrow, with these columns."""
-    if family == "polars":
-        series = sys.modules["polars"].Series
-        return sys.modules["polars"].DataFrame(
-            [series(name, list(c) if _has_objects(c := _readable(family, column)) else c) for name, column in columns]
-        )
-    arrow = sys.modules["pyarrow"]
-    arrays = [c if family_of(c := _readable(family, column)) else arrow.array(c) for _, column in columns]
-    return arrow.table(arrays, names=[name for name, _ in columns])
-
-
-def _has_objects(column: Any) -> bool:
-    return bool(getattr(getattr(column, "dtype", None), "hasobject", False))
-
-
-def _readable(family: str, column: Any) -> Any:
-    """Returns a column as one that polars or Arrow reads."""
-    if family_of(column) in ("", family) or (family == "polars" and family_of(column) == "pyarrow"):
-        return column
-    return _in_numpy(column)

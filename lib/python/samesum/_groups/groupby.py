@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._calls.reduction import check_threads
+from .._calls.arguments import check_threads
 from .._elements.library import library_of
-from .._frames.frames import named_columns
-from .._keys.keys import numbered
+from .._frames.reading import named_columns
+from .._keys.equality import numbered
 from .columns import Frame, Ranks, family_of, is_frame, key_column, name_of, ranks_of
-from .groups import GroupBy, NumberedRows
+from .groups import GroupBy
+from .rows import NumberedRows
 
 
 def groupby(keys: Any, by: Any = None, *, sort: bool = True, dropna: bool = True, threads: int = 0) -> GroupBy:

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
-import sys
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Sequence
 
-from .._arrays.converted import Converted
-from .._arrays.selection import is_masked
-from .._calls.reduction import Method, correction_of
+from .._calls.arguments import correction_of
+from .._calls.methods import Method
 from .._elements.library import library_of
 from .._elements.traced import square_root
-from .._frames.frames import named_columns, nullable, require_different
+from .._frames.results import nullable
 from .._functions import reductions as functions
 from .._statistics import pairs
 from .._statistics.weights import require_kind
-from .columns import Frame, Values, family_of, is_frame, name_of, not_skipped, pandas_index, table, taken, values_of
-from .rows import GroupRows
-
+from .arguments import GroupColumns, skipped
+from .columns import Frame, family_of, taken
+from .results import in_frame, in_library_of, named_by, pandas_index
+from .rows import GroupRows, NumberedRows
 
 Reduction = Callable[[str, Any], Any]
 """A function of the name of an argument and a column, which returns the results of all groups."""
-
-
-class NumberedRows(NamedTuple):
-    """The number of the group of each row, and the first row of each group."""
-
-    numbers: Any
-    first: Any
-    kept: Any
-    """Whether rows belong to a group; None if all do. The others have no number."""
 
 
 class GroupBy:
@@ -50,10 +40,8 @@ class GroupBy:
     def __init__(
         self, columns: list[tuple[Any, Any]], is_one: bool, frame: Frame | None, rows: NumberedRows
     ) -> None:
-        self._frame = frame
-        self._others = [] if frame is None else frame.without(columns)
-        self._rows = len(columns[0][1])
-        self._groups, self._first, self._kept = GroupRows(rows.numbers, len(rows.first)), rows.first, rows.kept
+        self._columns = GroupColumns(frame, columns, rows.kept)
+        self._groups, self._first = GroupRows(rows.numbers, len(rows.first)), rows.first
         self._keys = [(name, taken(column, self._first)) for name, column in columns]
         names = [name for name, _ in columns]
         if is_one:
@@ -149,15 +137,16 @@ class GroupBy:
 
     def count(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the number of values of each group, as int64; without values, the number of its rows."""
-        if values is None and self._frame is None:
+        if values is None and self._columns.frame is None:
             return self._sizes()
         return self._assembled(values, self._counting(skipna))
 
     def size(self) -> Any:
         """Returns the number of rows of each group, as int64, whatever they hold."""
         families = [family_of(column) for _, column in self._keys]
-        family = self._frame.family if self._frame else next(filter(None, families), "")
-        return self._in_frame(family, [("size", self._sizes())], False, "size", "size") if family else self._sizes()
+        family = self._columns.frame.family if self._columns.frame else next(filter(None, families), "")
+        sizes = self._sizes()
+        return in_frame(family, self._keys, [("size", sizes)], False, "size", "size") if family else sizes
 
     def first(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the first value of each group, of any type; if all are skipped, the first of these."""
@@ -182,27 +171,27 @@ class GroupBy:
         """
         reductions = self._reductions(skipna, threads, correction_of(correction, ddof))
         if isinstance(operations, dict):
-            if self._frame is None or values is not None:
+            if self._columns.frame is None or values is not None:
                 raise TypeError(
                     "samesum: groupby: operations is a dict of names of columns, which only groupby(frame, by) has; "
                     "leave out values, or pass a list of operations"
                 )
-            frame, has_many = self._frame, True
+            frame, has_many = self._columns.frame, True
             family = frame.family
             each = [(column, of) for name, of in operations.items() for column in frame.all("operations", name)]
         else:
-            family, columns, has_many = self._named("values", values)
+            family, columns, has_many = self._columns.named("values", values)
             each = [(column, operations) for column in columns]
         is_list = any(not isinstance(of, str) for _, of in each)
         results = []
         for (name, column), of in each:
             for operation in _names_of_operations(of, reductions):
                 result = nullable(family, reductions[operation](f"values[{name!r}]" if has_many else "values", column))
-                label = _label(family, name, operation) if is_list and has_many else operation if is_list else name
-                results.append((label, result))
+                shown = named_by(family, name, operation) if is_list and has_many else operation if is_list else name
+                results.append((shown, result))
         if family:
-            return self._in_frame(family, results, has_many or is_list)
-        found = {label: self._in_library_of(each[0][0][1], result) for label, result in results}
+            return in_frame(family, self._keys, results, has_many or is_list)
+        found = {label: in_library_of(each[0][0][1], result) for label, result in results}
         return found if is_list else next(iter(found.values()))
 
     def dot(
@@ -213,8 +202,8 @@ class GroupBy:
 
         See `GroupBy` for the arguments. x and y are numbers for each row, or names of columns.
         """
-        x, read = self._read_pair(x, y, None, skipna)
-        result = self._groups.reduced("dot", read.values, read.skips, method, threads, grid)
+        x, read = self._columns.read_pair(x, y, None, skipna)
+        result = self._groups.reduced("dot", read.values, read.skips, method, threads, grid, names=("x", "y"))
         return self._assembled(x, lambda *_: result, "x", "dot")
 
     def cov(
@@ -247,7 +236,7 @@ class GroupBy:
 
         They are those of `samesum.linear_regression`. See `cov` for the arguments.
         """
-        x, read = self._read_pair(x, y, weights, skipna)
+        x, read = self._columns.read_pair(x, y, weights, skipna)
 
         def lines(x: Any, y: Any, *w: Any) -> Any:
             found = pairs.linear_regression(x, y, axis=1, weights=w[0] if w else None, threads=threads)
@@ -270,8 +259,8 @@ class GroupBy:
         finish: Callable[[Any], Any] | None = None,
     ) -> Reduction:  # fmt: skip
         def reduce(argument: str, column: Any) -> Any:
-            read = [self._read(argument, column)]
-            result = self._groups.reduced(operation, read, [_skips(column, skipna)], method, threads, grid, ddof)
+            read = [self._columns.read(argument, column)]
+            result = self._groups.reduced(operation, read, [skipped(column, skipna)], method, threads, grid, ddof)
             return result if finish is None else finish(result)
 
         return reduce
@@ -283,7 +272,7 @@ class GroupBy:
         np = self._np
 
         def count(argument: str, column: Any) -> Any:
-            takes = self._not_skipped(argument, column, skipna)
+            takes = self._columns.not_skipped(argument, column, skipna)
             inner = takes.shape[1:]
             counts = np.empty((len(self), math.prod(inner)), np.int64)
             for place, each in enumerate(takes.reshape(len(takes), counts.shape[1]).T):
@@ -296,7 +285,7 @@ class GroupBy:
         np = self._np
 
         def first(argument: str, column: Any) -> Any:
-            takes, places = self._not_skipped(argument, column, skipna), self._first
+            takes, places = self._columns.not_skipped(argument, column, skipna), self._first
             if takes.ndim > 1 and not takes.all():
                 raise ValueError(
                     f"samesum: groupby: {argument} has {takes.ndim} axes, whose first values are in different rows; "
@@ -304,8 +293,8 @@ class GroupBy:
                 )
             if takes.ndim == 1 and not takes.all():
                 places = places.copy()
-                rows = np.flatnonzero(takes)[::-1]
-                places[self._groups.numbers[rows]] = rows if self._kept is None else np.flatnonzero(self._kept)[rows]
+                rows, kept = np.flatnonzero(takes)[::-1], self._columns.kept
+                places[self._groups.numbers[rows]] = rows if kept is None else np.flatnonzero(kept)[rows]
             if not family_of(column) and library_of(column).name != "torch":
                 column = np.asarray(column)
             return taken(column, places)
@@ -331,47 +320,21 @@ class GroupBy:
         )
 
     def _weighted(self, values: Any, weights: Any, function: Any, skipna: bool | None) -> Any:
-        left_out = [weights] if self._is_name(weights) else []
-        weights = self._column("weights", weights)
-        w = self._read("weights", weights)
+        left_out = [weights] if self._columns.is_name(weights) else []
+        weights = self._columns.column("weights", weights)
+        w = self._columns.read("weights", weights)
 
         def reduce(argument: str, column: Any) -> Any:
-            x = self._read(argument, column)
-            return function([x, self._spread(w, x)], [_skips(column, skipna), _skips(weights, skipna)])
+            x = self._columns.read(argument, column)
+            return function([x, self._columns.spread(w, x)], [skipped(column, skipna), skipped(weights, skipna)])
 
         return self._assembled(values, reduce, left_out=left_out)
-
-    def _read_pair(self, x: Any, y: Any, weights: Any, skipna: bool | None) -> tuple[Any, _Pairs]:
-        """Returns x as a column, and the numbers of x and y, and those of weights if there are any."""
-        columns = {name: self._column(name, column) for name, column in (("x", x), ("y", y))}
-        if weights is not None:
-            columns["weights"] = self._column("weights", weights)
-        read = [self._read(name, column) for name, column in columns.items()]
-        if read[0].array.shape != read[1].array.shape:
-            raise ValueError(
-                f"samesum: groupby: x has shape {read[0].array.shape} and y {read[1].array.shape}; pass arrays of "
-                "one shape"
-            )
-        read[2:] = [self._spread(w, read[0]) for w in read[2:]]
-        return columns["x"], _Pairs(read, [_skips(column, skipna) for column in columns.values()])
-
-    def _spread(self, weights: Values, x: Values) -> Values:
-        """Returns weights, of which there is one for each row or for each value, for each value."""
-        w, shape = weights.array, x.array.shape
-        if w.shape not in (shape, shape[:1]):
-            given, values = ((self._rows, *a.shape[1:]) for a in (w, x.array))
-            raise ValueError(
-                f"samesum: groupby: weights has shape {given} and the values {values}; pass a weight for each row, or "
-                "for each value"
-            )
-        whole = (slice(None), *(None,) * (len(shape) - w.ndim))
-        return Values(*(a if a is None else self._np.broadcast_to(a[whole], shape) for a in weights))
 
     def _paired(
         self, name: str, x: Any, y: Any, weights: Any, skipna: bool | None, threads: int, **options: Any
     ) -> Any:  # fmt: skip
         """Returns the covariances or correlations of all groups."""
-        x, read = self._read_pair(x, y, weights, skipna)
+        x, read = self._columns.read_pair(x, y, weights, skipna)
 
         def reduce(x: Any, y: Any, *w: Any) -> Any:
             return pairs.covariances_of_rows(x, y, w[0] if w else None, threads, **options)
@@ -379,117 +342,18 @@ class GroupBy:
         result = self._groups.packed(read.values, read.skips, lambda rows, a: rows.of_equal_sizes(a, reduce))
         return self._assembled(x, lambda *_: result, "x", name)
 
-    # --- arguments and results ----------------------------------------------------------------------------------
-
-    def _length_error(self, argument: str, n: Any) -> ValueError:
-        return ValueError(
-            f"samesum: groupby: {argument} has {n} rows, and there are {self._rows} keys; pass a row for each key"
-        )
-
-    def _read(self, argument: str, column: Any) -> Values:
-        """Returns the numbers of a column in the rows that belong to a group."""
-        read = values_of("groupby", argument, column)
-        a = read.array
-        if a.ndim == 0 or a.shape[0] != self._rows:
-            raise self._length_error(argument, a.shape[0] if a.ndim else "no")
-        if self._kept is None:
-            return read
-        return Values(a[self._kept], None if read.valid is None else read.valid[self._kept])
-
-    def _not_skipped(self, argument: str, column: Any, skipna: bool | None) -> Any:
-        """Returns which values in rows of groups are not skipped."""
-        takes = not_skipped(column, *_skips(column, skipna))
-        if takes.ndim == 0 or takes.shape[0] != self._rows:
-            raise self._length_error(argument, takes.shape[0] if takes.ndim else "no")
-        return takes if self._kept is None else takes[self._kept]
-
-    def _is_name(self, x: Any) -> bool:
-        """Whether x is the name of a column of the frame, or a text that ought to be one."""
-        if self._frame is None or family_of(x) or hasattr(x, "ndim"):
-            return False
-        return isinstance(x, str) or x in self._frame
-
-    def _named_column(self, argument: str, values: Any) -> Any:
-        return self._frame.one(argument, values) if self._frame and self._is_name(values) else values
-
-    def _column(self, argument: str, values: Any) -> Any:
-        """Returns a column, which may be given by its name."""
-        if is_frame(values) or self._are_names(argument, values):
-            raise ValueError(f"samesum: groupby: {argument} is a frame; pass one column")
-        return self._named_column(argument, values)
-
-    def _are_names(self, argument: str, values: Any) -> bool:
-        """Whether values are a list of names of columns. Raises ValueError if these are numbers, one for each row."""
-        if self._frame is None or not isinstance(values, list) or not all(map(self._is_name, values)):
-            return False
-        if values and len(values) == self._rows and all(isinstance(v, (int, float)) for v in values):
-            raise ValueError(
-                f"samesum: groupby: {argument} is a list of a number for each row, which all are names of columns too; "
-                "pass an array of values, or a frame of these columns"
-            )
-        return True
-
-    def _named(
-        self, argument: str, values: Any, left_out: Sequence[Any] = ()
-    ) -> tuple[Any, list[tuple[Any, Any]], Any]:
-        """Returns the library of frames to which values belong, their columns, and whether these are a frame.
-
-        Without values, they are the columns of the frame that are no keys, but for the names that are left out.
-        """
-        frame = self._frame
-        if values is None and frame is None:
-            raise TypeError(f"samesum: groupby: {argument} is None; pass the values, a number for each key")
-        if frame is not None and values is None:
-            return frame.family, [(n, c) for n, c in self._others if n not in left_out], True
-        if frame is not None and self._are_names(argument, values):
-            return frame.family, [column for name in values for column in frame.all(argument, name)], True
-        column = self._named_column(argument, values)
-        if is_frame(column):
-            return family_of(column), named_columns(column), True
-        family, name = family_of(column), values if self._is_name(values) else name_of(column)
-        return "" if family == "pyarrow" and frame is None else family, [(name, column)], False
-
     def _assembled(
         self, values: Any, reduce: Reduction, argument: str = "values", name: str = "", left_out: Sequence[Any] = ()
     ) -> Any:
         """Returns reduce(argument, column) for the values, or for each of their columns, in the caller's type."""
-        family, columns, has_many = self._named(argument, values, left_out)
+        family, columns, has_many = self._columns.named(argument, values, left_out)
         results = [
             (n, nullable(family, reduce(f"{argument}[{n!r}]" if has_many else argument, column)))
             for n, column in columns
         ]
         if family:
-            return self._in_frame(family, results, has_many, argument, name)
-        return self._in_library_of(columns[0][1], results[0][1])
-
-    def _in_frame(
-        self, family: str, results: list[tuple[Any, Any]], has_many: bool, argument: str = "values", name: str = ""
-    ) -> Any:
-        """Returns named results as columns beside the keys. `name` is for one that does not have that of a column."""
-        if family == "pandas":
-            pandas, index = sys.modules["pandas"], pandas_index(self._keys)
-            arrays = [getattr(result, "array", result) for _, result in results]
-            if not has_many:
-                return pandas.Series(arrays[0], index=index, name=None if name else results[0][0])
-            frame = pandas.DataFrame(dict(enumerate(arrays)), index=index)
-            frame.columns = pandas.Index([n for n, _ in results])
-            return frame
-        unnamed = [f"key_{place}" for place in range(len(self._keys))] if len(self._keys) > 1 else ["key"]
-        keys = [(other if n in (None, "") else str(n), c) for (n, c), other in zip(self._keys, unnamed)]
-        values = [(name or str("values" if n in (None, "") else n), r) for n, r in results]
-        names = [n for n, _ in values]
-        require_different(
-            [*(n for n, _ in keys), *(names if family == "polars" else dict.fromkeys(names))], "the result of groupby",
-            f"of the keys and {argument}; rename one, or leave it out of the values",
-        )  # fmt: skip
-        return table(family, keys + values)
-
-    def _in_library_of(self, column: Any, result: Any) -> Any:
-        """Returns a result as an array of the library of a column."""
-        library = library_of(column)
-        if isinstance(library, Converted):
-            return library.returned(result, column)
-        return library.converted(result) if library.name == "torch" and isinstance(result, self._np.ndarray) else result
+            return in_frame(family, self._keys, results, has_many, argument, name)
+        return in_library_of(columns[0][1], results[0][1])
 
 
 def _variance(moments: Any) -> Any:
@@ -511,24 +375,3 @@ def _names_of_operations(operations: Any, known: dict[str, Reduction]) -> list[s
         if list(names).count(name) > 1:
             raise ValueError(f"samesum: groupby: operations names {name!r} twice; leave one out")
     return list(names)
-
-
-def _label(family: str, name: Any, operation: str) -> Any:
-    """Returns the name of one of several results of a column."""
-    if family != "pandas":
-        return f"{name}_{operation}"
-    return (*name, operation) if isinstance(name, tuple) else (name, operation)
-
-
-def _skips(column: Any, skipna: bool | None) -> tuple[bool, bool]:
-    """Whether null elements of a column are skipped, and whether NaN are."""
-    if skipna is not None:
-        return bool(skipna), bool(skipna)
-    return bool(family_of(column)) or is_masked(column), family_of(column) == "pandas"
-
-
-class _Pairs(NamedTuple):
-    """The numbers of two columns, and of weights if there are any, and what is skipped of each."""
-
-    values: list[Values]
-    skips: list[tuple[bool, bool]]

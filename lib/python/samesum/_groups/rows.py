@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from .. import _core
+from .._calls.arguments import check_grid, check_threads
+from .._calls.axes import run_call
+from .._calls.inputs import floats_for, same_type
 from .._calls.integers import EXACT_OPERATIONS, beyond_64_bits
-from .._calls.reduction import Method, check_grid, check_threads, floats_for, is_exact, method_of, run_call, same_type
+from .._calls.methods import Method, is_exact, method_of
 from .._elements.formats import DTYPES, dtype_name, format_of, method_format
 from .._elements.in_floats import high_and_low, in_floats
 from .._elements.layout import Layout
 from .._elements.library import library_of
-from .._keys.by_key import in_floats_by_key, run_by_key
+from .._keys.values import in_floats_by_key, run_by_key
 from .columns import Values
 
 _BY_KEY = {"sum": "scatter_add", "mean": "scatter_mean", "min": "scatter_min", "max": "scatter_max"}
+
+
+class NumberedRows(NamedTuple):
+    """The number of the group of each row, and the first row of each group."""
+
+    numbers: Any
+    first: Any
+    kept: Any
+    """Whether rows belong to a group; None if all do. The others have no number."""
 
 
 class GroupRows:
@@ -73,26 +85,26 @@ class GroupRows:
 
     def reduced(
         self, operation: str, read: Sequence[Values], skips: Sequence[tuple[bool, bool]], method: Any, threads: int,
-        grid: Any, ddof: float = 0,
+        grid: Any, ddof: float = 0, names: tuple[str, str] = ("values", "weights"),
     ) -> Any:  # fmt: skip
-        """Returns the results of an operation of one input or two."""
+        """Returns the results of an operation of one input or two, which messages call by these names."""
         threads, grid = check_threads(threads), check_grid(grid)
         np, numpy = self.np, library_of([])
 
         def reduce(rows: GroupRows, arrays: list[Any]) -> Any:
-            formats = {format_of(a.dtype, "values") for a in arrays}
+            formats = {format_of(a.dtype, name) for name, a in zip(names, arrays)}
             if formats == {"int"} and operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None:
                 return rows._integers(operation, arrays[0])
             if len(arrays) > 1:
-                arrays = [floats_for(numpy, operation, a, method, "values") for a in arrays]
+                arrays = [floats_for(numpy, operation, a, method, name) for name, a in zip(names, arrays)]
                 arrays = same_type(numpy, *arrays)
             arrays = [np.ascontiguousarray(a) for a in arrays]
             chosen = method_of(method, operation, method_format(arrays[0].dtype), -1)
             by_key = _method_by_key(chosen, grid)
             if by_key is None:
-                arrays = [floats_for(numpy, operation, a, method, "values") for a in arrays]
+                arrays = [floats_for(numpy, operation, a, method, name) for name, a in zip(names, arrays)]
                 return rows._by_segments(chosen, arrays, threads, grid, ddof)
-            keys, of_values, _ = in_floats_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), None, "values")
+            keys, of_values, _ = in_floats_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), None, names[0])
             result = numpy.empty((self.count, *arrays[0].shape[1:]), DTYPES[by_key.format], arrays[0])
             run_by_key(by_key, keys, of_values, (numpy, result), threads, grid)
             if operation == "mean" and len(keys[1]) > len(rows):

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from .. import _core
 from .._arrays.inputs import array_of, second_array
-from .._calls.reduction import Method, check_grid, check_threads, same_type
+from .._calls.arguments import check_grid, check_threads
+from .._calls.inputs import same_type
+from .._calls.methods import Method
 from .._elements.formats import DTYPES, INTEGERS, dtype_name, format_of
 from .._elements.in_floats import in_floats, in_two_floats
-from .._frames.frames import has_arrow, present
+from .._frames.kinds import has_arrow
+from .._frames.reading import present
 
 fsum = _core.fsum
 

@@ -8,11 +8,12 @@ from typing import Any, Callable
 
 from .._arrays.inputs import array_of
 from .._arrays.selection import counts_of, is_masked, mask_of, shown, takes_part
-from .._calls.reduction import delivered
+from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import normalised_axes, paired
-from .._frames.frames import flags_beside, kind_of, refuse_masked_flags
-from .weights import for_elements, in_one_format, read_arrays
+from .._frames.flags import flags_beside, refuse_masked_flags
+from .._frames.kinds import kind_of
+from .inputs import for_elements, in_one_format, read_arrays
 
 
 def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:

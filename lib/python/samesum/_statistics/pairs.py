@@ -6,14 +6,13 @@ import math
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._calls.reduction import check_threads, correction_of, delivered
+from .._calls.arguments import check_threads, correction_of
+from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import paired, reduced_shape
+from .inputs import Rows, as_rows, for_elements, in_one_format, read_arrays
 from .pair_masks import as_variables, masked_lines, may_leave_out, takes_of_variables, without_masks_of_variables
-from .weights import (
-    Rows, as_rows, for_elements, in_one_format, read_arrays, require_finite, require_kind, require_no_negative,
-    sum_is_zero,
-)  # fmt: skip
+from .weights import require_finite, require_kind, require_no_negative, sum_is_zero
 
 
 class _Matrix:

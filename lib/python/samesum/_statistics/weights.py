@@ -2,123 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any, NamedTuple, Sequence
+from typing import Any
 
 from .. import _core
 from .._arrays.inputs import second_array
-from .._arrays.selection import counts_of, mask_of, narrowed, takes_part, without_mask
-from .._calls.reduction import (
-    MethodName, check_threads, common_type, delivered, in_type, method_of, names_of_torch, read, reduce,
-)  # fmt: skip
-from .._elements.formats import DTYPES, dtype_name, format_of
-from .._elements.in_floats import in_floats
+from .._arrays.selection import counts_of, mask_of, takes_part, without_mask
+from .._calls.arguments import check_threads, names_of_torch
+from .._calls.inputs import read
+from .._calls.methods import MethodName
+from .._calls.reduction import reduce
+from .._calls.results import delivered
+from .._elements.formats import DTYPES
 from .._elements.layout import axes_last, normalised_axes, reduced_shape
 from .._elements.library import library_of
 from .._elements.traced import square_root
-
-
-class Inputs(NamedTuple):
-    """Arrays of one library in host memory, with elements of one format."""
-
-    library: Any
-    arrays: list[Any]
-    format: str
-    widest: str
-    """The format of results: the widest one of the arrays as they came."""
-
-
-def read_arrays(
-    function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
-) -> tuple[Any, dict[str, Any]]:
-    """Returns the library that reads x, and its arrays of x and of the other arguments of a function.
-
-    If there will be a mask, numbers whose integers no type of 64 bits holds stay objects.
-    """
-    owner = library_of(x)
-    for name, a in {"x": x, **others}.items():
-        if library_of(a).is_traced(a):
-            library_of(a).require_strided(a, name)
-            raise NotImplementedError(
-                f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
-                "outside of transformations, or use samesum.vecdot, which has gradients"
-            )
-    wide = dtype is not None or has_mask
-    library, first = read(x, out, wide)
-    if library.view(first).device >= 0:
-        raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
-    arrays = {"x": first}
-    arrays |= {name: second_array(library, first, owner.second(a), name, wide) for name, a in others.items()}
-    return library, {name: in_type(library, a, dtype) for name, a in arrays.items()}
-
-
-def in_one_format(library: Any, arrays: dict[str, Any], masks: dict[str, Any] | None = None) -> Inputs:
-    """Returns the arguments of a function in one format. Integers become fp64; those that it does not hold are refused,
-    unless the mask of the argument hides them.
-    """
-    masks, found = masks or {}, []
-    for name, a in arrays.items():
-        a = narrowed(library, a, masks.get(name), name)
-        is_integer = format_of(a.dtype, name) == "int"
-        found.append(in_floats(library, a, name, mask=masks.get(name)) if is_integer else a)
-    names = {dtype_name(a.dtype) for a in found}
-    widest = functools.reduce(
-        lambda one, other: common_type(library.namespace, library.dtype(one), library.dtype(other)), sorted(names)
-    )
-    if len(names) > 1:  # fp64 holds the numbers of all formats
-        found = [library.astype(a, "float64") for a in found]
-    return Inputs(library, found, format_of(found[0].dtype), format_of(widest))
-
-
-class Rows(NamedTuple):
-    """Elements of which row r begins at r·stride. The rows of a broadcast array have the stride 0."""
-
-    elements: Any
-    stride: int
-
-    def place(self, library: Any) -> tuple[int, int]:
-        """Returns what calls of `_core` need: the address and the stride."""
-        return library.view(self.elements).address, self.stride
-
-
-def as_rows(library: Any, a: Any, axes: Sequence[int]) -> Rows:
-    """Returns the elements over `axes` as rows, copied if they are not contiguous."""
-    moved = library.transposed(a, axes_last(a.ndim, axes)[0])
-    kept = a.ndim - len(axes)
-    shape, strides = tuple(moved.shape), library.strides(moved)
-    if all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]:
-        return Rows(library.contiguous(moved[(0,) * kept]), 0)
-    return Rows(library.contiguous(moved), math.prod(shape[kept:]))
-
-
-def exact_format(method: MethodName, operation: str, widest: str) -> str:
-    """Returns the format of results by an exact method. Raises ValueError for other methods."""
-    chosen = method_of(method, operation, widest, -1)
-    if chosen.accumulator != "exact":
-        raise ValueError(
-            f"samesum: method {chosen.name} takes no weights; leave it out or pass 'exact', or divide two sums"
-        )
-    return chosen.format
-
-
-def for_elements(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
-    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or
-    for those along `axis`.
-    """
-    given = tuple(weights.shape)
-    has_all_axes = len(given) == len(shape)
-    if has_all_axes and all(m == n or (m == 1 and d not in axes) for d, (m, n) in enumerate(zip(given, shape))):
-        return weights
-    named = [a % len(shape) for a in axis] if isinstance(axis, (tuple, list)) else list(axes)
-    along = tuple(shape[a] for a in named)
-    if given == along:
-        ascending = library.transposed(weights, [named.index(a) for a in axes])
-        return ascending.reshape([n if d in axes else 1 for d, n in enumerate(shape)])
-    other = "" if len(along) == len(shape) else f", or of the shape {along}: one for each index along axis {axis}"
-    raise ValueError(
-        f"samesum: weights has shape {given} and x {tuple(shape)}; pass weights of the shape of x{other}"
-    )
+from .inputs import as_rows, exact_format, for_elements, in_one_format, read_arrays
 
 
 class Weighted:
@@ -197,24 +96,21 @@ def require_kind(weights_are: str) -> None:
         )
 
 
-# --- the functions --------------------------------------------------------------------------------------------
-
-
 def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any) -> Any:
-    """Returns Σwx, a dot product. See `_calls.Options` for the keywords."""
+    """Returns Σwx, a dot product. See `_calls.arguments.Options` for the keywords."""
     x, where = without_mask(x, where, "sum with weights")
     if library_of(x).is_traced(x) or library_of(weights).is_traced(weights):
         if tuple(getattr(weights, "shape", ())) != tuple(x.shape):
             raise ValueError(
                 "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
             )
-        return reduce("dot", x, weights, axis=axis, where=where, **options)
+        return reduce("dot", x, weights, axis=axis, where=where, second="weights", **options)
     wide = where is not None or options["dtype"] is not None
     library, a = read(x, options["out"], wide)
     w = second_array(library, a, library_of(x).second(weights), "weights", wide)
     axes, shape = normalised_axes(axis, a.ndim), tuple(a.shape)
     w = library.namespace.broadcast_to(for_elements(library, w, shape, axis, axes), shape)
-    return reduce("dot", x, w, axis=axes, where=where, **options)
+    return reduce("dot", x, w, axis=axes, where=where, second="weights", **options)
 
 
 def weighted_mean(x: Any, weights: Any, axis: Any, **options: Any) -> Any:
@@ -287,8 +183,7 @@ def average(
     ValueError
         if the shapes do not fit.
     """
-    if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
+    axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
     if weights is None:
         mean = reduce("mean", x, axis=axis, keepdims=keepdims, where=where, skipna=skipna)
         if not returned:

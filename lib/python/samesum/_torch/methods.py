@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from .. import _core
-from .._calls.reduction import Method, Options, method_of, per_axis, per_element
+from .._calls.arguments import Options
+from .._calls.axes import per_axis, per_element
+from .._calls.methods import Method, method_of
 from .._elements.formats import DTYPES
 from .._elements.library import library_of
 from .._functions.scans import scan_array
-from .._keys.by_key import run_by_key
+from .._keys.values import run_by_key
 
 FORMATS = {getattr(torch, dtype): format for format, dtype in DTYPES.items()}
 library = library_of(torch.empty(0))

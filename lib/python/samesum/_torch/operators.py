@@ -20,7 +20,7 @@ from torch.library import custom_op
 
 from .. import _core
 from .._calls.integers import EXACT_OPERATIONS, reduce_integers
-from .._calls.reduction import method_of
+from .._calls.methods import method_of
 from .._calls.reduction import reduce as reduce_arrays
 from .._elements.formats import DTYPES, dtype_name
 from .._elements.layout import axes_last, reduced_shape

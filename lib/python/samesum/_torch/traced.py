@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._arrays.inputs import second_array
-from .._calls.reduction import Options, check_threads
+from .._calls.arguments import Options, check_threads
 from .._elements.formats import dtype_name, format_of
 from .._elements.in_floats import in_floats
 from .._elements.layout import normalised_axes, paired
@@ -40,14 +40,14 @@ def _in_type(argument: str, a: Tensor, dtype: Any) -> Tensor:
 
 
 def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
-    """Makes one call of a public function by the operators of PyTorch. Arguments are as for `_calls.reduce`."""
+    """Makes one call of a public function by operators of PyTorch. Arguments are as for `_calls.reduction.reduce`."""
     if o.out is not None:
         raise ValueError(
             "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
         )
     if isinstance(x, Tensor) and y is not None and not isinstance(y, Tensor) and not torch.compiler.is_compiling():
-        y = second_array(library, x, y)
-    for argument, a, other in (("x", x, "y"), ("y", y, "x")):
+        y = second_array(library, x, y, o.second)
+    for argument, a, other in (("x", x, o.second), (o.second, y, "x")):
         if a is None:
             continue
         if not isinstance(a, Tensor):
@@ -66,9 +66,9 @@ def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
         y = None if y is None else y.to(x.dtype)
     if y is not None:
         require_one_device(x, y)
-        formats = {format_of(x.dtype), format_of(y.dtype, "y")}
+        formats = {format_of(x.dtype), format_of(y.dtype, o.second)}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
-        x, y = (_in_type(name, a, common) for name, a in (("x", x), ("y", y)))
+        x, y = (_in_type(name, a, common) for name, a in (("x", x), (o.second, y)))
         x, y, axes = paired(torch, x, y, o.axis)
         result = reduce_pair(x, y, operation, axes, o.keepdims, name, o.threads)
     elif operation in ("softmax", "log_softmax"):

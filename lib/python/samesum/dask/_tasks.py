@@ -14,10 +14,11 @@ from .._elements.in_floats import in_floats
 from .._elements.layout import axes_last, reduced_shape
 from .._elements.library import library
 from .._elements.traced import square_root
-from .._frames.frames import as_one_array, value_or_null, values_and_mask
+from .._frames.reading import values_and_mask
+from .._frames.results import as_one_array, value_or_null
 from .._functions import reductions as _functions
+from .._parts.blocks import merged
 from .._parts.states import Partial
-from .._parts.workers import merged
 from ._weights import WeightedPartial
 
 FINISH = {"var": _functions._variance, "std": _functions._deviation}

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .._parts import workers as _workers
+from .._parts.agreement import agreed, on_all_ranks
 from ._ranks import GroupRanks
 
 _NO_EXPONENT, _NOT_FINITE = -(1 << 20), 1 << 20  # below and above the exponents of all numbers
@@ -84,7 +84,7 @@ class FixedPointGradients:
             if self._ranks is None:
                 begin()
             else:
-                _workers.agreed(self._ranks, "FixedPointGradients", begin)
+                agreed(self._ranks, "FixedPointGradients", begin)
         except Exception:
             self.remove()
             raise
@@ -227,7 +227,7 @@ class FixedPointGradients:
         if self._ranks is None:
             step()
         else:
-            _workers.on_all_ranks(self._ranks, "FixedPointGradients.reduce", step)
+            on_all_ranks(self._ranks, "FixedPointGradients.reduce", step)
 
     def remove(self) -> None:
         """Removes the hooks from the parameters."""

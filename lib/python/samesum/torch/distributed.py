@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._calls.reduction import Method
-from .._parts import workers as _workers
+from .._calls.methods import Method
+from .._parts import blocks, elements
 from .._parts.rank_docs import documented
 from ._fixed_point import FixedPointGradients
 from ._ranks import GroupRanks
@@ -41,7 +41,7 @@ def reduce(
 
     {details}
     """
-    return _workers.reduce_blocks(
+    return blocks.reduce_blocks(
         GroupRanks(group), x, y, method=method, correction=correction, grid=grid, threads=threads
     )
 
@@ -68,7 +68,7 @@ def all_reduce(
 
     {details}
     """
-    return _workers.all_reduce(
+    return elements.all_reduce(
         GroupRanks(group), x, x if out is None else out, require=_require_tensor, method=method, grid=grid, check=check
     )
 
@@ -83,7 +83,7 @@ def reduce_scatter(
 
     {details}
     """
-    return _workers.reduce_scatter(
+    return elements.reduce_scatter(
         GroupRanks(group), x, out, require=_require_tensor, method=method, grid=grid, check=check
     )
 

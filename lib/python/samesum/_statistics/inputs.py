@@ -1,0 +1,118 @@
+"""The arrays of a function of several inputs: in one library, in one format, and as rows."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple, Sequence
+
+from .._arrays.inputs import second_array
+from .._arrays.selection import narrowed
+from .._calls.inputs import common_type, in_type, read
+from .._calls.methods import MethodName, method_of
+from .._elements.formats import dtype_name, format_of
+from .._elements.in_floats import in_floats
+from .._elements.layout import axes_last
+from .._elements.library import library_of
+
+
+class Inputs(NamedTuple):
+    """Arrays of one library in host memory, with elements of one format."""
+
+    library: Any
+    arrays: list[Any]
+    format: str
+    widest: str
+    """The format of results: the widest one of the arrays as they came."""
+
+
+def read_arrays(
+    function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the library that reads x, and its arrays of x and of the other arguments of a function.
+
+    If there will be a mask, numbers whose integers no type of 64 bits holds stay objects.
+    """
+    owner = library_of(x)
+    for name, a in {"x": x, **others}.items():
+        if library_of(a).is_traced(a):
+            library_of(a).require_strided(a, name)
+            raise NotImplementedError(
+                f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
+                "outside of transformations, or use samesum.vecdot, which has gradients"
+            )
+    wide = dtype is not None or has_mask
+    library, first = read(x, out, wide)
+    if library.view(first).device >= 0:
+        raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
+    arrays = {"x": first}
+    arrays |= {name: second_array(library, first, owner.second(a), name, wide) for name, a in others.items()}
+    return library, {name: in_type(library, a, dtype) for name, a in arrays.items()}
+
+
+def in_one_format(library: Any, arrays: dict[str, Any], masks: dict[str, Any] | None = None) -> Inputs:
+    """Returns the arguments of a function in one format. Integers become fp64; those that it does not hold are refused,
+    unless the mask of the argument hides them.
+    """
+    masks, found = masks or {}, []
+    for name, a in arrays.items():
+        a = narrowed(library, a, masks.get(name), name)
+        is_integer = format_of(a.dtype, name) == "int"
+        found.append(in_floats(library, a, name, mask=masks.get(name)) if is_integer else a)
+    names = {dtype_name(a.dtype) for a in found}
+    widest = functools.reduce(
+        lambda one, other: common_type(library.namespace, library.dtype(one), library.dtype(other)), sorted(names)
+    )
+    if len(names) > 1:  # fp64 holds the numbers of all formats
+        found = [library.astype(a, "float64") for a in found]
+    return Inputs(library, found, format_of(found[0].dtype), format_of(widest))
+
+
+class Rows(NamedTuple):
+    """Elements of which row r begins at r·stride. The rows of a broadcast array have the stride 0."""
+
+    elements: Any
+    stride: int
+
+    def place(self, library: Any) -> tuple[int, int]:
+        """Returns what calls of `_core` need: the address and the stride."""
+        return library.view(self.elements).address, self.stride
+
+
+def as_rows(library: Any, a: Any, axes: Sequence[int]) -> Rows:
+    """Returns the elements over `axes` as rows, copied if they are not contiguous."""
+    moved = library.transposed(a, axes_last(a.ndim, axes)[0])
+    kept = a.ndim - len(axes)
+    shape, strides = tuple(moved.shape), library.strides(moved)
+    if all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]:
+        return Rows(library.contiguous(moved[(0,) * kept]), 0)
+    return Rows(library.contiguous(moved), math.prod(shape[kept:]))
+
+
+def exact_format(method: MethodName, operation: str, widest: str) -> str:
+    """Returns the format of results by an exact method. Raises ValueError for other methods."""
+    chosen = method_of(method, operation, widest, -1)
+    if chosen.accumulator != "exact":
+        raise ValueError(
+            f"samesum: method {chosen.name} takes no weights; leave it out or pass 'exact', or divide two sums"
+        )
+    return chosen.format
+
+
+def for_elements(library: Any, weights: Any, shape: Sequence[int], axis: Any, axes: tuple[int, ...]) -> Any:
+    """Returns weights as an array that can be broadcast to one of that shape: they come for each of its elements, or
+    for those along `axis`.
+    """
+    given = tuple(weights.shape)
+    has_all_axes = len(given) == len(shape)
+    if has_all_axes and all(m == n or (m == 1 and d not in axes) for d, (m, n) in enumerate(zip(given, shape))):
+        return weights
+    named = [a % len(shape) for a in axis] if isinstance(axis, (tuple, list)) else list(axes)
+    along = tuple(shape[a] for a in named)
+    if given == along:
+        ascending = library.transposed(weights, [named.index(a) for a in axes])
+        return ascending.reshape([n if d in axes else 1 for d, n in enumerate(shape)])
+    other = "" if len(along) == len(shape) else f", or of the shape {along}: one for each index along axis {axis}"
+    raise ValueError(
+        f"samesum: weights has shape {given} and x {tuple(shape)}; pass weights of the shape of x{other}"
+    )
