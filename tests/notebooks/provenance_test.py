@@ -100,7 +100,7 @@ class ResultsOfAnOlderKernel(MadeRepository):
 
     def test_of_python_are_stale_if_the_package_changed(self):
         self.write("experiments/results/epyc.python_speed.jsonl", self.first)
-        self.change("lib/python/samesum/_numpy.py")
+        self.change("lib/python/samesum/_arrays/numpy.py")
         self.assertEqual(self.listed()[0], 1)
         self.assertTrue(self.listed()[1].startswith("epyc.python_speed.jsonl: "))
 

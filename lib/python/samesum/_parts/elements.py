@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from .._calls.arguments import check_grid
 from .._calls.methods import Method
-from .._calls.reduction import reduce as _reduce
+from .._calls.reduction import reduce
 from .._elements.formats import dtype_name, method_format
 from .._elements.library import library_of
 from .agreement import Ranks, agreed, on_all_ranks
@@ -43,6 +43,57 @@ def _in_rows(library: Any, a: Any, count: int) -> Any:
     return a.reshape(count, width)
 
 
+class _Exchange:
+    """The contributions of all ranks to x, in rows, of which each rank gets and reduces one."""
+
+    rows: Any
+    received: Any
+    result: Any
+    """The results of this rank's row."""
+    whole: Any = None
+    """An array for the results of all rows; None if the ranks do not gather them."""
+
+    def __init__(self, ranks: Ranks, x: Any, out: Any, method: str | Method | None, grid: int | None) -> None:
+        self._ranks, self._x, self._out, self._method, self._grid = ranks, x, out, method, grid
+
+    def describe(
+        self, require: Callable[[str, Any], None], shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]]
+    ) -> tuple[dict[str, Any], None]:
+        """Makes the rows and memory for those received. Returns what all ranks must have the same."""
+        x, out = self._x, self._out
+        require("x", x)
+        require("out", out)
+        self._library, dtype = library_of(x), dtype_name(x.dtype)
+        elements = self._library.contiguous(self._library.array(x)).reshape(-1)
+        chosen = _method_for_elements(self._method, method_format(x.dtype), self._library.view(elements).device)
+        self._operation = chosen.operation
+        # The results for no columns have the type of all results.
+        none = self._library.empty((self._ranks.size, 0), dtype, elements)
+        _require_fit(out, shape_of_out(tuple(x.shape)), self._reduced(none))
+        self.rows = _in_rows(self._library, elements, self._ranks.size)
+        self.received = self._library.empty(tuple(self.rows.shape), dtype, self.rows)
+        grid = check_grid(self._grid)
+        return {"method": everywhere(chosen), "shape": tuple(x.shape), "data type": dtype, "grid": grid}, None
+
+    def _reduced(self, rows: Any) -> Any:
+        return reduce(self._operation, rows, axis=0, method=self._method, grid=self._grid)
+
+    def reduce_row(self, gathers: bool) -> None:
+        """Reduces what was received, and makes memory for the results of all rows if the ranks gather them."""
+        self.result = self._reduced(self.received)
+        self.received = None
+        if gathers:
+            self.whole = self._library.empty(self.rows.shape, dtype_name(self.result.dtype), self.result)
+
+    def write(self) -> None:
+        """Writes the results to `out`."""
+        results = self.result
+        if self.whole is not None:
+            self._ranks.all_gather_rows(self.result, self.whole)
+            results = self.whole.reshape(-1)[: math.prod(self._x.shape)]
+        self._library.copy_to(self._out, results.reshape(tuple(self._out.shape)))
+
+
 def _reduce_elements(
     ranks: Ranks, function: str, x: Any, out: Any, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]],
     gathers: bool, require: Callable[[str, Any], None], method: str | Method | None, grid: int | None, check: bool,
@@ -50,53 +101,21 @@ def _reduce_elements(
     """Reduces the contributions of all ranks to x; each rank a row of their elements.
 
     Writes the result of this rank's row to `out`, or of all rows if it `gathers` them. `require(name, array)` raises if
-    the engine cannot take an array.
+    the engine cannot take an array. Without `check`, the ranks exchange no more than the elements.
     """
-    library: Any = None
-    rows: Any = None
-    received: Any = None
-    results: Any = None
-    operation = ""
-
-    def describe() -> tuple[dict[str, Any], None]:
-        nonlocal library, rows, received, operation
-        require("x", x)
-        require("out", out)
-        library, dtype = library_of(x), dtype_name(x.dtype)
-        rows = library.contiguous(library.array(x)).reshape(-1)
-        chosen = _method_for_elements(method, method_format(x.dtype), library.view(rows).device)
-        operation = chosen.operation
-        # The results for no columns have the type of all results.
-        none = library.empty((ranks.size, 0), dtype, rows)
-        _require_fit(out, shape_of_out(tuple(x.shape)), _reduce(operation, none, axis=0, method=method, grid=grid))
-        rows = _in_rows(library, rows, ranks.size)
-        received = library.empty(tuple(rows.shape), dtype, rows)
-        names = {"method": everywhere(chosen), "shape": tuple(x.shape), "data type": dtype, "grid": check_grid(grid)}
-        return names, None
-
-    def reduce_row() -> None:
-        nonlocal received, results
-        row = _reduce(operation, received, axis=0, method=method, grid=grid)
-        received = None
-        results = row, library.empty(rows.shape, dtype_name(row.dtype), row) if gathers else row
-
+    exchange = _Exchange(ranks, x, out, method, grid)
     if check:
-        agreed(ranks, function, describe)
+        agreed(ranks, function, lambda: exchange.describe(require, shape_of_out))
     else:
-        describe()
-    n = math.prod(x.shape)
-    if n == 0:
+        exchange.describe(require, shape_of_out)
+    if math.prod(x.shape) == 0:
         return out
-    ranks.all_to_all(rows, received)
+    ranks.all_to_all(exchange.rows, exchange.received)
     if check:
-        on_all_ranks(ranks, function, reduce_row)
+        on_all_ranks(ranks, function, lambda: exchange.reduce_row(gathers))
     else:
-        reduce_row()
-    row, whole = results
-    if gathers:
-        ranks.all_gather_rows(row, whole)
-        whole = whole.reshape(-1)[:n]
-    library.copy_to(out, whole.reshape(tuple(out.shape)))
+        exchange.reduce_row(gathers)
+    exchange.write()
     return out
 
 

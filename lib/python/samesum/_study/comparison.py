@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from .. import _core
@@ -55,6 +54,8 @@ class Comparison(Sequence[Row]):
         return "\n".join([*lines, self.note])
 
     def _repr_html_(self) -> str:
+        import html  # takes a twentieth of the time of `import samesum`
+
         head, *body = self._cells()
         rows = ["<tr>" + "".join(f"<th>{html.escape(c)}</th>" for c in head) + "</tr>"]
         rows += ["<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in body]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Iterable
+from typing import Any, Iterable, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -15,6 +15,15 @@ from ._ranks import GroupRanks
 _NO_EXPONENT, _NOT_FINITE = -(1 << 20), 1 << 20  # below and above the exponents of all numbers
 _WORD_BITS = 62  # no sum exceeds 2^62 units, so none wraps in int64
 _QUANTUM = -149  # all numbers of fp32, fp16 and bf16 are multiples of 2^-149
+
+
+class _Memory(NamedTuple):
+    """What the means of a step need, so that no rank lacks it after the sums are exchanged."""
+
+    means: list[Tensor]
+    work: Tensor
+    divisor: Tensor
+    """A tensor, since PyTorch multiplies by the inverse of a number on a GPU."""
 
 
 class FixedPointGradients:
@@ -172,17 +181,38 @@ class FixedPointGradients:
             self._exponents.fill_(_NO_EXPONENT)
 
     def _reduce(self) -> bool:
+        memory: Any = None
         failure: Exception | None = None
         try:
-            device = self._words.device
-            means = [torch.empty(p.shape, dtype=p.dtype, device=device) for p in self._parameters]
-            work = torch.empty(max(m.numel() for m in means), dtype=torch.float64, device=device)
-            # A tensor as divisor: PyTorch multiplies by the inverse of a number on a GPU.
-            divisor = torch.full((), self._micro_batches, dtype=torch.float64, device=device)
+            memory = self._memory_for_means()
             known = [_NO_EXPONENT if g is None else g for g in self.grids]
             self._known.copy_(torch.tensor([*known, *(-g for g in known)]))
         except Exception as error:  # the other ranks wait for this one
             failure = error
+        exponents, counts = self._exchanged(failure)
+        fits = all(
+            e == _NOT_FINITE or (g is not None and e + self._reserve <= g + _WORD_BITS)
+            for e, g in zip(exponents, self.grids)
+        )
+        if fits:
+            self._write_means(memory, exponents, counts)
+        self.grids = [
+            g if e == _NOT_FINITE else max(_QUANTUM, e + self._headroom + self._reserve - _WORD_BITS)
+            for e, g in zip(exponents, self.grids)
+        ]
+        return fits
+
+    def _memory_for_means(self) -> _Memory:
+        device = self._words.device
+        means = [torch.empty(p.shape, dtype=p.dtype, device=device) for p in self._parameters]
+        work = torch.empty(max(m.numel() for m in means), dtype=torch.float64, device=device)
+        return _Memory(means, work, torch.full((), self._micro_batches, dtype=torch.float64, device=device))
+
+    def _exchanged(self, failure: Exception | None) -> tuple[list[int], list[int]]:
+        """Adds the sums of all ranks. Returns the largest exponent and the number of gradients of each parameter.
+
+        Raises on all ranks if one has failed, or if grids or micro-batches are not those of one step.
+        """
         self._failed.fill_(failure is not None)
         if self._ranks is not None:
             dist.all_reduce(self._words, group=self._ranks.group)
@@ -200,24 +230,18 @@ class FixedPointGradients:
                 f"samesum: {max(counts)} micro-batches were run on all ranks together, and micro_batches is "
                 f"{self._micro_batches}; run each one once, then call reduce"
             )
-        fits = [
-            e == _NOT_FINITE or (g is not None and e + self._reserve <= g + _WORD_BITS)
-            for e, g in zip(exponents, self.grids)
-        ]
-        if all(fits):
-            for i, p in enumerate(self._parameters):
-                if counts[i]:
-                    mean = work[: p.numel()].view(p.shape).copy_(self._sums[i])
-                    if exponents[i] == _NOT_FINITE or self.grids[i] is None:
-                        mean.fill_(torch.nan)
-                    else:
-                        mean.mul_(2.0 ** self.grids[i]).div_(divisor)
-                    p.grad = self._means[i] = means[i].copy_(mean)
-        self.grids = [
-            g if e == _NOT_FINITE else max(_QUANTUM, e + self._headroom + self._reserve - _WORD_BITS)
-            for e, g in zip(exponents, self.grids)
-        ]
-        return all(fits)
+        return exponents, counts
+
+    def _write_means(self, memory: _Memory, exponents: list[int], counts: list[int]) -> None:
+        """Makes the means the gradients of the parameters that have had one."""
+        for i, p in enumerate(self._parameters):
+            if counts[i]:
+                mean = memory.work[: p.numel()].view(p.shape).copy_(self._sums[i])
+                if exponents[i] == _NOT_FINITE or self.grids[i] is None:
+                    mean.fill_(torch.nan)
+                else:
+                    mean.mul_(2.0 ** self.grids[i]).div_(memory.divisor)
+                p.grad = self._means[i] = memory.means[i].copy_(mean)
 
     def _raise_on_all_ranks(self, failure: Exception | None) -> None:
         def step() -> None:
