@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .._elements.formats import texts_error
 from .._elements.library import library
+from .kinds import Pair
 
 TYPES = {
     "b": "bool", "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32", "l": "int64",
@@ -74,13 +75,6 @@ class _Memory:
     def __init__(self, address: int, n: int, dtype: Any, owner: Any) -> None:
         self.owner = owner
         self.__array_interface__ = {"data": (address, True), "shape": (n,), "typestr": dtype.str, "version": 3}
-
-
-class Pair(NamedTuple):
-    """The elements of a column, and which of them are there: a boolean array, or None for all."""
-
-    values: Any
-    valid: Any
 
 
 class Read(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which objects are columns and frames, by their types. No library is imported for this."""
+"""Which objects are columns and frames, by their types, and what a column is read as."""
 
 from __future__ import annotations
 
@@ -78,3 +78,10 @@ def frame_error(function: str, x: Any) -> TypeError:
     elif name == "frame":
         remedy += ", or x.to_numpy() and an axis, such as axis=0"
     return TypeError(f"samesum: {function}: x is {what}; pass {remedy}")
+
+
+class Pair(NamedTuple):
+    """The elements of a column, and which of them are there: a boolean array, or None for all."""
+
+    values: Any
+    valid: Any

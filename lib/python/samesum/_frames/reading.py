@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .._elements.carried import refuse_carried
 from .._elements.formats import format_of
 from .._elements.in_floats import in_floats
 from .._elements.library import library, library_of
-from . import arrow
-from .arrow import Pair
-from .kinds import OTHER, has_arrow, kind_of
+from .kinds import OTHER, Pair, has_arrow, kind_of
 
 
 class Elements(NamedTuple):
@@ -96,8 +95,15 @@ def read_chunks(x: Any, argument: str = "x") -> list[Pair] | Table:
         return Table([each for each, _ in named], columns, len(x))
     if name == "pandas":
         return [_of_pandas(x, argument)]
-    found = arrow.read(x, argument)
+    found = _reader_of_arrow()(x, argument)
     return Table(found.names, found.columns) if found.is_table else found.columns[0]
+
+
+@lru_cache(maxsize=None)
+def _reader_of_arrow() -> Any:
+    from .arrow import read  # needs ctypes, whose import takes a twentieth of the time of `import samesum`
+
+    return read
 
 
 def _chunks(x: Any, argument: str) -> list[Pair]:

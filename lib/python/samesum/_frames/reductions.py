@@ -6,9 +6,8 @@ import sys
 from typing import Any, Callable
 
 from .._elements.layout import normalised_axes
-from .arrow import Pair
 from .flags import both, column_of, flags_beside, rows_of
-from .kinds import OTHER, kind_of
+from .kinds import OTHER, Pair, kind_of
 from .reading import Table, joined, read_chunks, wide_matrix, without_nulls
 from .results import as_column, like_column, named_results, value_or_null
 
