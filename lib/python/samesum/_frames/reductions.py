@@ -11,7 +11,8 @@ from .kinds import OTHER, Pair, kind_of
 from .reading import Table, joined, read_chunks, wide_matrix, without_nulls
 from .results import as_column, like_column, named_results, value_or_null
 
-_PER_ELEMENT = ("softmax", "log_softmax")
+PER_ELEMENT = ("softmax", "log_softmax")
+"""Operations that have a result for each element."""
 
 
 def reduce_frames(
@@ -25,7 +26,7 @@ def reduce_frames(
         x = x.compute()
     where = options.pop("where", None)
     wide = wide_matrix(x)
-    if operation in _PER_ELEMENT:
+    if operation in PER_ELEMENT:
         return like_column(x, reduce(operation, without_nulls(x, "x"), **options))
 
     def reduced(chunks: list[Pair], where: Any, **options: Any) -> Any:

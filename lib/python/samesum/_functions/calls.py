@@ -10,10 +10,10 @@ from .._calls.methods import MethodName
 from .._calls.reduction import reduce
 from .._elements.library import library_of
 from .._elements.traced import watches
+from .._frames.reductions import PER_ELEMENT
 
 Axis = Union[int, Sequence[int], None]
 _fast = _core.fast
-_PER_ELEMENT = ("softmax", "log_softmax")  # whose default of axis is -1
 
 
 def reduced(
@@ -26,7 +26,7 @@ def reduced(
     Its callers pass arguments by their places, which takes less time than by their names.
     """
     if dim is not None or keepdim is not None:
-        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, -1 if operation in _PER_ELEMENT else None)
+        axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, -1 if operation in PER_ELEMENT else None)
     is_plain = dtype is None and out is None and grid is None and where is None and not check
     if is_plain and not (watches and watches[0]()):
         result = _fast(operation, x, method, threads, axis, keepdims, False, ddof, bool(skipna), as_numpy)
