@@ -297,6 +297,13 @@ def test_inputs_on_two_devices_are_refused_by_name():
     assert samesum.vecdot(meta, torch.ones(2, 3, device="meta")).shape == (2,)
 
 
+def test_weights_of_a_tensor_with_gradients_that_are_refused_are_named_weights():
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    for error, weights in ((OverflowError, torch.tensor([2**53 + 1, 1])), (TypeError, torch.tensor([1j, 2]))):
+        with pytest.raises(error, match="samesum: weights has"):
+            samesum.sum(x, weights=weights)
+
+
 def test_no_data_moves_between_the_host_and_a_gpu(monkeypatch):
     x = torch.ones(3)
     for library, places in ((Torch, ("cuda:0", "cpu")), (NumPy, ("cpu", "cuda:0"))):
