@@ -3,8 +3,8 @@
 #include <optional>
 #include <sstream>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
+#include "harness/names.hpp"
 #include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"

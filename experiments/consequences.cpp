@@ -7,9 +7,9 @@
 #include <optional>
 #include <set>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/downstream/downstream.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/repeat.hpp"
 #include "harness/study.hpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
+#include "harness/names.hpp"
 #include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "harness/bench.hpp"
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
+#include "harness/names.hpp"
 #include "harness/repeat.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"

@@ -1,9 +1,9 @@
 /// How large is the error of each method on the user's own data?
 
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
+#include "tool/commands.hpp"
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/launch.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/repeats_table.hpp"
 #include "harness/speed_table.hpp"

@@ -4,8 +4,8 @@
 #include <thread>
 #include <tuple>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/sample.hpp"
 #include "harness/speed_table.hpp"

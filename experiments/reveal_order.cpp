@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/reveal.hpp"
 #include "harness/sample.hpp"

@@ -1,7 +1,7 @@
 /// How fast is each reduction, of vectors, rows and columns, compared with other libraries and memory?
 #include <algorithm>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed_table.hpp"
 #include "harness/study.hpp"

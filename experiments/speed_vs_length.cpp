@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed_table.hpp"
 #include "harness/study.hpp"

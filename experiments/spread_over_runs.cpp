@@ -9,10 +9,10 @@
 #include <random>
 #include <tuple>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/launch.hpp"
 #include "harness/measure.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/repeat.hpp"
 #include "harness/sample.hpp"

@@ -6,10 +6,10 @@
 #include <optional>
 #include <random>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/key_sets.hpp"
 #include "harness/launch.hpp"
+#include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/repeats_table.hpp"
 #include "harness/speed_table.hpp"

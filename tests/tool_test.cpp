@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "cases.hpp"
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/input_archives.hpp"
+#include "harness/names.hpp"
 #include "harness/schema.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/partial.hpp"

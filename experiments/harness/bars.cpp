@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 
 namespace samesum::harness {
 namespace {

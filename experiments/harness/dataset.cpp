@@ -8,7 +8,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/random.hpp"
 #include "harness/text.hpp"
 #include "samesum/accumulator/exact.hpp"

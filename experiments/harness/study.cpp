@@ -16,7 +16,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/text.hpp"
 #include "harness/timed_row.hpp"
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/truth.hpp"
 #include "support.hpp"
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <thread>
 
-#include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/measure.hpp"
+#include "harness/names.hpp"
 #include "harness/verify.hpp"
 #include "known_sums.hpp"
 #include "samesum/samesum.hpp"

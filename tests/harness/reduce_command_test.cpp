@@ -7,11 +7,11 @@
 #include <set>
 
 #include "cases.hpp"
-#include "harness/commands.hpp"
-#include "harness/output_npy.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
 #include "shell.hpp"
+#include "tool/commands.hpp"
+#include "tool/output_npy.hpp"
 
 namespace samesum::harness {
 namespace {

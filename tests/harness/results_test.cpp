@@ -14,8 +14,8 @@
 #include <sstream>
 
 #include "cases.hpp"
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
+#include "harness/names.hpp"
 #include "harness/schema.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/backend.hpp"

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 #include "harness/schema.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 #include "shell.hpp"

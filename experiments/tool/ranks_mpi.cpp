@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "harness/ranks.hpp"
 #include "samesum/mpi.hpp"
+#include "tool/ranks.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/costs.hpp"
+#include "tool/costs.hpp"
 
 #include <algorithm>
 #include <cstdlib>

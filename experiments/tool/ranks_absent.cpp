@@ -1,5 +1,5 @@
 /// Stands in for ranks_mpi.cpp if the tool is built without MPI.
-#include "harness/ranks.hpp"
+#include "tool/ranks.hpp"
 
 namespace samesum::harness {
 

@@ -14,12 +14,12 @@
 #include <sstream>
 
 #include "harness/build.hpp"
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/backend/cpu/loops/instruction_set.hpp"
 #include "samesum/catalogue/catalogue.hpp"
+#include "tool/commands.hpp"
 
 namespace {
 

@@ -2,12 +2,12 @@
 #include <cmath>
 #include <new>
 
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "harness/truth.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

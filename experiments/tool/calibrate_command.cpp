@@ -1,14 +1,14 @@
 #include <chrono>
 #include <filesystem>
 
-#include "harness/commands.hpp"
-#include "harness/costs.hpp"
 #include "harness/peers.hpp"
 #include "harness/progress.hpp"
 #include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 #include "samesum/bound/bound.hpp"
+#include "tool/commands.hpp"
+#include "tool/costs.hpp"
 
 namespace samesum::harness {
 namespace {

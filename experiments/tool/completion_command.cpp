@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "harness/commands.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/commands.hpp"
-#include "harness/costs.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/choose.hpp"
+#include "tool/commands.hpp"
+#include "tool/costs.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -4,10 +4,10 @@
 #include <new>
 #include <unordered_map>
 
-#include "harness/commands.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

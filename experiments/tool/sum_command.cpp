@@ -6,11 +6,11 @@
 #include <new>
 #include <sstream>
 
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/commands.hpp"
 #include "harness/peers.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

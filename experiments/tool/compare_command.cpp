@@ -4,13 +4,13 @@
 #include <iterator>
 #include <limits>
 
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/peers.hpp"
 #include "harness/progress.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/bound/bound.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/commands.hpp"
+#include "harness/names.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -324,27 +324,6 @@ void check_output(const std::string& option, const std::string& path,
     if (std::filesystem::is_regular_file(path, ignored) &&
         std::filesystem::equivalent(path, file_of(input), ignored))
       throw UsageError{option + ": this file holds the elements; name another one"};
-}
-
-std::string rounded_integers(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " integer was" : " integers were") +
-         " rounded to fp64 before the computation";
-}
-
-std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded) {
-  constexpr char remedy[] = "; samesum sum with the method exact adds integers unrounded";
-  if (rounded > 0) notes.push_back(rounded_integers(rounded) + remedy);
-  return notes;
-}
-
-std::vector<std::string> notes_on(const std::vector<InputArray>& arrays, bool is_rounded) {
-  std::vector<std::string> notes;
-  std::size_t rounded = 0;
-  for (const InputArray& array : arrays) {
-    notes.insert(notes.end(), array.column.notes.begin(), array.column.notes.end());
-    if (is_rounded) rounded += array.column.rounded();
-  }
-  return notes_on(notes, rounded);
 }
 
 void check_threads(int threads) {

@@ -6,13 +6,13 @@
 #include <new>
 #include <numeric>
 
-#include "harness/commands.hpp"
 #include "harness/input.hpp"
-#include "harness/output_npy.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/call/windows.hpp"
 #include "samesum/samesum.hpp"
+#include "tool/commands.hpp"
+#include "tool/output_npy.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -395,6 +395,27 @@ Report reduce_command(const ReduceOptions& options) try {
   return {options.json ? json_line(as_json(r, options)) : as_text(r, options), {}, notes};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
+}
+
+std::string rounded_integers(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " integer was" : " integers were") +
+         " rounded to fp64 before the computation";
+}
+
+std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded) {
+  constexpr char remedy[] = "; samesum sum with the method exact adds integers unrounded";
+  if (rounded > 0) notes.push_back(rounded_integers(rounded) + remedy);
+  return notes;
+}
+
+std::vector<std::string> notes_on(const std::vector<InputArray>& arrays, bool is_rounded) {
+  std::vector<std::string> notes;
+  std::size_t rounded = 0;
+  for (const InputArray& array : arrays) {
+    notes.insert(notes.end(), array.column.notes.begin(), array.column.notes.end());
+    if (is_rounded) rounded += array.column.rounded();
+  }
+  return notes_on(notes, rounded);
 }
 
 }  // namespace samesum::harness

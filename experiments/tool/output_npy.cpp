@@ -1,4 +1,4 @@
-#include "harness/output_npy.hpp"
+#include "tool/output_npy.hpp"
 
 #include "harness/results.hpp"
 

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "harness/build.hpp"
-#include "harness/commands.hpp"
 #include "harness/input_program.hpp"
+#include "tool/commands.hpp"
 
 namespace samesum::harness {
 namespace {
