@@ -80,6 +80,24 @@ std::map<std::string, std::set<std::string>> files_of_rooms() {
   return files;
 }
 
+/// Files that declare each type at namespace scope: in the backends "cpu" and "cuda", and in the folders
+/// below them. Declarations at namespace scope are not indented.
+std::map<std::string, std::set<std::string>> files_of_types() {
+  const std::regex type{
+      R"re(^(?:template <.*> )?(?:(?:struct|class|union|enum|enum class) (?:alignas\(.*\) )?(\w+)(?: :.*| \{.*)?|using (\w+) =.*)$)re"};
+  const std::regex above{"/(reference|interface|communicator)/"};
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto& [path, targets] : includes()) {
+    if (!path.starts_with(library + "/") || folder_of(path) == library || std::regex_search(path, above))
+      continue;
+    std::ifstream file{root / path};
+    for (std::string line; std::getline(file, line);)
+      if (std::smatch match; std::regex_match(line, match, type))
+        files[match[1].matched ? match[1] : match[2]].insert(path);
+  }
+  return files;
+}
+
 /// All files that a file includes, directly or not.
 std::set<std::string> closure(const std::string& file) {
   std::set<std::string> all;
@@ -156,6 +174,27 @@ TEST(Rooms, HaveFewFiles) {
   for (const auto& [room, files] : files_of_rooms())
     EXPECT_LE(files.size(), most_files_in_a_room)
         << room << ": divide it by subject, so that the new rooms form no cycle";
+}
+
+TEST(Types, OfTheBackendsHaveOneMeaning) {
+  const std::map<std::string, std::string> exceptions{
+      {"F", "the format that a file is compiled for"},
+      {"ExactState", "the state of an exact sum; that of a GPU is one for elements of any format"},
+      {"RollingTask", "the options of a rolling call that states need; each backend has its states"},
+      {"RollingExtremum", "the state of a rolling minimum or maximum"},
+      {"SortedRows", "the rows of a call in the order of their keys; each backend sorts its own"},
+  };
+  const auto is_of_backend = [](const std::string& file) { return !backend_of(file).empty(); };
+  const auto types = files_of_types();
+  EXPECT_GT(std::ranges::count_if(
+                types, [&](const auto& t) { return std::ranges::any_of(t.second, is_of_backend); }),
+            200);
+  for (const auto& [type, files] : types) {
+    const bool has_several = files.size() > 1 && std::ranges::any_of(files, is_of_backend);
+    EXPECT_EQ(has_several, exceptions.contains(type))
+        << type << (has_several ? " means several things, in " : " is no exception any more: ")
+        << testing::PrintToString(files) << ": give each meaning a name of its own";
+  }
 }
 
 TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {

@@ -57,10 +57,10 @@ void check_operation(std::string_view operation) {
 }
 
 /// The terms that an operation adds; empty for an operation with a state of its own.
-using Terms = std::optional<ExactKind>;
+using AddedTerms = std::optional<ExactKind>;
 
 /// Whether `magnitudes` is the Σ|x| of the elements.
-bool adds_elements(const Terms& terms) { return terms && !is_product(terms->term); }
+bool adds_elements(const AddedTerms& terms) { return terms && !is_product(terms->term); }
 void check(const Requirements& required) {
   check_operation(required.operation);
   if (required.length == 0) refuse_requirement("length", "is 0; it must be 1 or more");
@@ -148,7 +148,7 @@ double bound_at(const Method& m, const FormatInfo& input, const Requirements& re
 RelativeBound relative_bound(const Method& m, const Requirements& required) {
   const FormatInfo& input = *find_format(required.input);
   const double magnitudes = magnitudes_of(required);
-  const Terms& terms = Code::of(m).adds;
+  const AddedTerms& terms = Code::of(m).adds;
   const double largest =
       terms && terms->mean ? quotient_below(magnitudes, static_cast<double>(required.length)) : magnitudes;
   // At most 2^-52 above the exact value, which rounded_up covers.
@@ -291,7 +291,7 @@ std::string bound_of(const Candidate& c, const Requirements& required) {
 bool depends_on_condition(std::string_view operation) {
   const std::span<const Method> all = methods(operation);
   if (all.empty()) return false;
-  const Terms& terms = Code::of(all.front()).adds;
+  const AddedTerms& terms = Code::of(all.front()).adds;
   return terms && (terms->term == Term::element || terms->term == Term::product);
 }
 

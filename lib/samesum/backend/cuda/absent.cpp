@@ -5,7 +5,7 @@
 namespace samesum::gpu {
 namespace {
 
-class Absent : public Backend {
+class AbsentCuda : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string absence() const override {
     return "this library was built without CUDA; build it with SAMESUM_CUDA=ON";
@@ -17,6 +17,6 @@ class Absent : public Backend {
 }  // namespace samesum::gpu
 
 template <> const samesum::Backend& samesum::backend<"cuda">() {
-  static const gpu::Absent only;
+  static const gpu::AbsentCuda only;
   return only;
 }

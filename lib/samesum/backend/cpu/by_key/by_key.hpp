@@ -64,7 +64,7 @@ template <class Adder> std::size_t words_of(const Adder& adder) {
 }
 
 /// Words of consecutive results, of which the first is `first`.
-template <class Adder> struct Words {
+template <class Adder> struct WordsOfResults {
   typename Adder::Word* at;
   std::size_t first;
   bool is_cached;
@@ -83,7 +83,7 @@ template <class Adder> decltype(auto) loop_of(const Adder& adder) {
 
 /// Adds x, which is common if the adder has uncommon ones and `are_common`, to the r-th result of `words`.
 template <bool are_common, class Adder, class Loop>
-inline void add_to(const Words<Adder>& words, const Adder& adder, const Loop& loop, std::size_t r,
+inline void add_to(const WordsOfResults<Adder>& words, const Adder& adder, const Loop& loop, std::size_t r,
                    typename Adder::X x) {
   auto& word = words.at[r * words_of(loop)];
   if constexpr (!are_common && has_uncommon<Loop>)
@@ -93,7 +93,8 @@ inline void add_to(const Words<Adder>& words, const Adder& adder, const Loop& lo
 }
 /// Fetches the word that add_to changes.
 template <class Adder, class Loop>
-inline void prefetch(const Words<Adder>& words, const Loop& loop, std::size_t r, typename Adder::X x) {
+inline void prefetch(const WordsOfResults<Adder>& words, const Loop& loop, std::size_t r,
+                     typename Adder::X x) {
   std::size_t at = r * words_of(loop);
   if constexpr (requires { loop.word_of(x); }) at += loop.word_of(x);
   __builtin_prefetch(words.at + at, 1);
@@ -101,7 +102,7 @@ inline void prefetch(const Words<Adder>& words, const Loop& loop, std::size_t r,
 
 /// Adds n elements to results, of which the first one has the key 0.
 template <bool are_common, class Adder, class K>
-inline void add_elements(const Adder& adder, const Words<Adder>& words, const K* key,
+inline void add_elements(const Adder& adder, const WordsOfResults<Adder>& words, const K* key,
                          const typename Adder::X* x, std::size_t n, const NextBlock& next) {
   constexpr std::size_t step = NextBlock::step, ahead = 24;
   std::size_t r = 0;
@@ -127,8 +128,8 @@ inline void add_elements(const Adder& adder, const Words<Adder>& words, const K*
 
 /// Adds n rows to results, of which the first row has the key 0.
 template <class Adder, class K>
-inline void add_rows(const Adder& adder, const Words<Adder>& words, const K* key, const typename Adder::X* x,
-                     std::size_t n, std::size_t inner, const NextBlock& next) {
+inline void add_rows(const Adder& adder, const WordsOfResults<Adder>& words, const K* key,
+                     const typename Adder::X* x, std::size_t n, std::size_t inner, const NextBlock& next) {
   const auto place = [&](std::size_t r) { return static_cast<std::size_t>(key[r]) * inner; };
   if constexpr (requires { &Adder::add_rows; }) {
     std::array<std::size_t, Rows::block_elements / 2> places;

@@ -15,9 +15,9 @@ namespace samesum::cpu {
 namespace {
 
 /// Memory for the cells of a table, which are read at random: in huge pages, if the system has them.
-template <class Cell> class Cells {
+template <class Cell> class TableOfCells {
  public:
-  Cells(std::size_t size, Cell fresh) : size_{size}, cells_{allocated(size)} {
+  TableOfCells(std::size_t size, Cell fresh) : size_{size}, cells_{allocated(size)} {
     std::uninitialized_fill_n(cells_.get(), size, fresh);
   }
   Cell* data() const { return cells_.get(); }
@@ -118,9 +118,9 @@ std::vector<std::int64_t> number_in_range(std::span<const std::int64_t> keys, Ra
   constexpr Number none = std::numeric_limits<Number>::max();
   const std::size_t cells = range.width + 1, n = keys.size(),
                     parts = std::clamp<std::size_t>(2 * n / cells, 1, static_cast<std::size_t>(threads));
-  std::vector<std::unique_ptr<Cells<Number>>> firsts(parts);
+  std::vector<std::unique_ptr<TableOfCells<Number>>> firsts(parts);
   for_each_task(threads, parts, [&](std::size_t p) {
-    firsts[p] = std::make_unique<Cells<Number>>(cells, none);
+    firsts[p] = std::make_unique<TableOfCells<Number>>(cells, none);
     Number* const first = firsts[p]->data();
     const Part part{n, p, parts};
     for (std::size_t i = part.end; i-- > part.begin;) first[range.place(keys[i])] = static_cast<Number>(i);
@@ -201,14 +201,14 @@ template <class Number> class KeyTable {
     return cells_[place];
   }
   void grow() {
-    cells_ = Cells<Cell>{4 * cells_.size(), {0, none}};
+    cells_ = TableOfCells<Cell>{4 * cells_.size(), {0, none}};
     shift_ -= 2;
     for (std::size_t k = 0; k < keys.size(); ++k)
       found(place_of(keys[k]), keys[k]) = {keys[k], static_cast<Number>(k)};
   }
 
   int shift_ = 64 - 10;
-  Cells<Cell> cells_{std::size_t{1} << 10, {0, none}};
+  TableOfCells<Cell> cells_{std::size_t{1} << 10, {0, none}};
 };
 
 /// Returns the order that sorts keys, by their digits of 11 bits.

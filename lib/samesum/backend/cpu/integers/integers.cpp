@@ -88,7 +88,7 @@ template <class T> T limit(IntegerType type, bool smallest) {
   return smallest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
 }
 
-template <class T> struct ExtremumOf {
+template <class T> struct IntegerExtremum {
   using State = T;
   using Result = T;
   static constexpr bool needs_index = false;
@@ -351,7 +351,7 @@ bool sum_integers(const IntegerArray& array, void* out) {
 }
 
 bool extrema_of_integers(const IntegerArray& array, bool smallest, void* out) {
-  return reduce<ExtremumOf>(array, smallest, out);
+  return reduce<IntegerExtremum>(array, smallest, out);
 }
 
 bool indices_of_extrema(const IntegerArray& array, bool smallest, std::int64_t* out) {

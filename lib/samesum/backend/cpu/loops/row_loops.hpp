@@ -13,7 +13,7 @@ namespace {
 /// Adding the anchor rounds a number of up to 2^51 to a whole one, to nearest, ties to even. Numbers of up to
 /// 2^62 have a second part, of units of 2^25, without which they are exact (see GridLoops). The anchors are
 /// subtracted from the sum.
-template <int width, bool few, bool exactly> struct Units {
+template <int width, bool few, bool exactly> struct PackOfUnits {
   using V = Register<double, width>;
   using Words = Register<std::uint64_t, width>;
   static constexpr double anchor = 0x1.8p52, up = 0x1p25, down = 0x1p-25;
@@ -132,7 +132,7 @@ template <class F> class RowLoops {
   /// and slow for rows of a few elements.
   template <int width, bool few>
   [[gnu::always_inline]] static void add_row(const F* x, std::size_t n, double scale, std::int64_t* sums) {
-    using Of = Units<width, few, false>;
+    using Of = PackOfUnits<width, few, false>;
     std::size_t i = 0;
     for (; i + width <= n; i += width) {
       typename Of::Words sum, lost{};
@@ -177,7 +177,7 @@ template <class F> class RowLoops {
   template <bool few, bool exactly>
   static bool sum(const RowsOfKey& rows, const GridOfRows& grid, std::int64_t* sums) {
     constexpr int width = vector_bytes / 8;
-    using Of = Units<width, few, exactly>;
+    using Of = PackOfUnits<width, few, exactly>;
     using Words = typename Of::Words;
     using Magnitude = std::make_signed_t<BitsOf<F>>;
     const auto most = static_cast<Magnitude>(grid.limit - 1);

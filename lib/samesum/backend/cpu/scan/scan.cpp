@@ -38,7 +38,7 @@ constexpr auto nothing = [](const auto&, std::size_t, std::size_t) {};
 template <class Order, bool in_turn, class Reducer>
 [[gnu::noinline]] void scan(const Reducer& reducer, const Call& call) {
   const ColumnSetup<Reducer> setup = setup_of(reducer, call);
-  const Columns<F> all{call};
+  const ColumnsOfCall<F> all{call};
   if constexpr (std::is_same_v<Order, Prefix>) {
     const PrefixColumn<Reducer> fresh{setup};
     if (const int threads = threads_per_column(all); threads > 1) {
@@ -58,7 +58,7 @@ template <class Reducer, class AsState>
 [[gnu::noinline]] void reduce(const Reducer& reducer, const HostRun& work, AsState as_state) {
   const Call& call = work.call;
   const ColumnSetup<Reducer> setup = setup_of(reducer, call);
-  const Columns<F> all{call};
+  const ColumnsOfCall<F> all{call};
   const PrefixColumn<Reducer> fresh{setup};
   const auto write = [&](const typename Reducer::State& state, std::size_t n, std::size_t at) {
     if (work.as_state)
@@ -94,7 +94,7 @@ template <class Operation, class Order, template <class> class A> void run(HostR
 /// parts are read to find their states, sum(elements), and again to write the results. restart(column,
 /// before, count) lets a column go on after `count` elements with the state `before`.
 template <class T, class State, class Column, class Sum, class Restart>
-void scan_parts(const Columns<F>& all, const Column& fresh, std::size_t o, int threads, Sum sum,
+void scan_parts(const ColumnsOfCall<F>& all, const Column& fresh, std::size_t o, int threads, Sum sum,
                 Restart restart) {
   const std::size_t parts = (all.layout.n - 1) / part + 1;
   std::vector<State> before(parts);  // first the state of part k - 1, then of all parts before k
@@ -112,7 +112,7 @@ void scan_parts(const Columns<F>& all, const Column& fresh, std::size_t o, int t
 
 template <class T> void scan_exactly(HostRun& work) {
   const Call& call = work.call;
-  const Columns<F> all{call};
+  const ColumnsOfCall<F> all{call};
   const ExactColumn<T, F> fresh{call.options.exclusive, call.layout.n};
   const int threads = threads_per_column(all);
   if (threads == 1) return pass_columns(all, fresh, true, nothing);
@@ -124,7 +124,7 @@ template <class T> void scan_exactly(HostRun& work) {
 
 template <class T> void scan_on_grid(HostRun& work) {
   const Call& call = work.call;
-  const Columns<F> all{call};
+  const ColumnsOfCall<F> all{call};
   const std::vector<int> grids = grids_of_results(call);
   std::atomic<bool> overflowed = false;
   const GridColumn<T, F> fresh{call.options.exclusive, grids, overflowed};

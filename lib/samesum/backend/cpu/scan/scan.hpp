@@ -50,10 +50,10 @@ typename Reducer::State tile_state(const Reducer& reducer, std::size_t n, ItemAt
 /// How columns read their elements and write their results.
 template <class Reducer> struct ColumnSetup {
   Reducer reducer;
-  WriteTerms read;           ///< rounds elements to the format, as numbers of the carrier
-  bool is_direct;            ///< whether the elements are such numbers already
-  ScanTile scan;             ///< null if the reducer has no such loop
-  ScanColumns scan_columns;  ///< null likewise
+  WriteTerms read;             ///< rounds elements to the format, as numbers of the carrier
+  bool is_direct;              ///< whether the elements are such numbers already
+  ScanTile scan;               ///< null if the reducer has no such loop
+  ColumnsOfCall scan_columns;  ///< null likewise
   bool exclusive;
 };
 
@@ -188,7 +188,7 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
 };
 
 /// The vectors of a call, and where the results of scans are written.
-template <class F> struct Columns {
+template <class F> struct ColumnsOfCall {
   const Call& call;
   const Layout& layout = call.layout;
   std::size_t bytes = call.x.format->bytes;
@@ -212,7 +212,7 @@ template <class F> struct Columns {
 class Strips {
  public:
   template <class F>
-  Strips(const Columns<F>& all, std::size_t width)
+  Strips(const ColumnsOfCall<F>& all, std::size_t width)
       : width_{width},
         inner_{all.layout.inner},
         across_{(inner_ - 1) / width + 1},
@@ -235,7 +235,7 @@ class Strips {
 /// Passes all columns of a call through copies of the column `fresh`. If `writes`, they write their results;
 /// else done(column, n, at) receives column `at` with its n elements.
 template <class F, class Column, class Done>
-void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done done) {
+void pass_columns(const ColumnsOfCall<F>& all, const Column& fresh, bool writes, Done done) {
   const Layout& l = all.layout;
   if (l.results() == 0) return;
   // A strip of neighbouring columns uses whole cache lines.
@@ -278,7 +278,7 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
 
 /// Scans neighbouring columns in the order prefix.
 template <class Reducer>
-void scan_columns(const Columns<typename Reducer::Format>& all, const ColumnSetup<Reducer>& setup) {
+void scan_columns(const ColumnsOfCall<typename Reducer::Format>& all, const ColumnSetup<Reducer>& setup) {
   using F = typename Reducer::Format;
   using State = typename Reducer::State;
   const Layout& l = all.layout;
@@ -326,7 +326,7 @@ void scan_columns(const Columns<typename Reducer::Format>& all, const ColumnSetu
 }
 
 /// Number of threads for each column, if that is better than one thread per column; else 1.
-template <class F> int threads_per_column(const Columns<F>& all) {
+template <class F> int threads_per_column(const ColumnsOfCall<F>& all) {
   const Layout& l = all.layout;
   if (l.offsets || !all.are_contiguous() || l.n <= part) return 1;
   const int threads =
@@ -336,7 +336,7 @@ template <class F> int threads_per_column(const Columns<F>& all) {
 
 /// Passes part k of column o through a column that was restarted there.
 template <class F, class Column, class... End>
-void pass_part(const Columns<F>& all, std::size_t o, std::size_t k, bool writes, Column& column,
+void pass_part(const ColumnsOfCall<F>& all, std::size_t o, std::size_t k, bool writes, Column& column,
                const End*... end) {
   const std::size_t last = std::min(all.layout.n, (k + 1) * part);
   for (std::size_t i = k * part; i < last; i += tile) {
@@ -352,7 +352,7 @@ void pass_part(const Columns<F>& all, std::size_t o, std::size_t k, bool writes,
 /// Passes column o, of more than one part, through prefix columns on several threads. All parts are read to
 /// find their states, and, if `writes`, again to write the results. Returns the state of the column.
 template <class Reducer>
-typename Reducer::State pass_parts(const Columns<typename Reducer::Format>& all,
+typename Reducer::State pass_parts(const ColumnsOfCall<typename Reducer::Format>& all,
                                    const PrefixColumn<Reducer>& fresh, const Reducer& reducer, std::size_t o,
                                    bool writes, int threads) {
   using State = typename Reducer::State;

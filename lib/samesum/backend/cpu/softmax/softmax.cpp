@@ -15,11 +15,11 @@ namespace {
 using Shape = CoarsenedTree::Shape;
 
 /// Computes rows of a call in format C, one at a time, on one thread.
-template <class T, class C> class Rows {
+template <class T, class C> class SoftmaxOfRows {
   using One = Scalar<C>;
 
  public:
-  Rows(const Call& call, const SoftmaxForm& form)
+  SoftmaxOfRows(const Call& call, const SoftmaxForm& form)
       : call_{call}, how_{form.sum}, log_{form.log}, n_{call.layout.n} {}
 
   void compute(std::size_t r) {
@@ -131,7 +131,7 @@ void softmax(HostRun& work, SoftmaxForm form) {
       if constexpr (can_read<T, C>) {
         std::atomic<std::size_t> next{0};
         on_threads(thread_count(call.options.threads, l.outer * l.n, batches), [&] {
-          Rows<T, C> rows{call, form};
+          SoftmaxOfRows<T, C> rows{call, form};
           for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < batches;)
             for (std::size_t r = k * batch; r < std::min(l.outer, (k + 1) * batch); ++r) rows.compute(r);
         });

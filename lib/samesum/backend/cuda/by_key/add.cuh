@@ -71,7 +71,7 @@ template <class T, Cells kind> class SharedSums {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ SharedSums(const Windows& windows, const Window& w, const KeyedElements& all,
+  __device__ SharedSums(const CellWindows& windows, const CellWindow& w, const KeyedElements& all,
                         const CellsOfBlock& cells)
       : cells_{cells}, elements_{windows, w, all} {}
 
@@ -254,8 +254,8 @@ template <class T, Cells kind> class SharedSums {
 /// the window of the call has such cells.
 template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_in_shared(KeyedElements all, Windows windows, SharedPlan plan, Totals totals) {
-  const Window w = windows.placed(*all.events);
+    add_in_shared(KeyedElements all, CellWindows windows, SharedPlan plan, Totals totals) {
+  const CellWindow w = windows.placed(*all.events);
   if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
   const RangeOfBlock range{all, plan};
   range.cells.clear(words_of(cells));
@@ -301,8 +301,8 @@ __global__ void __launch_bounds__(key_threads)
 /// Adds all elements to cells in global memory, if the window of the call has such cells.
 template <class T>
 __global__ void __launch_bounds__(256)
-    add_in_global(KeyedElements all, Windows windows, Cells cells, Totals totals) {
-  const Window w = windows.placed(*all.events);
+    add_in_global(KeyedElements all, CellWindows windows, Cells cells, Totals totals) {
+  const CellWindow w = windows.placed(*all.events);
   if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
   const Gridded<T> elements{windows, w, all};
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {

@@ -13,13 +13,13 @@ namespace samesum::gpu {
 
 /// The bits that some finite elements need, counted from the smallest number of their format: each is below
 /// 2^top, and a multiple of 2^lowest().
-struct BitRange {
+struct NeededBits {
   static constexpr std::uint32_t bias = 4096;
   std::uint32_t top = 0;    ///< 0 if all are 0
   std::uint32_t below = 0;  ///< bias - lowest(), or 0
 
   __device__ int lowest() const { return static_cast<int>(bias - below); }
-  __device__ void merge(const BitRange& other) {
+  __device__ void merge(const NeededBits& other) {
     top = max(top, other.top);
     below = max(below, other.below);
   }
@@ -34,14 +34,14 @@ struct KeyEvents {
   std::uint32_t expected;    ///< number of outliers that look_for_outliers has found
   std::uint32_t overflowed;  ///< whether a sum overflows a given grid
   static constexpr std::uint32_t ranges = 8;
-  BitRange range[ranges];  ///< what the elements need that were looked at, in parts
+  NeededBits range[ranges];  ///< what the elements need that were looked at, in parts
 
   /// What all parts need, or, if one is left out, what all but one need: what only one part of a sample needs
   /// is rare.
-  __device__ BitRange seen(bool leaves_out_one) const {
-    BitRange most, second;
+  __device__ NeededBits seen(bool leaves_out_one) const {
+    NeededBits most, second;
 #pragma unroll
-    for (const BitRange& part : range) {
+    for (const NeededBits& part : range) {
       second.merge({min(most.top, part.top), min(most.below, part.below)});
       most.merge(part);
     }

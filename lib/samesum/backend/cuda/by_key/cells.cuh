@@ -30,7 +30,7 @@ template <class T> class Gridded {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ Gridded(const Windows& windows, const Window& w, const KeyedElements& all)
+  __device__ Gridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& all)
       : all_{all},
         exact_{windows.exact},
         grid_{w.grid},
@@ -129,7 +129,7 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
  public:
   using typename Gridded<T>::Bits;
 
-  __device__ FastGridded(const Windows& windows, const Window& w, const KeyedElements& all)
+  __device__ FastGridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& all)
       : Gridded<T>{windows, w, all} {
     constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
     const int unit = min(this->grid_ + skipped, coarsest);

@@ -58,14 +58,14 @@ __device__ BitsOf<F> sum_bits(const WideInteger<3>& units, bool exact, int grid,
 /// `out` gets or keeps -0 or a NaN, and second_look decides.
 template <class F>
 __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
-    finish_sums(KeyedElements all, Windows windows, KeyResults r) {
+    finish_sums(KeyedElements all, CellWindows windows, KeyResults r) {
   const std::uint64_t i = index_in_grid();
   r.report(i, *all.events);
   if (all.events->missed != 0) return;
   if (i >= all.results()) return;
   auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
-  const Window w = windows.placed(*all.events);
+  const CellWindow w = windows.placed(*all.events);
   const WideInteger<3> units = total(r.totals, i, words_of_total(w.cells));
   const unsigned own = flags_of(all.flags, i);
   if (own & has_outliers) return;
@@ -122,7 +122,7 @@ template <class AnyDigits> struct SecondLooker {
   const KeyResults& r;
   const SecondLook& look;
   bool exact;
-  Window w;
+  CellWindow w;
   bool again;  ///< whether all sums are computed again, because elements missed
   int digits;  ///< digits of a result
 
@@ -253,7 +253,7 @@ template <class AnyDigits> struct SecondLooker {
 /// needed.
 template <class AnyDigits>
 __global__ void __launch_bounds__(512)
-    second_look(KeyedElements all, Windows windows, KeyResults r, SecondLook look) {
+    second_look(KeyedElements all, CellWindows windows, KeyResults r, SecondLook look) {
   const KeyEvents& events = *all.events;
   if (events.overflowed != 0) r.report_overflow();
   if ((events.missed | events.ambiguous | events.outliers) == 0) return;

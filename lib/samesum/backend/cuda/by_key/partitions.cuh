@@ -85,7 +85,7 @@ template <int threads> __device__ std::uint32_t sum_before(std::uint32_t count, 
 
 constexpr std::uint32_t sort_batch = 8;     ///< elements that a thread loads at once
 constexpr std::uint32_t left_out = 0xffff;  ///< rank of an element that is left out
-template <class Tiles> using Ranks = std::uint32_t[Tiles::elements_of_thread / 2];
+template <class Tiles> using RanksOfThread = std::uint32_t[Tiles::elements_of_thread / 2];
 
 /// Loads items j0 and following of a thread, whose item 0 has index `first`; the last item of the call where
 /// there are fewer.
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load_batch(const Item* from, std::uint64_t first
 /// Counts the elements of each partition, and ranks them in the order of arrival: two ranks per word.
 template <class Tiles, class Key, class CounterOf>
 __device__ __forceinline__ void rank_elements(const KeyedElements& all, const Key* keys, std::uint64_t first,
-                                              CounterOf counter_of, Ranks<Tiles>& rank) {
+                                              CounterOf counter_of, RanksOfThread<Tiles>& rank) {
 #pragma unroll
   for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
     Key key[sort_batch];
@@ -124,7 +124,8 @@ __device__ __forceinline__ void rank_elements(const KeyedElements& all, const Ke
 /// registers are scarce.
 template <class Tiles, class Key, class Bits, class Visit>
 __device__ __forceinline__ void for_each_ranked(const KeyedElements& all, const Key* keys, const Bits* x,
-                                                std::uint64_t first, const Ranks<Tiles>& rank, Visit visit) {
+                                                std::uint64_t first, const RanksOfThread<Tiles>& rank,
+                                                Visit visit) {
 #pragma unroll
   for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
     Key key[sort_batch];
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
       const std::uint64_t first = t * length + threadIdx.x;
       for (std::uint32_t i = threadIdx.x; i < counters; i += threads) counter[i] = 0;
       __syncthreads();  // all counters are 0, and the previous tile has been written
-      Ranks<Tiles> rank;
+      RanksOfThread<Tiles> rank;
       rank_elements<Tiles>(all, keys, first, counter_of, rank);
       __syncthreads();  // all elements are counted
       const std::uint32_t sorted = sum_before<threads>(counters, counter);
@@ -290,7 +291,7 @@ __device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& 
 /// to those in global memory. If there is not enough shared memory for the cells of all its results, the
 /// elements are read once for each part of them.
 template <class T, Cells cells>
-__device__ void add_tiles_of(const KeyedElements& all, const Windows& windows, const Window& w,
+__device__ void add_tiles_of(const KeyedElements& all, const CellWindows& windows, const CellWindow& w,
                              const Partitions<T>& from, std::uint32_t p, std::uint32_t begin,
                              std::uint32_t end, int log2_cells, const Totals& totals, bool is_whole) {
   for (std::uint32_t origin = 0; origin < 1u << from.log2_results; origin += 1u << log2_cells) {
@@ -309,8 +310,9 @@ __device__ void add_tiles_of(const KeyedElements& all, const Windows& windows, c
 /// number of shares, of one or more partitions.
 template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_partitions(KeyedElements all, Windows windows, Partitions<T> from, int log2_cells, Totals totals) {
-  const Window w = windows.placed(*all.events);
+    add_partitions(KeyedElements all, CellWindows windows, Partitions<T> from, int log2_cells,
+                   Totals totals) {
+  const CellWindow w = windows.placed(*all.events);
   if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
   const auto first_share = [&](std::uint32_t p) { return from.size[p].first_share; };
   const std::uint64_t shares = first_share(from.count);

@@ -47,9 +47,9 @@ __device__ inline void append_sum(const KeyedElements& all, std::uint64_t i, con
 
 /// Writes the sum of a run, all of whose elements are known. Not inlined: the code is long, and needed only
 /// for sums that the fast path does not round.
-__device__ __noinline__ void finish_run(const KeyedElements& all, const Windows& windows, const KeyResults& r,
-                                        std::size_t format, std::uint64_t i, WideInteger<3> units,
-                                        unsigned flags, std::uint64_t count) {
+__device__ __noinline__ void finish_run(const KeyedElements& all, const CellWindows& windows,
+                                        const KeyResults& r, std::size_t format, std::uint64_t i,
+                                        WideInteger<3> units, unsigned flags, std::uint64_t count) {
   const int grid = windows.placed(*all.events).grid;
   if (flags & has_outliers) return append_sum(all, i, units, grid, flags);
   visit_format(format, [&]<class F>() {
@@ -72,7 +72,8 @@ __device__ __noinline__ void finish_run(const KeyedElements& all, const Windows&
 /// divided.
 template <Cells cells> class LeadingRounder {
  public:
-  __device__ LeadingRounder(const Windows& windows, const Window& w, const RowRuns& runs, const KeyResults& r)
+  __device__ LeadingRounder(const CellWindows& windows, const CellWindow& w, const RowRuns& runs,
+                            const KeyResults& r)
       : out_{static_cast<float*>(r.out)}, combines_{r.combines}, exact_{windows.exact}, grid_{w.grid} {
     const int exponent = grid_ + max(ColumnSum<cells>::common_shift, 0);
     applies_ = runs.format == Formats::index_of<fp32>() && r.counts == nullptr && exponent >= -252 &&
@@ -186,7 +187,7 @@ template <Cells cells> struct RunSums {
 
   /// Ends the run before row `end` of a piece: writes its results, or adds its sums to the totals of the run
   /// if it begins or ends in another piece.
-  __device__ __forceinline__ void finish(const KeyedElements& all, const Windows& windows,
+  __device__ __forceinline__ void finish(const KeyedElements& all, const CellWindows& windows,
                                          const RowRuns& runs, const KeyResults& r,
                                          const LeadingRounder<cells>& rounder, const Piece& piece, int end) {
     if (bin == all.bins) return;  // the rows of bad keys
@@ -220,14 +221,14 @@ template <Cells cells> struct RunSums {
 /// each key unless `present` is null.
 template <class T, Cells cells>
 __global__ void __launch_bounds__(row_threads, 2)
-    add_runs_of_rows(const __grid_constant__ KeyedElements all, const __grid_constant__ Windows windows,
+    add_runs_of_rows(const __grid_constant__ KeyedElements all, const __grid_constant__ CellWindows windows,
                      const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r,
                      std::uint8_t* present) {
   constexpr int at_once = 4, columns = RunSums<cells>::columns;
   // The rows that are being added: an index that is known at run time cannot address registers.
   __shared__ BitsOf<T> staged[at_once][columns][row_threads];
   if (all.events->missed != 0) return;
-  const Window w = windows.placed(*all.events);
+  const CellWindow w = windows.placed(*all.events);
   if (w.cells != cells) return clear_top(runs.totals, windows.is_wide(cells) ? 0 : runs.totals_of(all));
   Piece piece{all};
   if (piece.first >= runs.rows.count) return;
@@ -285,7 +286,7 @@ __global__ void __launch_bounds__(row_threads, 2)
 
 /// Writes the results of runs that begin in one piece and end in another.
 __global__ void __launch_bounds__(row_threads)
-    finish_open_runs(const __grid_constant__ KeyedElements all, const __grid_constant__ Windows windows,
+    finish_open_runs(const __grid_constant__ KeyedElements all, const __grid_constant__ CellWindows windows,
                      const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r) {
   r.report(index_in_grid(), *all.events);
   if (all.events->missed != 0) return;
@@ -318,7 +319,7 @@ __global__ void __launch_bounds__(row_threads)
 /// Counts the outliers. If the list may be too short for them and for the sums that have them, elements have
 /// missed.
 template <class T>
-__global__ void __launch_bounds__(row_threads) look_for_outliers(KeyedElements all, Windows windows) {
+__global__ void __launch_bounds__(row_threads) look_for_outliers(KeyedElements all, CellWindows windows) {
   const Gridded<T> elements{windows, windows.placed(*all.events), all};
   for (std::uint64_t e = index_in_grid(); e < all.elements; e += std::uint64_t{gridDim.x} * blockDim.x) {
     Units u;

@@ -17,7 +17,7 @@ class SumByKey : public CallByKey {
 
   /// Sums elements of format T; `format` is the format index of the results.
   template <class T> cudaError_t sum(std::size_t format, bool exact, bool mean) {
-    const Windows w = windows(*work_.call.x.format, formats[format], exact);
+    const CellWindows w = windows(*work_.call.x.format, formats[format], exact);
     const std::uint64_t results = all_.results();
     const bool sorted = sorts_rows();
     const std::optional<SharedPlan> plan = sorted ? std::nullopt : plan_shared(w.narrow.cells, most_ranges);
@@ -66,12 +66,12 @@ class SumByKey : public CallByKey {
   }
 
  private:
-  Windows windows(const FormatInfo& input, const FormatInfo& format, bool exact) const {
+  CellWindows windows(const FormatInfo& input, const FormatInfo& format, bool exact) const {
     const bool is_short = input.precision <= 24, given = !exact && work_.call.options.grid.has_value();
     const int word_bits = word_bits_for(format.precision), for_terms = bits_for_terms(most_terms(work_.call)),
               grid = given ? *work_.call.options.grid : 0;
-    const auto window = [&](Cells cells, int bits) { return Window{cells, bits - for_terms, grid}; };
-    Windows w{};
+    const auto window = [&](Cells cells, int bits) { return CellWindow{cells, bits - for_terms, grid}; };
+    CellWindows w{};
     w.exact = exact;
     w.given = given;
     w.lowest = input.min_quantum;
@@ -90,14 +90,14 @@ class SumByKey : public CallByKey {
     w.is_sampled = takes_sample(w) && all_.elements > std::uint64_t{1} << log2_sample;
     return w;
   }
-  Totals add_totals(const Windows& w, std::uint64_t count) {
+  Totals add_totals(const CellWindows& w, std::uint64_t count) {
     const int together = words_of_total(w.narrow.cells);
     return {add<unsigned long long>(count * static_cast<unsigned>(together)), nullptr, together};
   }
   /// Otherwise all elements are looked at, or none.
-  static bool takes_sample(const Windows& w) { return w.exact || w.has_wide; }
+  static bool takes_sample(const CellWindows& w) { return w.exact || w.has_wide; }
   /// Accepts the workspace and clears its first parts. Enqueues what determines the window.
-  template <class T> bool begin_sum(const Windows& w) {
+  template <class T> bool begin_sum(const CellWindows& w) {
     if (!takes_sample(w)) {
       if (!begin()) return false;
       if (!w.given)
@@ -112,7 +112,7 @@ class SumByKey : public CallByKey {
   }
 
   /// Calls visit(cells) for the cells of the narrow window, then for those of the wide one.
-  template <class Visit> static void for_each_window(const Windows& w, Visit visit) {
+  template <class Visit> static void for_each_window(const CellWindows& w, Visit visit) {
     visit(w.narrow.cells);
     if (w.has_wide) visit(w.wide.cells);
   }
@@ -157,7 +157,7 @@ class SumByKey : public CallByKey {
                  std::min(blocks_of(all_.elements, key_tile_length), per_range) * plan.ranges, key_threads,
                  argument...);
   }
-  template <class T> void add_in_place(const Windows& w, bool shared, const Totals& totals) {
+  template <class T> void add_in_place(const CellWindows& w, bool shared, const Totals& totals) {
     for_each_window(w, [&](Cells cells) {
       if (!shared)
         enqueue(add_in_global<T>, blocks_for(all_.elements, 256, 8), 256, all_, w, cells, totals);
@@ -187,7 +187,7 @@ class SumByKey : public CallByKey {
   }
   /// `present` is null if keys without elements keep their results.
   template <class T>
-  void add_by_rows(const Windows& w, const KeyResults& r, const RowRuns& runs, std::uint8_t* present) {
+  void add_by_rows(const CellWindows& w, const KeyResults& r, const RowRuns& runs, std::uint8_t* present) {
     // Results are written as soon as they are known, so what `out` holds must not be needed later.
     if (r.combines && (w.exact || w.given))
       enqueue(look_for_outliers<T>, blocks_for(all_.elements, row_threads, 8), row_threads, all_, w);
@@ -251,7 +251,8 @@ class SumByKey : public CallByKey {
     p.x = add<BitsOf<T>>(elements);
     return p;
   }
-  template <class T> void add_by_partition(const Windows& w, const Partitions<T>& p, const Totals& totals) {
+  template <class T>
+  void add_by_partition(const CellWindows& w, const Partitions<T>& p, const Totals& totals) {
     const std::uint64_t processors = multiprocessors();
     with_tiles<T>(p.count, [&]<class Tiles>() {
       enqueue_with(bytes_to_sort(sizeof(T), p.tile_length, p.count * p.copies), sort_tiles<T, Tiles>,
@@ -281,7 +282,8 @@ class SumByKey : public CallByKey {
     return {work_.call.x.format->index, format,    digits,   results,
             most_terms(work_.call),     word_bits, has_flags};
   }
-  template <class AnyDigits> void look_again(const Windows& w, const KeyResults& r, const SecondLook& look) {
+  template <class AnyDigits>
+  void look_again(const CellWindows& w, const KeyResults& r, const SecondLook& look) {
     std::size_t blocks = 0;
     keep(resident_blocks(second_look<AnyDigits>, 512, blocks));
     if (error_ == cudaSuccess)

@@ -26,7 +26,7 @@ constexpr bool are_fast(Cells cells) { return cells <= Cells::of_96; }
 constexpr int skipped_bits(Cells cells) { return cells == Cells::of_96 ? 32 : 0; }
 
 /// Multiples of 2^grid.
-struct Window {
+struct CellWindow {
   Cells cells;
   int bits;  ///< |element| < 2^(grid + bits)
   int grid;
@@ -34,8 +34,8 @@ struct Window {
 
 /// The windows of a call. The wide one is for elements that the narrow one would miss too often. An element
 /// that does not fit the chosen window becomes an outlier.
-struct Windows {
-  Window narrow, wide;
+struct CellWindows {
+  CellWindow narrow, wide;
   bool has_wide;
   bool exact;       ///< whether an element between two multiples does not fit; otherwise it is rounded
   bool given;       ///< whether the grid is given; otherwise it follows from KeyEvents::seen
@@ -44,11 +44,11 @@ struct Windows {
   int min_exponent;  ///< exponent of the smallest normal element
 
   /// The window of the call, with its grid.
-  __device__ Window placed(const KeyEvents& events) const {
-    const BitRange seen = events.seen(is_sampled);
+  __device__ CellWindow placed(const KeyEvents& events) const {
+    const NeededBits seen = events.seen(is_sampled);
     const int top = static_cast<int>(seen.top);
     if (given) return has_wide && top + lowest > narrow.grid + narrow.bits ? wide : narrow;
-    Window w = narrow;
+    CellWindow w = narrow;
     w.grid = top + (exact ? least_headroom : 0) - w.bits;
     if (has_wide && seen.lowest() < w.grid) {  // half of the bits to spare are above the largest element
       w = wide;
@@ -71,18 +71,18 @@ constexpr int key_threads = 1024,
 constexpr std::uint32_t key_tile_length = key_threads * key_elements;
 
 /// The bits that an element needs.
-template <class T> __device__ BitRange bits_needed(BitsOf<T> x) {
+template <class T> __device__ NeededBits bits_needed(BitsOf<T> x) {
   const auto magnitude = static_cast<BitsOf<T>>(x & ~Format<T>::sign_bit);
   if (magnitude == 0 || magnitude >= Format<T>::infinity) return {};
   const Decomposed d = decompose<T>(magnitude);
   const int shift = d.exponent - Format<T>::min_quantum,
             lowest = shift + 63 - leading_zeros(d.significand & (0 - d.significand));
   return {static_cast<std::uint32_t>(shift + 64 - leading_zeros(d.significand)),
-          BitRange::bias - static_cast<std::uint32_t>(lowest)};
+          NeededBits::bias - static_cast<std::uint32_t>(lowest)};
 }
 
 /// Merges what the threads of a block have seen into a part of the events that is 0 before.
-__device__ inline void merge_ranges(BitRange seen, BitRange& part) {
+__device__ inline void merge_ranges(NeededBits seen, NeededBits& part) {
   __shared__ std::uint32_t top, below;
   if (threadIdx.x == 0) top = below = 0;
   __syncthreads();  // both are 0
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements al
             all.events->expected = all.events->overflowed = 0;
       all.events->range[blockIdx.x] = {};
     }
-    BitRange seen;
+    NeededBits seen;
 #pragma unroll
     for (std::uint32_t j = 0; j < of_block / key_threads; ++j) {
       const std::uint32_t k = (j * key_threads + threadIdx.x) * KeyEvents::ranges + blockIdx.x;

@@ -209,7 +209,7 @@ template <class T> class Bins {
 
 /// Sums of fp64 as expansions of a few words, each of which takes the rounding errors of the previous one
 /// (Collange et al. 2015). An element that the words cannot hold goes to the digits.
-class Expansions {
+class ThreadExpansions {
   static constexpr int words = 3, several = Vector<fp64>::size;  // one expansion per element of a vector
   using Expansion = std::array<double, words>;
 
@@ -218,7 +218,7 @@ class Expansions {
   static constexpr int batches = std::numeric_limits<int>::max();
   static constexpr int first_digit = 0, last_digit = Digits::count - 1;
 
-  __device__ Expansions(Shared&, Digits& digits) : digits_{digits} {
+  __device__ ThreadExpansions(Shared&, Digits& digits) : digits_{digits} {
     for (Expansion& e : expansion_) e.fill(0);
     __syncthreads();  // the digits are zero before any thread adds to them
   }

@@ -10,7 +10,7 @@ namespace {
 
 /// A sum and the sum of its rounding errors, as long as that is exact. Both begin with -0, the identity of
 /// addition.
-struct TwoWords {
+struct SumAndRest {
   double sum = -0.0, rest = -0.0;
   bool exact = true;
 
@@ -47,7 +47,7 @@ struct Columns {
   }
 
   /// Sums the columns. Returns a mask of those for which that failed.
-  __device__ unsigned sum(TwoWords (&words)[columns_of_thread]) const {
+  __device__ unsigned sum(SumAndRest (&words)[columns_of_thread]) const {
     constexpr int ahead = 4;  // rows in flight
     for (std::size_t k = 0; k < n; k += ahead) {
       ColumnRun rows[ahead];
@@ -72,7 +72,7 @@ struct Columns {
 /// Writes the results of neighbouring columns from `at` on, those of a mask excepted. Returns a mask of those
 /// for which the sums, or the divisions, failed.
 template <int width>
-__device__ unsigned write_columns(const TwoWords (&words)[width], unsigned except, const ExactFinish& end,
+__device__ unsigned write_columns(const SumAndRest (&words)[width], unsigned except, const ExactFinish& end,
                                   std::size_t at, int count, std::size_t n) {
   return static_cast<unsigned>(in_format(end.format, [&]<class F>() -> std::uint64_t {
     struct alignas(width * sizeof(F) <= 16 ? width * sizeof(F) : 16) Results {
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(exact_threads)
     const bool aligned = count_here == width && l.stride % width == 0 &&
                          reinterpret_cast<std::uintptr_t>(first) % sizeof(ColumnRun) == 0;
     const Columns columns{first, l.n, l.stride, count_here, aligned, term == Term::magnitude};
-    TwoWords words[width];
+    SumAndRest words[width];
     unsigned failed = columns.sum(words);
     failed |= write_columns(words, failed, end, at, columns.count, l.n);
     for (int i = 0; i < width; ++i)

@@ -205,10 +205,10 @@ template <int mine> class MagnitudeOf {
   std::uint32_t word_[mine];
   bool negative_;
 };
-using Magnitude = MagnitudeOf<3>;
+using MagnitudeOfDigits = MagnitudeOf<3>;
 
 template <class F>
-__device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::uint32_t* shared) {
+__device__ BitsOf<F> rounded(const MagnitudeOfDigits& magnitude, unsigned flags, std::uint32_t* shared) {
   const BitsOf<F> finite = magnitude.rounded<F>(shared, Exact::lowest_exponent);
   if (flags & Exact::special_flags) return special_bits<F>(flags);
   return flags == Exact::seen_any ? Format<F>::sign_bit : finite;
@@ -226,7 +226,7 @@ __device__ inline void write(const ExactDestination& result, Digits& digits, uns
   __shared__ std::uint32_t words[3 * warp];
   __syncwarp();  // all threads have added to the digits
   if (result.state != nullptr) return add_to(*result.state, digits, flags);
-  const Magnitude magnitude{digits};
+  const MagnitudeOfDigits magnitude{digits};
   visit_format(result.format, [&]<class F>() {
     const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
     if (thread() == 0) *static_cast<BitsOf<F>*>(result.out) = bits;

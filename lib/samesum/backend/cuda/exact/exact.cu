@@ -8,7 +8,7 @@
 namespace samesum::gpu {
 namespace {
 
-template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
+template <class T> using Summer = std::conditional_t<sizeof(T) == 8, ThreadExpansions, Bins<T>>;
 
 /// The aligned vectors of n elements: `head` elements precede them, and those from `tail` on follow. A thread
 /// loads them in batches.

@@ -27,7 +27,7 @@ struct ElementRange {
 /// What states need to know of a call.
 struct RollingTask {
   RollingKind kind;
-  samesum::Windows windows;
+  Windows windows;
   std::uint64_t ddof;
   GridOfDoubles grid;
   const ElementRange* range;  ///< null if the method needs none

@@ -11,16 +11,16 @@ namespace {
 
 constexpr int window_threads = 256;
 
-/// Takes in what ExactWindow says about an element.
-template <class T> __device__ void look_at(T x, ExactWindow& seen) {
+/// Takes in what ScanWindow says about an element.
+template <class T> __device__ void look_at(T x, ScanWindow& seen) {
   const BitsOf<T> magnitude = BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit);
   if (magnitude >= Format<T>::infinity) seen.missed = 1;
   const Decomposed d = decompose<T>(magnitude);
   if (d.significand == 0) return;
   const int top = d.exponent + 64 - leading_zeros(d.significand),
             lowest = d.exponent + 63 - leading_zeros(d.significand & (0 - d.significand));
-  seen.top = max(seen.top, static_cast<unsigned>(top + ExactWindow::bias));
-  seen.below = max(seen.below, static_cast<unsigned>(ExactWindow::bias - lowest));
+  seen.top = max(seen.top, static_cast<unsigned>(top + ScanWindow::bias));
+  seen.below = max(seen.below, static_cast<unsigned>(ScanWindow::bias - lowest));
 }
 
 /// Finds the window of a sample, one element of each `step`, or, if step = 1 and the sample has not given the
@@ -28,12 +28,12 @@ template <class T> __device__ void look_at(T x, ExactWindow& seen) {
 /// rows of any length. The elements of a result and of its neighbours along `inner` are contiguous.
 __global__ void __launch_bounds__(window_threads)
     find_window(ScanInput in, Layout l, ExactScan call, std::size_t step) {
-  ExactWindow* const window = step > 1 ? &call.windows->sample : &call.windows->all;
+  ScanWindow* const window = step > 1 ? &call.windows->sample : &call.windows->all;
   if (step == 1 && call.samples && call.narrow_fits()) return;
   const std::size_t width = l.n * l.inner, all = l.outer * width,
                     first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x,
                     threads = std::size_t{gridDim.x} * blockDim.x;
-  ExactWindow seen{};
+  ScanWindow seen{};
   visit_format(in.format, [&]<class T>() {
     const T* x = static_cast<const T*>(in.x);
     const bool has_gaps = l.outer > 1 && l.outer_stride != width;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(window_threads)
 // --- the sums of segments ----------------------------------------------------------------------------------
 
 /// A sum in shared memory, which holds no types with constructors.
-template <class Sum> using Words = std::array<std::uint32_t, sizeof(Sum) / 4>;
+template <class Sum> using WordsOfSum = std::array<std::uint32_t, sizeof(Sum) / 4>;
 
 /// Sums the segments of a group. A block has one group, a warp one segment.
 template <class C, int rows, class Sum>
@@ -74,8 +74,8 @@ __device__ void sum_group(const ScanInput& in, const Layout& l, const ExactScan&
   const bool common = held.are_common(units);
   const Sum own = held.sum(units, common);
   if (segments.is_common != nullptr && thread() == 0) segments.is_common[index] = common;
-  __shared__ Words<Sum> sums[ScanSegments<Sum>::most_in_group];
-  if (thread() == 0) sums[warp_index()] = std::bit_cast<Words<Sum>>(own);
+  __shared__ WordsOfSum<Sum> sums[ScanSegments<Sum>::most_in_group];
+  if (thread() == 0) sums[warp_index()] = std::bit_cast<WordsOfSum<Sum>>(own);
   __syncthreads();  // all sums are written
   if (warp_index() > 0 || thread() >= segments.in_group) return;
   Sum before;
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(most_segment_threads)
 constexpr int group_threads = 1024;
 /// Replaces the sum of each group by that of the groups before it in the same result. A block has a result.
 template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& segments) {
-  __shared__ Words<Sum> sums[warp];
+  __shared__ WordsOfSum<Sum> sums[warp];
   Sum* const group = segments.group + blockIdx.x * segments.of_result;
   const std::size_t of_thread = (segments.of_result - 1) / group_threads + 1,
                     first = min(threadIdx.x * of_thread, segments.of_result),
@@ -114,7 +114,7 @@ template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& 
   Sum own;
   for (std::size_t g = first; g < last; ++g) own = own + group[g];
   const Sum of_warp = sum_up_to(own);
-  if (thread() == warp - 1) sums[warp_index()] = std::bit_cast<Words<Sum>>(of_warp);
+  if (thread() == warp - 1) sums[warp_index()] = std::bit_cast<WordsOfSum<Sum>>(of_warp);
   __syncthreads();  // the sums of all warps are written
   const Sum of_warps = sum_up_to(std::bit_cast<Sum>(sums[thread()])),
             of_others = shuffled(of_warps, max(warp_index() - 1, 0));

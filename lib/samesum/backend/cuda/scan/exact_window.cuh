@@ -9,7 +9,7 @@
 namespace samesum::gpu {
 
 /// What some elements of a call have in common. All bytes 0 is the window of no elements.
-struct ExactWindow {
+struct ScanWindow {
   static constexpr int bias = 2048;
   /// Magnitudes are below 2^(top - bias), and whole numbers of units of 2^(bias - below). 0 for zeros.
   unsigned top, below;
@@ -29,7 +29,7 @@ constexpr int common_shift = 32, common_bits = 49;
 /// exceeds it, the sums have 192 or 320 bits, in the window of all elements. All sums of fp32 have fewer.
 struct ExactScan {
   struct Windows {
-    ExactWindow sample, all;
+    ScanWindow sample, all;
   };
   Windows* windows;
   bool samples;
@@ -39,7 +39,7 @@ struct ExactScan {
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
 
   /// The window of sums of 128 bits.
-  __device__ const ExactWindow& window() const { return samples ? windows->sample : windows->all; }
+  __device__ const ScanWindow& window() const { return samples ? windows->sample : windows->all; }
   /// Sums of 128 bits are integers in units of 2^unit, of at most 126 bits. In the window of a sample, the
   /// elements may need more than the sample does.
   __device__ int unit() const {
@@ -183,7 +183,7 @@ template <class C> class WindowUnits {
   }
   /// Any element. Reports one outside of the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
-    ExactWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
+    ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
     return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
   }
 

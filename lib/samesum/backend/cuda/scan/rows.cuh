@@ -256,10 +256,10 @@ __device__ void write_result(const Reducer& reducer, const typename Reducer::Sta
 }
 
 /// The format of the results: that of the elements, unless the reducer names another one.
-template <class Reducer> struct ResultOf { using type = typename Reducer::Format; };
+template <class Reducer> struct ScanResultOf { using type = typename Reducer::Format; };
 template <class Reducer>
 requires requires { typename Reducer::Result; }
-struct ResultOf<Reducer> {
+struct ScanResultOf<Reducer> {
   using type = typename Reducer::Result;
 };
 

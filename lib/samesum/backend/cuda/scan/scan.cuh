@@ -113,7 +113,7 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
                            const ScanPlace& p, int first_row, const typename Reducer::State* of_rows,
                            const ScanCarry<Reducer>& carry, const typename Reducer::State& end,
                            const ScanDestination& out) {
-  using F = typename ResultOf<Reducer>::type;
+  using F = typename ScanResultOf<Reducer>::type;
   using State = typename Reducer::State;
   constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
   const std::size_t first = p.begin(first_row);

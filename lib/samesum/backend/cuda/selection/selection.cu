@@ -14,7 +14,7 @@ namespace samesum::gpu {
 namespace {
 
 /// The elements of a call in the order of its results, and which of them take part.
-struct Elements {
+struct OrderedElements {
   const void *x, *y;          ///< null if there is no such input
   std::size_t format;         ///< format index of both
   const std::uint8_t* where;  ///< null if all may take part
@@ -65,7 +65,8 @@ __device__ std::uint64_t select_index() { return std::uint64_t{blockIdx.x} * sel
 
 /// Packs an input. If `row` is not 0, the elements of each result are packed into a row of that length.
 template <class F>
-__global__ void pack_elements(Elements e, std::uint64_t n, const void* input, std::uint64_t row, F* out) {
+__global__ void pack_elements(OrderedElements e, std::uint64_t n, const void* input, std::uint64_t row,
+                              F* out) {
   const std::uint64_t i = select_index();
   if (i >= n || !e.takes_part(i)) return;
   const std::uint64_t r = row == 0 ? 0 : i / e.layout.n;
@@ -73,32 +74,33 @@ __global__ void pack_elements(Elements e, std::uint64_t n, const void* input, st
       static_cast<const F*>(input)[e.place(i)];
 }
 
-__global__ void pack_keys(Elements e, std::uint64_t n, KeysOfRows keys, std::int64_t* out) {
+__global__ void pack_keys(OrderedElements e, std::uint64_t n, KeysOfRows keys, std::int64_t* out) {
   const std::uint64_t i = select_index();
   if (i < n && e.takes_part(i)) out[e.before[i]] = keys.of(i);
 }
 
 /// Counts the rows of `inner` elements of which any takes part.
-__global__ void count_rows(Elements e, std::uint64_t rows, std::uint64_t inner, unsigned long long* counter) {
+__global__ void count_rows(OrderedElements e, std::uint64_t rows, std::uint64_t inner,
+                           unsigned long long* counter) {
   const std::uint64_t r = select_index();
   const int taken = __syncthreads_count(r < rows && e.before[(r + 1) * inner] != e.before[r * inner]);
   if (threadIdx.x == 0 && taken > 0) atomicAdd(counter, static_cast<unsigned long long>(taken));
 }
 
 /// Writes the offsets of the results in the packed elements.
-__global__ void write_offsets(Elements e, std::uint64_t results, std::uint64_t* offsets) {
+__global__ void write_offsets(OrderedElements e, std::uint64_t results, std::uint64_t* offsets) {
   const std::uint64_t r = select_index();
   if (r <= results) offsets[r] = e.before[e.first(r)];
 }
 
 /// Writes for each result whether its last element takes part.
-__global__ void flag_last(Elements e, std::uint64_t results, std::uint8_t* flags) {
+__global__ void flag_last(OrderedElements e, std::uint64_t results, std::uint8_t* flags) {
   const std::uint64_t r = select_index();
   if (r < results) flags[r] = e.takes_part(e.first(r + 1) - 1);
 }
 
 /// Replaces the index of a packed element of each result by its place among all elements of the result.
-__global__ void restore_indices(Elements e, std::uint64_t results, std::int64_t* index) {
+__global__ void restore_indices(OrderedElements e, std::uint64_t results, std::int64_t* index) {
   const std::uint64_t r = select_index();
   if (r >= results || index[r] < 0) return;
   const std::uint64_t wanted = e.before[e.first(r)] + static_cast<std::uint64_t>(index[r]);
@@ -116,7 +118,7 @@ __global__ void restore_indices(Elements e, std::uint64_t results, std::int64_t*
 /// Writes the result of a scan for each element. Result k of a row of `row` results is that of the first k
 /// elements that take part.
 template <class F>
-__global__ void spread_results(Elements e, std::uint64_t n, bool exclusive, const F* of_first,
+__global__ void spread_results(OrderedElements e, std::uint64_t n, bool exclusive, const F* of_first,
                                std::uint64_t row, F* out) {
   const std::uint64_t i = select_index();
   if (i >= n) return;
@@ -168,7 +170,7 @@ class Packer {
     count();
   }
 
-  const Elements& elements() const { return elements_; }
+  const OrderedElements& elements() const { return elements_; }
   /// Number of all elements, and of those that take part.
   std::size_t all() const { return count_; }
   std::size_t taken() const { return taken_; }
@@ -242,7 +244,7 @@ class Packer {
   Placed x_, y_;
   Memory flags_, offsets_, before_;
   Layout layout_;
-  Elements elements_{};
+  OrderedElements elements_{};
   std::uint64_t count_ = 0, taken_ = 0;
 };
 

@@ -41,11 +41,11 @@ template <class Of> __host__ __device__ auto by_alignment(bool aligned, Of of) {
 
 // --- elements ----------------------------------------------------------------------------------------------
 
-template <class T, int run> struct alignas(run * sizeof(T)) Run { T element[run]; };
+template <class T, int run> struct alignas(run * sizeof(T)) SoftmaxRun { T element[run]; };
 
 template <class C> inline constexpr C absent = -std::numeric_limits<C>::infinity();
-template <class T, int run> __device__ Run<T, run> nothing() {
-  Run<T, run> all;
+template <class T, int run> __device__ SoftmaxRun<T, run> nothing() {
+  SoftmaxRun<T, run> all;
   for (T& element : all.element) element = from_bits<T>(BitsOf<T>(Format<T>::infinity | Format<T>::sign_bit));
   return all;
 }
@@ -57,8 +57,8 @@ __device__ void load_run(const T* x, Count left, C* v) {
     load_run<aligned, 4>(x, left, v);
     load_run<aligned, run - 4>(x + 4, left - 4, v + 4);
   } else if constexpr (aligned) {
-    Run<T, run> got = nothing<T, run>();
-    if (left > 0) got = *reinterpret_cast<const Run<T, run>*>(x);
+    SoftmaxRun<T, run> got = nothing<T, run>();
+    if (left > 0) got = *reinterpret_cast<const SoftmaxRun<T, run>*>(x);
     for (int i = 0; i < run; ++i) v[i] = widen(got.element[i]);
   } else {
     for (int i = 0; i < run; ++i) v[i] = left > i ? C{widen(x[i])} : absent<C>;
@@ -66,8 +66,8 @@ __device__ void load_run(const T* x, Count left, C* v) {
 }
 
 /// Rounds `run` numbers to T. Not for NaN, which write_nan writes.
-template <class T, int run, class C> __device__ Run<T, run> narrow(const C* y) {
-  Run<T, run> out;
+template <class T, int run, class C> __device__ SoftmaxRun<T, run> narrow(const C* y) {
+  SoftmaxRun<T, run> out;
   for (int i = 0; i < run; i += 2) {
     if constexpr (sizeof(T) > 2)
       out.element[i] = static_cast<T>(y[i]), out.element[i + 1] = static_cast<T>(y[i + 1]);
@@ -78,12 +78,13 @@ template <class T, int run, class C> __device__ Run<T, run> narrow(const C* y) {
 }
 
 template <bool aligned, int run, class T, class Count>
-__device__ void store_run(T* to, Count left, const Run<T, run>& out) {
+__device__ void store_run(T* to, Count left, const SoftmaxRun<T, run>& out) {
   if constexpr (run > 4) {
-    store_run<aligned, 4>(to, left, reinterpret_cast<const Run<T, 4>&>(out));
-    store_run<aligned, run - 4>(to + 4, left - 4, reinterpret_cast<const Run<T, run - 4>&>(out.element[4]));
+    store_run<aligned, 4>(to, left, reinterpret_cast<const SoftmaxRun<T, 4>&>(out));
+    store_run<aligned, run - 4>(to + 4, left - 4,
+                                reinterpret_cast<const SoftmaxRun<T, run - 4>&>(out.element[4]));
   } else if constexpr (aligned) {
-    if (left > 0) *reinterpret_cast<Run<T, run>*>(to) = out;
+    if (left > 0) *reinterpret_cast<SoftmaxRun<T, run>*>(to) = out;
   } else {
     for (int i = 0; i < run; ++i)
       if (left > i) to[i] = out.element[i];
@@ -145,7 +146,7 @@ template <class C> struct Finish {
     store_run<aligned, run>(to, left, narrow<T, run>(y));
   }
   template <bool aligned, int run, class T, class Count> __device__ static void write_nan(T* to, Count left) {
-    Run<T, run> out;
+    SoftmaxRun<T, run> out;
     for (T& element : out.element) element = from_bits<T>(Format<T>::canonical_nan);
     store_run<aligned, run>(to, left, out);
   }

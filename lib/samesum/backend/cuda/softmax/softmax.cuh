@@ -293,7 +293,7 @@ __device__ inline unsigned anew(unsigned x) {
 /// columns stay -inf.
 template <class T, bool aligned> class Ahead {
   using Part = LeafPart<T>;
-  using Four = Run<T, Part::run>;
+  using Four = SoftmaxRun<T, Part::run>;
   static constexpr int buffers = 2, rows = Part::rows;
 
  public:
@@ -355,7 +355,7 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T>
   extern __shared__ uint4 memory[];
   const Cluster cluster;
   const Part part{p, cluster};
-  Ahead<T, aligned> ahead{reinterpret_cast<Run<T, Part::run>*>(memory), part};
+  Ahead<T, aligned> ahead{reinterpret_cast<SoftmaxRun<T, Part::run>*>(memory), part};
   const int all_leaves = Part::leaves() * cluster.size;
   const std::size_t size = static_cast<std::size_t>(cluster.size), stride = gridDim.x / size;
   std::size_t row = blockIdx.x / size;

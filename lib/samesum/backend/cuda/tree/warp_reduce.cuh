@@ -8,7 +8,7 @@ namespace samesum::gpu {
 
 /// Which elements of a group of four rows a thread has: every row with all four lanes; only the first rows,
 /// each with all four lanes; or any number of lanes per row.
-enum class Rows { all, whole, any };
+enum class RowsOfThread { all, whole, any };
 
 /// Reduces a leaf. Thread t of those that share it holds lanes 4t to 4t + 3.
 template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
@@ -34,19 +34,19 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     if (n <= lanes) return one_row(reducer, reader, place, index, n, warp, aligned);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
-    const auto on_fast_path_of = [&]<Rows have>() {
+    const auto on_fast_path_of = [&]<RowsOfThread have>() {
       return on_fast_path(reducer, index, n, four.sum, [&](auto warp_of, const auto& fast, auto& of_fast) {
         warp_of.template rows_of<have>(fast, reader, place, index, n, groups, aligned, of_fast);
       });
     };
     if (aligned && n == groups * group) {
-      if (!on_fast_path_of.template operator()<Rows::all>())
-        rows_of<Rows::all>(reducer, reader, place, index, n, groups, aligned, four);
+      if (!on_fast_path_of.template operator()<RowsOfThread::all>())
+        rows_of<RowsOfThread::all>(reducer, reader, place, index, n, groups, aligned, four);
     } else {
       bool done = false;
       if constexpr (Shape::in_turn)
-        if (aligned && n % mine == 0) done = on_fast_path_of.template operator()<Rows::whole>();
-      if (!done) rows_of<Rows::any>(reducer, reader, place, index, n, groups, aligned, four);
+        if (aligned && n % mine == 0) done = on_fast_path_of.template operator()<RowsOfThread::whole>();
+      if (!done) rows_of<RowsOfThread::any>(reducer, reader, place, index, n, groups, aligned, four);
     }
     return halve(reducer, four.sum);
   }
@@ -71,11 +71,11 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
                                                     const std::size_t (&place)[2], int n, State (&state)[2]) {
     const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
     if (aligned && n % group == 0)
-      two_short<Rows::all>(reducer, reader, place, n, aligned, state);
+      two_short<RowsOfThread::all>(reducer, reader, place, n, aligned, state);
     else if (aligned && n % mine == 0)
-      two_short<Rows::whole>(reducer, reader, place, n, aligned, state);
+      two_short<RowsOfThread::whole>(reducer, reader, place, n, aligned, state);
     else
-      two_short<Rows::any>(reducer, reader, place, n, aligned, state);
+      two_short<RowsOfThread::any>(reducer, reader, place, n, aligned, state);
   }
 
  private:
@@ -113,7 +113,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     return (n - thread() * mine + lanes - 1) / lanes;
   }
 
-  template <Rows have>
+  template <RowsOfThread have>
   __device__ __forceinline__ static void two_short(const Reducer& reducer, const Reader& reader,
                                                    const std::size_t (&place)[2], int n, bool aligned,
                                                    State (&state)[2]) {
@@ -139,7 +139,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
             warp_of.template four_rows<have>(any_reducer, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
       };
       Four four;
-      if (have == Rows::any || !on_fast_path(reducer, 0, n, four.sum, run))
+      if (have == RowsOfThread::any || !on_fast_path(reducer, 0, n, four.sum, run))
         run(LaneLeafReduce{}, reducer, four);
       state[k] = halve(reducer, four.sum);
     }
@@ -255,15 +255,15 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   }
 
   /// Loads four elements, of which `left` exist.
-  template <Rows have>
+  template <RowsOfThread have>
   __device__ __forceinline__ static Raw fetch(const Reader& own, bool second, std::size_t at, int left,
                                               bool aligned) {
-    if constexpr (have == Rows::all) return own.fetch(second, at, mine, true);
-    if constexpr (have == Rows::whole) return left > 0 ? own.fetch(second, at, mine, true) : Raw{};
+    if constexpr (have == RowsOfThread::all) return own.fetch(second, at, mine, true);
+    if constexpr (have == RowsOfThread::whole) return left > 0 ? own.fetch(second, at, mine, true) : Raw{};
     return own.fetch(second, at, min(max(left, 0), mine), aligned);
   }
 
-  template <Rows have>
+  template <RowsOfThread have>
   __device__ __forceinline__ static void rows_of(const Reducer& reducer, const Reader& reader,
                                                  std::size_t place, std::uint64_t index, int n, int groups,
                                                  bool aligned, Four& four) {
@@ -308,7 +308,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     }
   }
 
-  template <Rows have>
+  template <RowsOfThread have>
   __device__ __forceinline__ static void four_rows(const Reducer& reducer, const Reader& reader, const Raw* x,
                                                    const Raw* y, int g, std::uint64_t index, int n, int first,
                                                    Four& four) {
@@ -322,8 +322,8 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     int left[mine];  // rows left, per lane
 #pragma unroll
     for (int i = 0; i < mine; ++i)
-      left[i] = (n - first - (have == Rows::any ? i : 0) + lanes - 1) / lanes - g * Four::rows;
-    four.template add<have == Rows::all>(reducer, g, items, left);
+      left[i] = (n - first - (have == RowsOfThread::any ? i : 0) + lanes - 1) / lanes - g * Four::rows;
+    four.template add<have == RowsOfThread::all>(reducer, g, items, left);
   }
 };
 

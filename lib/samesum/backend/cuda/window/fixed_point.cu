@@ -9,7 +9,7 @@
 namespace samesum::gpu {
 namespace {
 
-using Input = Formats::at<SAMESUM_FORMAT_INDEX>;
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
 /// Reduces all elements. Without a workspace, only sets `bytes`.
 template <class Reducer>
@@ -19,7 +19,7 @@ cudaError_t pass(const Reducer& reducer, const Launch& work, void* out, void* wo
   of.workspace = workspace;
   of.bytes = bytes;
   const cudaError_t error =
-      reduce<CoarsenedTree::Shape>(reducer, Reader<Input, Input>{work.call.x.data, work.call.y.data}, of);
+      reduce<CoarsenedTree::Shape>(reducer, Reader<F, F>{work.call.x.data, work.call.y.data}, of);
   bytes = of.bytes;
   return error;
 }
@@ -32,7 +32,7 @@ template <class Reducer> bool fits_on_chip(const Layout& l) {
 
 template <ExactlySummed what> cudaError_t launch_on_grid(ExactKind kind, Launch& work) {
   const FormatInfo& format = *work.call.method->format;
-  using Reducer = GridReducer<Input, what>;
+  using Reducer = GridReducer<F, what>;
   Reducer reducer{};
   reducer.kind = kind;
   reducer.source = {work.call.options.grid.value_or(0), nullptr, word_bits_for(format.precision),
@@ -70,7 +70,7 @@ template <> cudaError_t reduce_on_grid_of<SAMESUM_FORMAT_INDEX>(ExactKind kind, 
 template <>
 cudaError_t find_largest_exponents_of<SAMESUM_FORMAT_INDEX>(const Launch& work, std::int32_t* exponents,
                                                             void* workspace, std::size_t& bytes) {
-  GridReducer<Input, ExactlySummed::elements> finder{};
+  GridReducer<F, ExactlySummed::elements> finder{};
   finder.only_finds = true;
   return pass(finder, work, exponents, workspace, bytes);
 }
