@@ -8,8 +8,11 @@
 #include "samesum/backend/cpu/exact/scan_loops.hpp"
 #include "samesum/backend/cpu/exact/window_loops.hpp"
 #include "samesum/backend/cpu/loops/column_loops.hpp"
+#include "samesum/backend/cpu/loops/extremum_loops.hpp"
 #include "samesum/backend/cpu/loops/integer_loops.hpp"
 #include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/backend/cpu/loops/moment_loops.hpp"
+#include "samesum/backend/cpu/loops/product_loops.hpp"
 #include "samesum/backend/cpu/loops/row_loops.hpp"
 #include "samesum/backend/cpu/loops/scan_loops.hpp"
 #include "samesum/backend/cpu/loops/softmax_loops.hpp"
@@ -39,10 +42,10 @@ constexpr void fill_terms(Kernels& all) {
       all.sum_terms[f] = Of::template sum<Shape, T>;
       all.sum_middling[f] = Of::template sum_middling<Shape, T>;
       all.sum_rows[f] = Leaves<Shape, Plain, F>::template sum_rows<T>;
-      all.leaf_moments[f] = Of::template leaf_moments<Shape, T>;
-      all.largest_key[f] = Of::template largest_key<T>;
-      all.find_key[f] = Of::template find_key<T>;
-      all.largest_keys[f] = Of::template largest_keys<T>;
+      all.leaf_moments[f] = MomentLoops<F>::template leaf_moments<Shape, T>;
+      all.largest_key[f] = ExtremumLoops<F>::template largest_key<T>;
+      all.find_key[f] = ExtremumLoops<F>::template find_key<T>;
+      all.largest_keys[f] = ExtremumLoops<F>::template largest_keys<T>;
       if constexpr (std::is_same_v<F, CarrierOf<F>>) all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
     }
   });
@@ -62,8 +65,8 @@ constexpr Kernels make() {
     }
   });
   if constexpr (std::is_same_v<F, CarrierOf<F>>) {
-    all.leaf_product = Terms<F>::template leaf_product<CoarsenedTree::Shape>;
-    all.leaf_products = Terms<F>::template leaf_products<CoarsenedTree::Shape>;
+    all.leaf_product = ProductLoops<F>::template leaf_product<CoarsenedTree::Shape>;
+    all.leaf_products = ProductLoops<F>::template leaf_products<CoarsenedTree::Shape>;
   }
   all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
   all.add_selected = add_selected<F>;

@@ -1,0 +1,62 @@
+/// Loops of exact sums in a few doubles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "samesum/operation/term.hpp"
+
+namespace samesum::cpu {
+
+/// Exact sums, one per column, each the unevaluated sum of three fp64 words.
+struct Expansions {
+  static constexpr std::size_t words = 3, columns = 8;
+  double word[words][columns] = {};
+  /// What the loop expects of the next block, from the last ones.
+  struct Expected {
+    bool one_word = true, two_windows = false;
+    int highest = 0, blocks_to_wait = 0;
+  } expected;
+};
+
+/// Adds elements from the first on and returns how many: it stops before elements that the words cannot hold.
+/// n is a multiple of exact_step.
+using AddExactly = std::size_t (*)(Expansions& sum, const void* x, std::size_t n);
+inline constexpr std::size_t exact_step = 64;
+inline constexpr std::size_t exact_block = 2048;  ///< elements per block, which is added whole or not at all
+
+/// Results of exact reductions, of n >= 1 terms each: rows of contiguous elements, or neighbouring columns.
+struct ExactResults {
+  const void *x, *y;  ///< the factors of products; otherwise y is x
+  Term term;          ///< Term::element for moments
+  std::size_t count;  ///< number of results, at least one
+  std::size_t n;
+  std::size_t pitch;  ///< elements between the first elements of two rows
+};
+/// The exact sums of a result, in three words each, the highest first; the third is below the last place of
+/// the second. A sum of no other terms than -0 is -0.
+struct ExactSums {
+  double sum[3], square[3];
+  bool known;              ///< false if the words could not hold the sums; then they are not valid
+  bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
+  /// The elements or products of this result, and perhaps of others, are multiples of 2^lowest and below
+  /// 2^top.
+  int top, lowest;
+};
+/// Writes the sums of each result.
+using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
+/// Writes the exact sums of rows of elements, each rounded once to their format. Stops before
+/// the first block of rows whose terms no common window holds, and returns the number of rows written; 0 if
+/// rows are longer than a block.
+using RoundRows = std::size_t (*)(const ExactResults& block, void* out);
+/// The number of values of ExactlySummed.
+inline constexpr std::size_t exactly_summed = 3;
+
+/// Adds those elements of a block that take part, and increases `count` by their number. Returns n; 0, and
+/// adds nothing, if the words cannot hold them. An element takes part if its flag is not 0 and, if
+/// `skip_nan`, it is no NaN; then `where` may be null. n is a multiple of exact_step, and at most
+/// exact_block.
+using AddSelected = std::size_t (*)(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
+                                    std::size_t n, std::size_t& count);
+
+}  // namespace samesum::cpu
