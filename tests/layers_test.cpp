@@ -20,8 +20,9 @@ using testing::UnorderedElementsAre;
 const fs::path root = SAMESUM_SOURCE_DIR;
 const std::string library = "lib/samesum", backends = library + "/backend/";
 
-/// Most files in a room, its README.md included: about as many as a listing shows at one glance.
-constexpr std::size_t most_files_in_a_room = 20;
+/// Most files in a room, its README.md included: about as many as a listing shows at one glance; and most
+/// lines in a file.
+constexpr std::size_t most_files_in_a_room = 20, most_lines_in_a_file = 400;
 
 /// Files of the repository that each file includes by a name in quotation marks.
 using Includes = std::map<std::string, std::set<std::string>>;
@@ -174,6 +175,16 @@ TEST(Rooms, HaveFewFiles) {
   for (const auto& [room, files] : files_of_rooms())
     EXPECT_LE(files.size(), most_files_in_a_room)
         << room << ": divide it by subject, so that the new rooms form no cycle";
+}
+
+TEST(Rooms, HaveShortFiles) {
+  const std::string longer = backends + "cpu/exact/window_loops.hpp";  // to be divided by subject
+  for (const auto& [file, targets] : includes()) {
+    if (backend_of(file).empty() || file == longer) continue;
+    std::ifstream stream{root / file};
+    const auto lines = std::count(std::istreambuf_iterator<char>{stream}, {}, '\n');
+    EXPECT_LE(lines, std::ptrdiff_t{most_lines_in_a_file}) << file << ": divide it by subject";
+  }
 }
 
 TEST(Types, OfTheBackendsHaveOneMeaning) {

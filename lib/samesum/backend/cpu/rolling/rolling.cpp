@@ -1,6 +1,9 @@
 /// Rolling methods on a CPU: a state moves along each vector. All elements are read as doubles, which hold
 /// those of every format.
-#include "samesum/backend/cpu/rolling/states.hpp"
+#include "samesum/backend/cpu/rolling/exact_sum.hpp"
+#include "samesum/backend/cpu/rolling/extremum.hpp"
+#include "samesum/backend/cpu/rolling/grid_sum.hpp"
+#include "samesum/backend/cpu/rolling/variance.hpp"
 #include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/backend/cpu/schedule/tasks.hpp"
 #include "samesum/catalogue/describe.hpp"
