@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "harness/input.hpp"
 #include "harness/peers.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
