@@ -50,10 +50,10 @@ typename Reducer::State tile_state(const Reducer& reducer, std::size_t n, ItemAt
 /// How columns read their elements and write their results.
 template <class Reducer> struct ColumnSetup {
   Reducer reducer;
-  WriteTerms read;             ///< rounds elements to the format, as numbers of the carrier
-  bool is_direct;              ///< whether the elements are such numbers already
-  ScanTile scan;               ///< null if the reducer has no such loop
-  ColumnsOfCall scan_columns;  ///< null likewise
+  WriteTerms read;           ///< rounds elements to the format, as numbers of the carrier
+  bool is_direct;            ///< whether the elements are such numbers already
+  ScanTile scan;             ///< null if the reducer has no such loop
+  ScanColumns scan_columns;  ///< null likewise
   bool exclusive;
 };
 
