@@ -158,6 +158,18 @@ TEST(Backends, IncludeNoOtherBackend) {
   }
 }
 
+TEST(TheInterface, IncludesOnlyTheEntryPointsOfBackends) {
+  for (const auto& [file, targets] : includes()) {
+    if (folder_of(file) != library + "/interface") continue;
+    for (const std::string& target : targets) {
+      if (backend_of(target).empty()) continue;
+      EXPECT_THAT(target, testing::AnyOf(backends + "cpu/schedule/methods.hpp",
+                                         backends + "cuda/device/device_input.hpp"))
+          << file;
+    }
+  }
+}
+
 TEST(Rooms, AreFoldersOfTheCpuAndOfTheGpu) {
   for (const char* backend : {"cpu", "cuda"})
     EXPECT_GT(std::ranges::count_if(
