@@ -148,6 +148,117 @@ TYPED_TEST(AWindowWhereExponentsEnd, AddsWithoutAnErrorWhateverItHolds) {
   }
 }
 
+/// Subtracts the words to which terms are added as the anchors say.
+template <int words, int spare>
+void subtract_in_words(const Anchors<words, spare>& anchors, const std::vector<double>& terms, Exact& all) {
+  double anchor[words] = {}, start[words] = {}, total[words] = {};
+  for (int i = 0; i + 1 < words; ++i) {
+    anchor[i] = anchor_at(anchors.exponent(i));
+    start[i] = spare == 0 ? 0 : anchor[i];
+  }
+  const std::size_t run = std::size_t{1} << anchors.log2_terms;
+  for (std::size_t first = 0; first < terms.size(); first += run) {
+    double sum[words];
+    std::ranges::copy(start, sum);
+    for (std::size_t k = first; k < first + run; ++k) {
+      double rest = terms[k];
+      for (int i = 0; i + 1 < words; ++i) {
+        const double before = spare == 0 ? anchor[i] : sum[i], part = (before + rest) - before;
+        sum[i] += part;
+        rest -= part;
+      }
+      sum[words - 1] += rest;
+    }
+    for (int i = 0; i + 1 < words; ++i) total[i] += sum[i] - start[i];
+    all.add(-sum[words - 1]);
+  }
+  for (const double word : total) all.add(-word);
+}
+
+/// Expects the words to hold terms with all bits that the anchors allow: terms as large as the first word, or
+/// the remainders in another one, can be; terms that leave the largest remainders, all of one sign, as long
+/// as the anchor stays in its binade, or once it leaves it; and others.
+template <int words, int spare>
+void expect_no_loss(Anchors<words, spare> anchors, std::mt19937_64& generator) {
+  ASSERT_TRUE(anchors.exist());
+  const int lowest = std::max(anchors.lowest(), Format<fp64>::min_quantum);
+  std::vector<double> terms((std::size_t{1} << anchors.log2_terms) * (spare == 2 ? 8 : 1));
+  const auto draw = [&](std::uint64_t n) { return static_cast<int>(generator() % n); };
+  const auto term = [&](int word, int kind) {
+    const int top = word == 0 ? anchors.top : anchors.exponent(word - 1) - 53,
+              unit = std::max(top - 53, lowest), bits = std::clamp(top - unit, 1, 53),
+              of_half = anchors.exponent(word) - 53 + (kind == 2) - unit;
+    const std::uint64_t ones = ~std::uint64_t{0} >> (64 - bits);
+    const std::uint64_t integer = kind == 0                       ? ones
+                                  : kind == 3                     ? generator() & ones
+                                  : of_half > 0 && of_half < bits ? ones - (std::uint64_t{1} << of_half) + 2
+                                                                  : ones;
+    return std::ldexp(static_cast<double>(integer), unit);
+  };
+  const int n = static_cast<int>(terms.size()), word = draw(words), first = draw(4), second = draw(4),
+            changes = n / (1 + draw(2)), other = draw(terms.size());
+  const bool has_signs = draw(3) == 0;
+  for (int i = 0; i < n; ++i) {
+    double& x = terms[static_cast<std::size_t>(i)];
+    x = i == other ? term(words - 1, 3) : term(word, i < changes ? first : second);
+    if (has_signs && draw(2) == 0) x = -x;
+  }
+  Exact lost;
+  for (const double x : terms) lost.add(x);
+  subtract_in_words(anchors, terms, lost);
+  EXPECT_EQ(lost.result(format_info<fp64>()).as<double>(), 0)
+      << words << " words, spare " << spare << ", top " << anchors.top << ", 2^" << anchors.log2_terms;
+}
+
+TEST(Anchors, LoseNoBitOfTheTermsThatTheyAllow) {
+  std::mt19937_64 generator{6};
+  for (int i = 0; i < 200; ++i)
+    for (const int log2_terms : {1, 2, 3})
+      for (const int top : {0, 1020 - log2_terms, -900, -960, -1015}) {
+        expect_no_loss<1, 0>({top, log2_terms}, generator);
+        expect_no_loss<2, 0>({top, log2_terms}, generator);
+        expect_no_loss<3, 0>({top, log2_terms}, generator);
+        expect_no_loss<2, 1>({top, log2_terms}, generator);
+        expect_no_loss<3, 1>({top, log2_terms}, generator);
+        expect_no_loss<2, 2>({top, log2_terms}, generator);
+        expect_no_loss<3, 2>({top, log2_terms}, generator);
+      }
+}
+
+TEST(Anchors, ExistIfTheLargestSumsAreNumbers) {
+  EXPECT_TRUE((Anchors<2, 1>{1012, 9}.exist()));  // terms just below 2^1012 move 1.5·2^1022 to 2^1023
+  EXPECT_FALSE((Anchors<2, 1>{1013, 9}.exist()));
+  EXPECT_TRUE((Anchors<2, 1, float>{116, 9}.exist()));
+  EXPECT_FALSE((Anchors<2, 1, float>{117, 9}.exist()));
+}
+
+TEST(Anchors, AllowAsManyTermsAsTheirRangeHasRoomFor) {
+  for (int bits = 1; bits < 150; ++bits) {
+    const int most = Anchors<3, 2>::most_log2_terms(bits);
+    if (most < 1) continue;
+    EXPECT_LE((Anchors<3, 2>{0, most}.lowest()), -bits);
+    EXPECT_GT((Anchors<3, 2>{0, most + 1}.lowest()), -bits);
+  }
+}
+
+TEST(AnAnchorOfUnits, CountsThemInItsBitsRoundedToNearestEven) {
+  for (const int unit : {0, 3, -1022 - 52, 1023 - 53}) {
+    const double anchor = unit_anchor(unit);
+    const auto units = [&](double x) { return units_above(anchor, anchor + std::ldexp(x, unit)); };
+    for (const std::int64_t whole :
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 51, (std::int64_t{1} << 51) - 1}) {
+      EXPECT_EQ(units(static_cast<double>(whole)), whole);
+      EXPECT_EQ(units(-static_cast<double>(whole)), -whole);
+    }
+    if (unit < -1000) continue;  // nothing is below the unit
+    EXPECT_EQ(units(0.5), 0);
+    EXPECT_EQ(units(1.5), 2);
+    EXPECT_EQ(units(-2.5), -2);
+    EXPECT_EQ(units(2.5 + 0x1p-40), 3);
+  }
+  EXPECT_EQ(whole_anchor, 0x1.8p52);
+}
+
 TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {
   using Sum = CompactSumOf<fp32, 1>;
   std::mt19937_64 generator{2};

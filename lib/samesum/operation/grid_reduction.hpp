@@ -5,6 +5,7 @@
 
 #include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/operation/exact_reduction.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum {
 
@@ -37,8 +38,7 @@ class GridOfDoubles {
     rounded = __double2ll_rn(units);
 #else
     if (magnitude < 0x1p51) {
-      constexpr double anchor = 0x1.8p52;  // units of its sums are 1
-      rounded = std::bit_cast<std::int64_t>(units + anchor) - std::bit_cast<std::int64_t>(anchor);
+      rounded = units_above(whole_anchor, units + whole_anchor);
     } else if (magnitude >= 0x1p52) {
       rounded = static_cast<std::int64_t>(units);  // a whole number
     } else {

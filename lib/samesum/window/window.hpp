@@ -1,26 +1,8 @@
-/// A window: a range of exponents within which a few doubles per thread add terms without an error.
-///
-/// Let |t| < 2^top for at most 2^L terms t, and let s = top + L + 1.
-///
-/// One word. If all terms are multiples of 2^(top+L-53), every partial sum is a multiple of that, of at most
-/// 2^53 units, hence a double.
-///
-/// Two words (Demmel and Nguyen 2013, whose first word begins with an anchor, as here; ExtractVector of Rump,
-/// Ogita, Oishi 2008 rounds each term by the anchor itself). The first word a begins with 1.5·2^s. Adding t
-/// turns it into a', and q = a' - a is t rounded to a multiple of 2^(s-52), as long as a stays between 2^s
-/// and 2^(s+1); it does, since |q| <= 2^top, and 2^L of them are at most 2^(s-1). Both ends are reached,
-/// since terms just below 2^top are rounded to it. So 2^(s+1) must be a double: s + 1 <= max_exponent. (An
-/// anchor to which one term at a time is added needs only s = top + 1, with the same end.) The remainder t -
-/// q is a double of at most half a unit, 2^(s-53), and goes to the second word. If all terms are multiples of
-/// 2^(s+L-106), so are the remainders, and all sums of them have at most 2^53 units of that. Hence both words
-/// are exact.
-///
-/// Three words. The remainders, at most 2^(s-53), are divided in the same way, with s - 53 + L + 1 in place
-/// of s. Every anchor must be a normal number, since its bits are made from its exponent.
-///
-/// So the words may be added in any order, by any number of threads.
+/// A window: a range of exponents within which a few doubles per thread add terms without an error, by
+/// anchors (window/anchor.hpp).
 #pragma once
 
+#include "samesum/window/anchor.hpp"
 #include "samesum/window/wide_integer.hpp"
 
 namespace samesum {
@@ -51,7 +33,7 @@ template <class C> struct MagnitudeKey {
 };
 
 /// The window of terms x^power, where x has `precision` significant bits and keys of format C. The words are
-/// doubles, or floats; for floats, p = 24 takes the place of 53.
+/// doubles, or floats.
 template <class C, int precision, int word_count, int power = 1, class Word = double> class TermWindow {
  public:
   static constexpr int words = word_count;  ///< words per thread
@@ -60,19 +42,15 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   /// Places the window for at most 2^log2_terms terms. The largest known x has that key; others may exceed it
   /// by `headroom` binades.
   SAMESUM_HD void place(std::uint32_t largest, int headroom, int log2_terms) {
-    constexpr int p = Format<Word>::precision;
-    const int top = MagnitudeKey<C>::exponent(largest) + 1 + headroom, anchor_above = log2_terms + 1;
-    first_ = power * top + anchor_above;
-    second_ = first_ - p + anchor_above;
-    const int lowest = words == 1   ? first_ - 1 - p
-                       : words == 2 ? second_ - 1 - p
-                                    : second_ + log2_terms - 2 * p;
+    const int top = MagnitudeKey<C>::exponent(largest) + 1 + headroom;
+    const Anchors<words, 1, Word> anchors{power * top, log2_terms};
+    first_ = anchors.exponent(0);
+    second_ = anchors.exponent(1);
+    const int lowest = anchors.lowest();
     // x is a multiple of 2^quantum, and x^power of 2^lowest
     const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
-    const int last = words > 2 ? second_ : first_;  // of the anchors
-    const bool has_anchors = first_ < Format<Word>::max_exponent && last >= Format<Word>::min_exponent;
-    end_ = is_in_range || has_anchors ? MagnitudeKey<C>::least(top) : 0;
+    end_ = is_in_range || anchors.exist() ? MagnitudeKey<C>::least(top) : 0;
   }
   /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
   /// a zero is larger than all others.
@@ -105,23 +83,19 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   SAMESUM_HD Word added(const Words& sum, int w) const { return sum.word[w] - begin_of(w); }
   /// Returns what the first word adds of a term, and leaves the remainder of the term.
   SAMESUM_HD Word leading(Word& term) const {
-    const Word part = (anchor(first_) + term) - anchor(first_);
+    const Word anchor = anchor_at<Word>(first_), part = (anchor + term) - anchor;
     term -= part;
     return part;
   }
 
  private:
-  /// 1.5·2^exponent, a normal number.
-  SAMESUM_HD static Word anchor(int exponent) {
-    using F = Format<Word>;
-    return from_bits<Word>(BitsOf<Word>(2 * static_cast<std::uint32_t>(exponent + F::max_exponent) + 1)
-                           << (F::precision - 2));
-  }
-  /// Whether all anchors are normal numbers: those of doubles, for elements of shorter formats and their
-  /// squares.
+  /// Whether all sums are within the exponents of a Word: those of doubles, for elements of shorter formats
+  /// and their squares.
   static constexpr bool is_in_range = !has_floats && sizeof(C) < 8;
 
-  SAMESUM_HD Word begin_of(int w) const { return w == words - 1 ? 0 : anchor(w == 0 ? first_ : second_); }
+  SAMESUM_HD Word begin_of(int w) const {
+    return w == words - 1 ? 0 : anchor_at<Word>(w == 0 ? first_ : second_);
+  }
 
   int first_ = 0, second_ = 0;  ///< exponents of the anchors
   std::uint32_t least_ = 1, end_ = 0;

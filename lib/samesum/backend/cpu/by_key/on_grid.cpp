@@ -4,6 +4,7 @@
 #include "samesum/backend/cpu/by_key/words.hpp"
 #include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
+#include "samesum/window/anchor.hpp"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -73,8 +74,7 @@ template <class T, bool few> struct WordAdder {
   void add(Word& word, X element) const {
     const double units = static_cast<double>(element) * scale;
     if constexpr (few) {
-      constexpr double anchor = 0x1.8p52;  // adding it rounds a number of up to 2^51 to a whole one
-      word += static_cast<Word>(to_bits(units + anchor) - to_bits(anchor));
+      word += units_above(whole_anchor, units + whole_anchor);
     } else {
       word += rounded(units);
     }

@@ -8,6 +8,7 @@
 #include "samesum/backend/cpu/exact/three_words.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/backend/cpu/loops/selection_loops.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -75,12 +76,11 @@ template <class T, class Elements> class ExactBlocks {
     if (range.zero) return true;
     ThreeWords<width> sum = sum_;
     const int least = std::max(log2_adds - 3, 2);  // a step is four additions; for the 3 see add_in_windows
-    // Every partial sum is a multiple of 2^lowest and below 2^(highest + 1 + log2_adds).
-    const bool fits = range.span() + 1 + log2_adds <= 53;
+    const bool fits = log2_for<1>(range.span(), log2_adds) == log2_adds;
     if (fits) {
       if (!expected_.one_word) look<true>(x, n, plain);
       sum.add(plain);
-    } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
+    } else if (!BlockAnchors<2>{range.highest + 1, log2_adds}.exist()) {
       return false;
     } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
       add_in_windows<2, false>(sum, x, n, range.highest, adds);
@@ -114,15 +114,14 @@ template <class T, class Elements> class ExactBlocks {
       return false;
     }
     sum_ = sum;
-    expected_.one_word = range.span() + 1 + log2_block <= 53;
+    expected_.one_word = log2_for<1>(range.span(), log2_block) == log2_block;
     expected_.two_windows = !expected_.one_word;
     return true;
   }
   /// Lets the next block use the windows of a block of this range, with a power of two to spare.
   void expect_two_windows(const BitRange& range) {
     expected_.highest = range.highest + 1;
-    expected_.two_windows =
-        is_expected(range) && expected_.highest + 3 + log2_block < Format<fp64>::max_exponent;
+    expected_.two_windows = is_expected(range) && BlockAnchors<2>{expected_.highest + 1, log2_block}.exist();
   }
 
   /// Loads the pack from number i on, which is at place `at` of a vector of T. Where the vector begins, keeps
@@ -180,16 +179,11 @@ template <class T, class Elements> class ExactBlocks {
     return extremes.range();
   }
 
-  /// The largest k up to log2_adds such that `windows` windows add 2^k elements exactly.
-  ///
-  /// A window starts at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
-  /// multiple of 2^(e-52); the remainder of x is exact (Dekker 1971) and goes to the next window. The last
-  /// window starts at zero and must not round. For 2^k additions of at most 2^m each, distributed over the
-  /// chains, e = m + k + 2 suffices for the chains and for their total, and the remainders are at most
-  /// 2^(e-53): 51 - k bits lower.
+  /// The anchors of windows that restart after 2^k additions, distributed over the chains, up to eight times.
+  template <int windows> using BlockAnchors = Anchors<windows, 2>;
+  /// The largest k up to log2_adds such that `windows` windows add 2^k elements of a range exactly.
   template <int windows> static int log2_for(int span, int log2_adds) {
-    // m starts at highest + 1 and is lowered windows - 1 times; the last window needs m + k - lowest <= 53.
-    const int most = (52 + 51 * (windows - 1) - span) / windows;
+    const int most = BlockAnchors<windows>::most_log2_terms(span + 1);
     return most < log2_adds ? most : log2_adds;
   }
   /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
@@ -200,10 +194,10 @@ template <class T, class Elements> class ExactBlocks {
     T last[narrow];
     Lanes<narrow> counts{};
     const bool ahead = looks && wants_prefetch();
+    const BlockAnchors<windows> anchors{highest + 1, k};
     V start[windows], total[windows];
-    for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
-      const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below min_exponent nothing is rounded
-      start[i] = i + 1 < windows ? V{typename V::Storage{} + 1.5 * power_of_two(e)} : V::zero();
+    for (int i = 0; i < windows; ++i) {
+      start[i] = i + 1 < windows ? V::broadcast(anchor_at(anchors.exponent(i))) : V::zero();
       total[i] = V::zero();
     }
     for (std::size_t done = 0, most = w << k; done < n; done += most) {
@@ -226,8 +220,7 @@ template <class T, class Elements> class ExactBlocks {
       for (int i = 0; i < windows; ++i) {
         V part = chain[i][0] - start[i];
         for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
-        // The parts are multiples of 2^(m + k - 50) and at most 2^(m + k + 3) together: 53 bits. The last
-        // window is full.
+        // A double holds the parts of all restarts. The last window is full.
         if (i + 1 < windows)
           total[i] = total[i] + part;
         else

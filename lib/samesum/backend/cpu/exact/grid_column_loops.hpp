@@ -90,7 +90,7 @@ template <class T> class GridColumnLoops {
     for (int& slices : slices_)  // for a grid that is given
       slices = slices_for(range.finite ? range.highest + 1 - b_.grid : most_bits);
     if (range.zero || !range.finite) return;
-    Window<words> window;
+    StreamWindow<words> window;
     const bool fits = window.place({range.highest + 1, range.lowest}, log2_rows);
     for (std::size_t p = 0; p < packs; ++p)
       if (!fits || range.lowest < floor_[p])
@@ -225,9 +225,9 @@ template <class T> class GridColumnLoops {
       sum[0] += same_bits<Words>(
           without_upper_slices<slices>(masked(V::load(x), mask).v * scale,
                                        [&](int s, auto anchored) { sum[s] += same_bits<Words>(anchored); }) +
-          slice_anchor);
+          whole_anchor);
     for (int s = 0; s < slices; ++s) {
-      sum[s] -= n * std::bit_cast<std::uint64_t>(slice_anchor);
+      sum[s] -= n * to_bits(whole_anchor);
       std::memcpy(units_[s] + p * w, &sum[s], sizeof sum[s]);
     }
   }

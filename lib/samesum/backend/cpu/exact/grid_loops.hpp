@@ -1,37 +1,35 @@
 /// Inner loops of sums on a grid. For kernels.cpp.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-/// Sums of slices of numbers. Adding the anchor rounds a number of up to 2^51 to a whole one, to nearest,
-/// ties to even; the integer is what the bits of the sum exceed those of the anchor by.
-constexpr double slice_anchor = 0x1.8p52;
+/// Bits of a slice of numbers, of which whole_anchor rounds up to 51.
 constexpr int slice_bits = 50;
 
 /// Calls add(s, anchored) for each slice but the last of a number, or of a pack of numbers, of units, and
-/// returns the rest: see AddSlices. What a slice lacks of a number is exact (Rump, Ogita, Oishi 2008,
-/// Accurate floating-point summation, part I, lemma 3.3), so the last slice rounds once.
+/// returns the rest: see AddSlices. What a slice lacks of a number is exact (window/anchor.hpp), so the last
+/// slice rounds once.
 template <int slices, class V, class Add>
 [[gnu::always_inline]] inline V without_upper_slices(V rest, Add add) {
   constexpr double up = 0x1p50, down = 0x1p-50;
   if constexpr (slices == 3) {
-    const V anchored = rest * (down * down) + slice_anchor;
+    const V anchored = rest * (down * down) + whole_anchor;
     add(2, anchored);
-    rest -= (anchored - slice_anchor) * (up * up);
+    rest -= (anchored - whole_anchor) * (up * up);
   }
   if constexpr (slices >= 2) {
-    const V anchored = rest * down + slice_anchor;
+    const V anchored = rest * down + whole_anchor;
     add(1, anchored);
-    rest -= (anchored - slice_anchor) * up;
+    rest -= (anchored - whole_anchor) * up;
   }
   return rest;
 }
@@ -72,7 +70,7 @@ struct GridLoops {
   template <class T> static std::int64_t sum_units(const void* data, std::size_t n, double scale) {
     std::int64_t sums[lanes] = {};
     for_each(static_cast<const T*>(data), n, [&](T e, std::size_t lane) {
-      sums[lane] += whole(static_cast<double>(e) * scale + slice_anchor);
+      sums[lane] += units_above(whole_anchor, static_cast<double>(e) * scale + whole_anchor);
     });
     std::int64_t all = 0;
     for (const std::int64_t of_lane : sums) all += of_lane;
@@ -91,19 +89,14 @@ struct GridLoops {
     for (; i < n; ++i) visit(x[i], 0);
   }
 
-  /// The integer in the sum of a number and the anchor.
-  [[gnu::always_inline]] static std::int64_t whole(double anchored) {
-    return static_cast<std::int64_t>(same_bits<std::uint64_t>(anchored) -
-                                     same_bits<std::uint64_t>(slice_anchor));
-  }
-
   template <int slices>
   static void add_slices(const double* x, std::size_t n, double scale, std::int64_t* sums) {
     std::int64_t of_lanes[slices][lanes] = {};
     for_each(x, n, [&](double e, std::size_t lane) {
-      const double rest = without_upper_slices<slices>(
-          e * scale, [&](int s, double anchored) { of_lanes[s][lane] += whole(anchored); });
-      of_lanes[0][lane] += whole(rest + slice_anchor);
+      const double rest = without_upper_slices<slices>(e * scale, [&](int s, double anchored) {
+        of_lanes[s][lane] += units_above(whole_anchor, anchored);
+      });
+      of_lanes[0][lane] += units_above(whole_anchor, rest + whole_anchor);
     });
     for (int s = 0; s < slices; ++s)
       for (const std::int64_t of_lane : of_lanes[s]) sums[s] += of_lane;
@@ -123,8 +116,8 @@ struct GridLoops {
       std::memcpy(&l, low_words, sizeof l);
       const V a = without_upper_slices<slices>(V(h * scale), upper),
               b = without_upper_slices<slices>(V(l * scale), upper), rest = a + b, of_b = rest - a,
-              lacking = (a - (rest - of_b)) + (b - of_b), anchored = rest + slice_anchor,
-              rounded_off = rest - (anchored - slice_anchor);
+              lacking = (a - (rest - of_b)) + (b - of_b), anchored = rest + whole_anchor,
+              rounded_off = rest - (anchored - whole_anchor);
       const Words one_more = same_bits<Words>((rounded_off == 0.5) & (lacking > 0)),
                   one_less = same_bits<Words>((rounded_off == -0.5) & (lacking < 0));  // all ones is -1
       of_lanes[0] += same_bits<Words>(anchored) - one_more + one_less;
@@ -140,8 +133,8 @@ struct GridLoops {
     }
     for (int s = 0; s < slices; ++s)
       for (std::size_t l = 0; l < w; ++l)  // without the anchors, of which upper slices have two
-        sums[s] += static_cast<std::int64_t>(of_lanes[s][l] - i / w * (s == 0 ? 1 : 2) *
-                                                                  same_bits<std::uint64_t>(slice_anchor));
+        sums[s] +=
+            static_cast<std::int64_t>(of_lanes[s][l] - i / w * (s == 0 ? 1 : 2) * to_bits(whole_anchor));
   }
 };
 

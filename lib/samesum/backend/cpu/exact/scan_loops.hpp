@@ -31,7 +31,7 @@ template <class T, class F> class ExactScanLoops {
       Extremes<T> seen;
       seen.see(x + done, mine);
       const BitRange range = seen.range();
-      Window<words> window;
+      StreamWindow<words> window;
       if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(mine))) break;
       if (!scan_block(x + done, mine, exclusive, is_end && done + mine == n, window, before, to + done))
         break;
@@ -49,7 +49,7 @@ template <class T, class F> class ExactScanLoops {
       seen.see(entering + done, mine);
       seen.see(leaving + done, mine);
       const BitRange range = seen.range();
-      Window<2> window;
+      StreamWindow<2> window;
       if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(2 * mine))) break;
       if (!roll_block(entering + done, leaving + done, mine, window, sum, high + done, low + done)) break;
     }
@@ -74,7 +74,7 @@ template <class T, class F> class ExactScanLoops {
  private:
   /// Moves the window over a block. Returns false if a sum does not fit; then `sum` is that before it.
   static bool roll_block(const double* entering, const double* leaving, std::size_t n,
-                         const Window<2>& window, double (&sum)[2], double* high, double* low) {
+                         const StreamWindow<2>& window, double (&sum)[2], double* high, double* low) {
     const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(sum[0]),
             second = V::broadcast(sum[1]);
     V carry[2] = {V::zero(), V::zero()};
@@ -114,8 +114,8 @@ template <class T, class F> class ExactScanLoops {
 
   /// Scans a block. Returns false if a sum does not fit; then the results are not valid, nor written over the
   /// elements.
-  static bool scan_block(const T* x, std::size_t n, bool exclusive, bool is_end, const Window<words>& window,
-                         double (&before)[2], F* out) {
+  static bool scan_block(const T* x, std::size_t n, bool exclusive, bool is_end,
+                         const StreamWindow<words>& window, double (&before)[2], F* out) {
     const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(before[0]),
             second = V::broadcast(before[1]);
     V carry[words];

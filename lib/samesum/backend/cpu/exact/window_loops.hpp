@@ -1,4 +1,4 @@
-/// Exact sums of rows and of columns, in a window for each block of elements (window/window.hpp): a lane adds
+/// Exact sums of rows and of columns, in a window for each block of elements (window/anchor.hpp): a lane adds
 /// its terms to a few doubles without rounding. Each instruction set compiles its own copy.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "samesum/backend/cpu/exact/three_words.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -19,23 +20,18 @@ struct TermRange {
   int top, lowest;
 };
 
-/// The window of a stream of terms: the anchors of all words but the last, to which one term at a time is
-/// added (window/window.hpp).
-template <int words> struct Window {
+/// The window of a stream of terms in packs: the anchors of all words but the last, to which one term at a
+/// time is added.
+template <int words> struct StreamWindow {
   double anchor[words] = {};
 
   /// Places the window for 2^log2_terms terms, log2_terms >= 1. Returns false if the words cannot hold all of
   /// their sums.
   bool place(TermRange of, int log2_terms) {
-    constexpr int p = Format<fp64>::precision;
-    int first = of.top + log2_terms;
-    if (first >= Format<fp64>::max_exponent) return false;  // the largest term turns 2^first into 2^(first+1)
-    for (int i = 0; i + 1 < words; ++i) {
-      if (first < Format<fp64>::min_exponent) first = Format<fp64>::min_exponent;
-      anchor[i] = 1.5 * power_of_two(first);
-      first -= p - log2_terms;
-    }
-    return of.lowest >= first - p;
+    const Anchors<words, 0> anchors{of.top, log2_terms};
+    if (!anchors.exist()) return false;
+    for (int i = 0; i + 1 < words; ++i) anchor[i] = anchor_at(anchors.exponent(i));
+    return of.lowest >= anchors.lowest();
   }
 };
 
@@ -109,7 +105,7 @@ template <class T, ExactlySummed what> class WindowLoops {
     return fit < w ? w : fit < most_rows ? fit : most_rows;
   }
   template <int words> using Sums = V[streams][words];
-  template <int words> using Windows = Window<words>[streams];
+  template <int words> using Windows = StreamWindow<words>[streams];
 
   WindowLoops(const ExactResults& block, std::size_t first, std::size_t count, std::size_t to_next = 0)
       : b_{block}, first_{first}, count_{count}, to_next_{to_next} {}

@@ -4,21 +4,20 @@
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/backend/cpu/loops/leaf.hpp"
 #include "samesum/backend/cpu/loops/softmax_loops.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-/// A pack of integers to which numbers x·scale were rounded, and what they lost if `exactly`.
-///
-/// Adding the anchor rounds a number of up to 2^51 to a whole one, to nearest, ties to even. Numbers of up to
-/// 2^62 have a second part, of units of 2^25, without which they are exact (see GridLoops). The anchors are
-/// subtracted from the sum.
+/// A pack of integers to which numbers x·scale were rounded (window/anchor.hpp), and what they lost if
+/// `exactly`. With `few`, they are at most 2^51. Numbers of up to 2^62 have a second part, of units of 2^25,
+/// without which they are exact. The anchors are subtracted from the sum.
 template <int width, bool few, bool exactly> struct PackOfUnits {
   using V = Register<double, width>;
   using Words = Register<std::uint64_t, width>;
-  static constexpr double anchor = 0x1.8p52, up = 0x1p25, down = 0x1p-25;
+  static constexpr double anchor = whole_anchor, up = 0x1p25, down = 0x1p-25;
   /// What `add` adds for the number 0.
-  static constexpr std::uint64_t of_zero = std::bit_cast<std::uint64_t>(anchor) * (few ? 1 : 1 + (1 << 25));
+  static constexpr std::uint64_t of_zero = to_bits(anchor) * (few ? 1 : 1 + (1 << 25));
 
   [[gnu::always_inline]] static void add(Words& sum, Words& lost, V x, double scale) {
     V anchored, rest;

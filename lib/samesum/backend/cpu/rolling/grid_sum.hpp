@@ -1,10 +1,9 @@
 /// The state of rolling sums and means on a grid.
 #pragma once
 
-#include <bit>
-
 #include "samesum/backend/cpu/rolling/task.hpp"
 #include "samesum/operation/grid_reduction.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -39,9 +38,8 @@ template <class F> class RollingGridSum {
 
  private:
   /// Makes the moves in integers of 64 bits. Returns false, and makes none, if terms or sums may be too
-  /// large. Adding the anchor rounds units to integers; converting an integer rounds it once.
+  /// large. Converting an integer rounds it once.
   bool move_fast(const Moves& m, bool mean, F* out) {
-    constexpr double anchor = 0x1.8p52;
     constexpr std::int64_t most_sum = std::int64_t{1} << 60;
     const double scale = power_of_two(-task_.grid), most = power_of_two(50 + task_.grid);
     const auto before = static_cast<std::int64_t>(static_cast<std::uint64_t>(units_));
@@ -51,8 +49,7 @@ template <class F> class RollingGridSum {
     if (!fits) return false;
     std::int64_t sums[moves_at_once];
     for (std::size_t i = 0; i < m.n; ++i)
-      sums[i] = std::bit_cast<std::int64_t>(m.entering[i] * scale + anchor) -
-                std::bit_cast<std::int64_t>(m.leaving[i] * scale + anchor);
+      sums[i] = units_above(m.leaving[i] * scale + whole_anchor, m.entering[i] * scale + whole_anchor);
     std::int64_t sum = before;
     for (std::size_t i = 0; i < m.n; ++i) sums[i] = sum += sums[i];
     units_ = Int128::of(sum).wide();

@@ -8,6 +8,7 @@
 #include "samesum/backend/cpu/exact/window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/operation/grid_reduction.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::cpu {
 
@@ -98,16 +99,14 @@ template <class T, class F> class GridColumn {
     sum_.bits = std::max(sum_.bits, largest.bits);
     return true;
   }
-  /// Adding the anchor rounds units to integers; converting an integer rounds it once to fp32.
+  /// Converting an integer rounds it once to fp32.
   void take_fast(const T* x, std::size_t n, fp32* out) {
-    constexpr double anchor = 0x1.8p52;
     const double scale = power_of_two(-grid_.exponent());
     const auto unit = static_cast<float>(power_of_two(grid_.exponent()));
     auto sum = static_cast<std::int64_t>(sum_.units.low);
     float before = static_cast<float>(sum) * unit;
     for (std::size_t i = 0; i < n; ++i) {
-      const double units = convert<double>(x[i]) * scale + anchor;
-      sum += std::bit_cast<std::int64_t>(units) - std::bit_cast<std::int64_t>(anchor);
+      sum += units_above(whole_anchor, convert<double>(x[i]) * scale + whole_anchor);
       const float after = static_cast<float>(sum) * unit;
       out[i] = exclusive_ ? before : after;
       before = after;
