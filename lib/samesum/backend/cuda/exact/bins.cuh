@@ -102,11 +102,11 @@ template <class T> class Bins {
         any = any || column[i] != 0;
       }
       if (!__any_sync(whole_warp, any)) continue;  // usually few bins are in use
-      // In a sum with 1.5·2^52 units, the last bits count fewer than 2^51 units exactly.
-      const double anchor = 1.5 * power_of_two(52 + unit(b) + bias - 1023);
+      // A bin has fewer than 2^51 units.
+      const double anchor = unit_anchor(unit(b) + bias - 1023);
       std::int64_t total = 0;
       for (int i = 0; i < exact_threads / warp; ++i) {
-        total += __double_as_longlong(column[i] + anchor) - __double_as_longlong(anchor);
+        total += units_above(anchor, column[i] + anchor);
         shared.bin[b][i * warp + thread()] = 0;
       }
       for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);

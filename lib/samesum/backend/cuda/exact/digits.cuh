@@ -9,6 +9,7 @@
 #include "samesum/backend/cuda/device/call.hpp"
 #include "samesum/backend/cuda/device/pair.cuh"
 #include "samesum/backend/cuda/device/warp.cuh"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::gpu {
 
@@ -69,11 +70,11 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
     const int unit = field - 1022 - 51;
     if (field == 0 || unit + 53 > Format<fp64>::max_exponent)  // too small or too large for an anchor
       return deposit_each(&digits, words);
-    const double anchor = 1.5 * power_of_two(unit + 52);
+    const double anchor = unit_anchor(unit);
     std::int64_t total = 0;
     for (double& word : words) {
       const double beside = word + anchor;
-      total += __double_as_longlong(beside) - __double_as_longlong(anchor);
+      total += units_above(anchor, beside);
       word -= beside - anchor;
     }
     for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);

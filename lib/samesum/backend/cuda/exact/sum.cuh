@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cuda/exact/bins.cuh"
 #include "samesum/operation/exact_terms.hpp"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::gpu {
 
@@ -27,21 +28,15 @@ struct LossFlags {
   __device__ explicit operator bool() const { return any | (rest != 0); }
 };
 
-/// An exact sum of doubles in three words, each added to an anchor 1.5·2^k. The anchor is so large that
-/// additions round to the same unit, whatever the sum; the remainder goes to the next word (Demmel and Nguyen
-/// 2013, indexed sums; Rump, Ogita and Oishi 2008). Three operations per word; the second word usually leaves
-/// no remainder.
+/// An exact sum of doubles in three words that begin with anchors (window/anchor.hpp); a fourth word would
+/// add the remainders. Three operations per word; the second word usually leaves no remainder.
 class Anchored {
-  /// 2^log2_most elements keep a word in the binade of its anchor.
   static constexpr int log2_most = 12;
-  /// Ratio of 2^k to the bound on the terms of a word.
-  static constexpr double room = power_of_two(log2_most + 2);
-  /// Ratio of an anchor to the previous one: 2^log2_most errors of half a unit of 2^(k - 52) have as much
-  /// room.
-  static constexpr double step = power_of_two(log2_most + 2 - 52);
-  /// Exponents of the bounds between which all three anchors are normal numbers and their units
-  /// representable.
-  static constexpr int lowest_bound = -960, highest_bound = 1000;
+  /// The anchors of terms below 1, for twice as many of them.
+  static constexpr Anchors<4, 1> anchors{0, log2_most + 1};
+  /// Exponents of the bounds between which all three anchors are normal numbers.
+  static constexpr int lowest_bound = Format<fp64>::min_exponent - anchors.exponent(2),
+                       highest_bound = Format<fp64>::max_exponent - 1 - anchors.exponent(0);
   /// Spare binades of a new bound: the first elements are rarely the largest.
   static constexpr int to_spare = 4;
 
@@ -81,7 +76,7 @@ class Anchored {
 
  private:
   template <int word> __device__ double anchor_of() const {
-    constexpr double ratio = 1.5 * room * (word > 0 ? step : 1) * (word > 1 ? step : 1);
+    constexpr double ratio = anchor_at(anchors.exponent(word));
     return bound_ * ratio;
   }
   __device__ void anchor(double bound) {

@@ -4,6 +4,7 @@
 #include "samesum/backend/cuda/device/grid.cuh"
 #include "samesum/backend/cuda/device/key_status.hpp"
 #include "samesum/backend/cuda/window/leaf.cuh"
+#include "samesum/window/anchor.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -41,10 +42,10 @@ template <> class GridWindow<float> {
   float first_ = 0, second_ = 0;
 };
 
-/// fp64 whose sum has at most 2^126 units is split against anchors as in window.hpp, into multiples of 2^84,
-/// of 2^42 and of 1 unit. Multiples of an even number leave the parity of the units, so only the last
-/// rounding matters. x + 1.5·2^(g+52) is a multiple of 2^g whose bits are those of the anchor plus the units,
-/// so the bits are what is added. Each word holds the sum of 2^20 terms.
+/// fp64 whose sum has at most 2^126 units is split against anchors of units (window/anchor.hpp), into
+/// multiples of 2^84, of 2^42 and of 1 unit. Multiples of an even number leave the parity of the units, so
+/// only the last rounding matters. The bits of the sums are what is added. Each word holds the sum of 2^20
+/// terms.
 template <> class GridWindow<double> {
  public:
   static constexpr int words = 3;
@@ -83,9 +84,7 @@ template <> class GridWindow<double> {
   static constexpr int part_bits = 42, lowest = Format<fp64>::min_exponent - 52,
                        highest = Format<fp64>::max_exponent - 52 - 2 * part_bits;
 
-  __device__ double anchor(int above) const {
-    return 1.5 * power_of_two(min(max(grid_, lowest), highest) + 52 + above);
-  }
+  __device__ double anchor(int above) const { return unit_anchor(min(max(grid_, lowest), highest) + above); }
   __device__ static std::uint64_t take(double& x, double anchor) {
     const double sum = anchor + x;
     x -= sum - anchor;
