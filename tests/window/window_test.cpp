@@ -7,6 +7,7 @@
 
 #include "samesum/operation/exact_reduction.hpp"
 #include "samesum/window/compact_exact.hpp"
+#include "samesum/window/exponent_range.hpp"
 
 namespace samesum {
 namespace {
@@ -257,6 +258,30 @@ TEST(AnAnchorOfUnits, CountsThemInItsBitsRoundedToNearestEven) {
     EXPECT_EQ(units(2.5 + 0x1p-40), 3);
   }
   EXPECT_EQ(whole_anchor, 0x1.8p52);
+}
+
+TEST(AnExponentRange, BeginsAtTheLastBitAndEndsAboveTheFirstOne) {
+  std::mt19937_64 generator{7};
+  Formats::for_each([&]<class T>() {
+    ExponentRange all;
+    int top = -ExponentRange::bias, lowest = ExponentRange::bias;
+    for (int i = 0; i < 500; ++i) {
+      const T x = from_bits<T>(static_cast<BitsOf<T>>(generator() << generator() % Format<T>::width));
+      const ExponentRange range = ExponentRange::of<T>(to_bits(x));
+      all.merge(range);
+      const double wide = convert<double>(x);
+      ASSERT_EQ(range.is_empty(), wide == 0 || !std::isfinite(wide));
+      if (range.is_empty()) continue;
+      EXPECT_EQ(std::ilogb(wide) + 1, range.top());
+      const double units =
+          std::ldexp(std::ldexp(wide, -range.lowest() / 2), -range.lowest() + range.lowest() / 2);
+      EXPECT_EQ(std::fabs(std::fmod(units, 2)), 1) << wide;
+      top = std::max(top, range.top());
+      lowest = std::min(lowest, range.lowest());
+    }
+    EXPECT_EQ(all.top(), top);
+    EXPECT_EQ(all.lowest(), lowest);
+  });
 }
 
 TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {

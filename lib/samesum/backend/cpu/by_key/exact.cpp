@@ -162,27 +162,10 @@ bool sum_sorted(const Call& call, bool mean, const FormatInfo& format, const Man
   return fits;
 }
 
-/// The exponents of some elements, zeros, infinities and NaN aside.
-struct Exponents {
-  int smallest = -no_exponent, largest = no_exponent;
-  std::size_t count = 0;
-  template <class T> void add(T x) {
-    const int exponent = exponent_of(x);
-    if (exponent == no_exponent) return;
-    smallest = std::min(smallest, exponent);
-    largest = std::max(largest, exponent);
-    ++count;
-  }
-};
-template <class T, class Visit> void for_each_of_sample(const T* x, std::size_t n, Visit visit) {
-  const std::size_t step = n / 4096 + 1;
-  for (std::size_t i = 0; i < n; i += step) visit(x[i]);
-}
-
 /// Whether so few elements of the sample lie outside the window that a list is for them.
 template <class T>
-bool fits_sample(const OneWindow<T>& window, const Exponents& of, const T* x, std::size_t n) {
-  if (of.count == 0 || of.smallest >= window.grid() + Format<T>::precision - 1) return true;
+bool fits_sample(const OneWindow<T>& window, const SampledExponents& of, const T* x, std::size_t n) {
+  if (of.count == 0 || of.smallest() >= window.grid() + Format<T>::precision - 1) return true;
   std::size_t outside = 0;
   Wide sum = 0;
   for_each_of_sample(x, n, [&](T element) {
@@ -197,14 +180,11 @@ template <class T> void sum_in_windows(HostRun& work, bool mean, const FormatInf
   const auto* const x = static_cast<const T*>(call.x.data);
   const std::size_t n = call.keys.size * call.layout.inner, results = bins(call) * call.layout.inner;
   constexpr int margin = 6;  // the sample may have missed larger elements
-  Exponents seen;
-  for_each_of_sample(x, n, [&](T element) { seen.add(element); });
+  auto seen = SampledExponents::of(x, n);
   if (call.options.combine)
-    with_format(format, [&]<class F>() {
-      for_each_of_sample(static_cast<const F*>(call.out.data), results, [&](F held) { seen.add(held); });
-    });
+    with_format(format, [&]<class F>() { seen.add_sample(static_cast<const F*>(call.out.data), results); });
   const int term_bits = most_term_bits(call.keys.size + 1);
-  const int grid = seen.count == 0 ? -63 : seen.largest + margin - term_bits;
+  const int grid = seen.count == 0 ? -63 : seen.largest() + margin - term_bits;
   if (const OneWindow<T> window{grid, term_bits}; fits_sample(window, seen, x, n))
     if (sum_in_table<T>(work, mean, format, window)) return;
   // A table of more windows than elements takes longer than sorting; that of rows, whose words are not
@@ -212,7 +192,7 @@ template <class T> void sum_in_windows(HostRun& work, bool mean, const FormatInf
   const auto is_small = [&](std::size_t words) {
     return results * words <= std::max(call.layout.inner == 1 ? n : n / 16, std::size_t{1} << 12);
   };
-  const ManyWindows<T> many{seen.smallest - 1, seen.largest + margin, call.keys.size + 1};
+  const ManyWindows<T> many{seen.smallest() - 1, seen.largest() + margin, call.keys.size + 1};
   if (seen.count > 0 && is_small(many.words()))
     if (sum_in_table<T>(work, mean, format, many)) return;
   const auto all = ManyWindows<T>::of_all(call.keys.size + 1);
@@ -233,7 +213,7 @@ template <class F> bool sum_rows_exactly(const Call& call, bool mean) {
   const auto sorted = SortedRows::of(call, threads_of(call));
   if (!sorted) return false;
   const int largest = with_format(*call.x.format, [&]<class T>() {
-    return largest_exponent_of_sample(static_cast<const T*>(call.x.data), call.keys.size * inner);
+    return SampledExponents::of(static_cast<const T*>(call.x.data), call.keys.size * inner).largest();
   });
   const int end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
   return sum_sorted_rows<F>(call, *sorted, mean, {end - 62 + bits_for_terms(most_terms(call)), end, true});

@@ -202,7 +202,7 @@ template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
     // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
     // compared with it on the way.
     const int guess =
-        std::max(largest_exponent(x, elements / 16, threads), largest_exponent_of_sample(x, elements));
+        std::max(largest_exponent(x, elements / 16, threads), SampledExponents::of(x, elements).largest());
     if (guess != no_exponent && sum(grid_of(guess), guess + 1)) return;
     grid = grid_of(largest_exponent(x, elements, threads));
   }

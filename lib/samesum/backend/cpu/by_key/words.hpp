@@ -5,6 +5,7 @@
 #include "samesum/backend/cpu/by_key/elements.hpp"
 #include "samesum/backend/cpu/by_key/sorted_rows.hpp"
 #include "samesum/backend/cpu/exact/window.hpp"
+#include "samesum/window/exponent_range.hpp"
 
 namespace samesum::cpu {
 
@@ -72,12 +73,34 @@ bool sum_sorted_rows(const Call& call, const SortedRows& sorted, bool mean, Grid
   return fits;
 }
 
-/// Returns the largest exponent in a sample of n elements. Every element is checked when it is added.
-template <class T> int largest_exponent_of_sample(const T* x, std::size_t n) {
+/// Calls visit(x) for a sample of n elements.
+template <class T, class Visit> void for_each_of_sample(const T* x, std::size_t n, Visit visit) {
   const std::size_t step = n / 4096 + 1;
-  int largest = no_exponent;
-  for (std::size_t i = 0; i < n; i += step) largest = std::max(largest, exponent_of(x[i]));
-  return largest;
+  for (std::size_t i = 0; i < n; i += step) visit(x[i]);
 }
+
+/// The exponents in samples of elements, zeros, infinities and NaN aside. Every element is checked when it is
+/// added.
+struct SampledExponents {
+  ExponentRange range;  ///< of powers of two with these exponents
+  std::size_t count = 0;
+
+  template <class T> void add_sample(const T* x, std::size_t n) {
+    for_each_of_sample(x, n, [&](T element) {
+      const int exponent = exponent_of(element);
+      if (exponent == no_exponent) return;
+      range.merge(ExponentRange::between(exponent, exponent + 1));
+      ++count;
+    });
+  }
+  template <class T> static SampledExponents of(const T* x, std::size_t n) {
+    SampledExponents all;
+    all.add_sample(x, n);
+    return all;
+  }
+  int smallest() const { return range.lowest(); }
+  /// The largest exponent, or no_exponent.
+  int largest() const { return range.is_empty() ? no_exponent : range.top() - 1; }
+};
 
 }  // namespace samesum::cpu

@@ -11,20 +11,6 @@
 
 namespace samesum::gpu {
 
-/// The bits that some finite elements need, counted from the smallest number of their format: each is below
-/// 2^top, and a multiple of 2^lowest().
-struct NeededBits {
-  static constexpr std::uint32_t bias = 4096;
-  std::uint32_t top = 0;    ///< 0 if all are 0
-  std::uint32_t below = 0;  ///< bias - lowest(), or 0
-
-  __device__ int lowest() const { return static_cast<int>(bias - below); }
-  __device__ void merge(const NeededBits& other) {
-    top = max(top, other.top);
-    below = max(below, other.below);
-  }
-};
-
 /// What has happened to a call by key, in device memory. All zero at first.
 struct KeyEvents {
   std::uint64_t bad_key;     ///< complement of the index of the first key out of range; 0 if there is none
@@ -34,15 +20,15 @@ struct KeyEvents {
   std::uint32_t expected;    ///< number of outliers that look_for_outliers has found
   std::uint32_t overflowed;  ///< whether a sum overflows a given grid
   static constexpr std::uint32_t ranges = 8;
-  NeededBits range[ranges];  ///< what the elements need that were looked at, in parts
+  ExponentRange range[ranges];  ///< what the elements need that were looked at, in parts
 
   /// What all parts need, or, if one is left out, what all but one need: what only one part of a sample needs
   /// is rare.
-  __device__ NeededBits seen(bool leaves_out_one) const {
-    NeededBits most, second;
+  __device__ ExponentRange seen(bool leaves_out_one) const {
+    ExponentRange most, second;
 #pragma unroll
-    for (const NeededBits& part : range) {
-      second.merge({min(most.top, part.top), min(most.below, part.below)});
+    for (const ExponentRange& part : range) {
+      second.merge({min(most.above, part.above), min(most.below, part.below)});
       most.merge(part);
     }
     return leaves_out_one ? second : most;

@@ -45,16 +45,16 @@ struct CellWindows {
 
   /// The window of the call, with its grid.
   __device__ CellWindow placed(const KeyEvents& events) const {
-    const NeededBits seen = events.seen(is_sampled);
-    const int top = static_cast<int>(seen.top);
-    if (given) return has_wide && top + lowest > narrow.grid + narrow.bits ? wide : narrow;
+    const ExponentRange seen = events.seen(is_sampled);
+    const int top = seen.top();
+    if (given) return has_wide && top > narrow.grid + narrow.bits ? wide : narrow;
     CellWindow w = narrow;
     w.grid = top + (exact ? least_headroom : 0) - w.bits;
     if (has_wide && seen.lowest() < w.grid) {  // half of the bits to spare are above the largest element
       w = wide;
       w.grid = top + max((w.bits - (top - seen.lowest())) / 2, least_headroom) - w.bits;
     }
-    w.grid = max(w.grid, 0) + lowest;
+    w.grid = max(w.grid, lowest);
     return w;
   }
 
@@ -70,31 +70,15 @@ constexpr int key_threads = 1024,
               key_elements = 8;  ///< elements that a thread loads at once
 constexpr std::uint32_t key_tile_length = key_threads * key_elements;
 
-/// The bits that an element needs.
-template <class T> __device__ NeededBits bits_needed(BitsOf<T> x) {
-  const auto magnitude = static_cast<BitsOf<T>>(x & ~Format<T>::sign_bit);
-  if (magnitude == 0 || magnitude >= Format<T>::infinity) return {};
-  const Decomposed d = decompose<T>(magnitude);
-  const int shift = d.exponent - Format<T>::min_quantum,
-            lowest = shift + 63 - leading_zeros(d.significand & (0 - d.significand));
-  return {static_cast<std::uint32_t>(shift + 64 - leading_zeros(d.significand)),
-          NeededBits::bias - static_cast<std::uint32_t>(lowest)};
-}
-
 /// Merges what the threads of a block have seen into a part of the events that is 0 before.
-__device__ inline void merge_ranges(NeededBits seen, NeededBits& part) {
-  __shared__ std::uint32_t top, below;
-  if (threadIdx.x == 0) top = below = 0;
+__device__ inline void merge_ranges(const ExponentRange& seen, ExponentRange& part) {
+  __shared__ std::uint32_t above, below;
+  if (threadIdx.x == 0) above = below = 0;
   __syncthreads();  // both are 0
-  seen.top = __reduce_max_sync(whole_warp, seen.top);
-  seen.below = __reduce_max_sync(whole_warp, seen.below);
-  if (thread() == 0) {
-    atomicMax(&top, seen.top);
-    atomicMax(&below, seen.below);
-  }
+  merge_of_warp(seen, above, below);
   __syncthreads();  // all warps have merged theirs
   if (threadIdx.x > 0) return;
-  atomicMax(&part.top, top);
+  atomicMax(&part.above, above);
   atomicMax(&part.below, below);
 }
 
@@ -118,7 +102,7 @@ template <class T> __global__ void __launch_bounds__(key_threads) find_largest(K
       if (magnitude < Format<T>::infinity) most = max(most, magnitude);
     }
   }
-  merge_ranges(bits_needed<T>(most), all.events->range[blockIdx.x % KeyEvents::ranges]);
+  merge_ranges(ExponentRange::of<T>(most), all.events->range[blockIdx.x % KeyEvents::ranges]);
 }
 
 constexpr int log2_sample = 14;
@@ -138,7 +122,7 @@ __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements al
             all.events->expected = all.events->overflowed = 0;
       all.events->range[blockIdx.x] = {};
     }
-    NeededBits seen;
+    ExponentRange seen;
 #pragma unroll
     for (std::uint32_t j = 0; j < of_block / key_threads; ++j) {
       const std::uint32_t k = (j * key_threads + threadIdx.x) * KeyEvents::ranges + blockIdx.x;
@@ -146,7 +130,7 @@ __global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements al
                           end = all.elements * (k + 1) >> log2_sample;
       if (begin == end) continue;
       const std::uint32_t within = __umulhi(k * 0x9e3779b9u, static_cast<std::uint32_t>(end - begin));
-      seen.merge(bits_needed<T>(static_cast<const BitsOf<T>*>(all.x)[begin + within]));
+      seen.merge(ExponentRange::of<T>(static_cast<const BitsOf<T>*>(all.x)[begin + within]));
     }
     merge_ranges(seen, all.events->range[blockIdx.x]);
   }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "samesum/window/exponent_range.hpp"
+
 namespace samesum::gpu {
 
 using ::max;  // CUDA's, which samesum::max and samesum::min would hide
@@ -47,6 +49,15 @@ template <class State> __device__ State shuffle_xor(const State& state, int delt
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
   for (unsigned& word : words) word = __shfl_xor_sync(whole_warp, word, delta);
   return std::bit_cast<State>(words);
+}
+
+/// Merges the ranges of the threads of a warp into a range in memory, given by its members.
+__device__ inline void merge_of_warp(const ExponentRange& seen, std::uint32_t& above, std::uint32_t& below) {
+  const std::uint32_t most = __reduce_max_sync(whole_warp, seen.above),
+                      lowest = __reduce_max_sync(whole_warp, seen.below);
+  if (thread() > 0) return;
+  atomicMax(&above, most);
+  atomicMax(&below, lowest);
 }
 
 /// The default reducer: merges states by their own merge().

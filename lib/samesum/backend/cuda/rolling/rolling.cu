@@ -5,6 +5,7 @@
 #include <new>
 
 #include "samesum/backend/cuda/device/methods.hpp"
+#include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/backend/cuda/rolling/states.cuh"
 #include "samesum/catalogue/describe.hpp"
 
@@ -104,22 +105,14 @@ __device__ void merge_window(State& state, const RollingTask& task, const Rollin
 }
 
 /// Finds the exponents of the finite elements other than 0.
-__global__ void find_range(RollingData data, std::size_t n, ElementRange* range) {
-  int lowest = 1 << 20, highest = -lowest;
+__global__ void find_range(RollingData data, std::size_t n, ExponentRange* range) {
+  ExponentRange seen;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t index = rolling_index(); index < n; index += step) {
     const BatchItem at{index, data.layout.n, data.layout.inner};
-    const double x = data.element(at.o, at.k, at.i);
-    if (x == 0 || special_flags_of(x) != 0) continue;
-    const OddSignificand odd{x};
-    lowest = min(lowest, odd.exponent);
-    highest = max(highest, odd.end());
+    seen.merge(ExponentRange::of<double>(to_bits(data.element(at.o, at.k, at.i))));
   }
-  lowest = __reduce_min_sync(~0u, lowest);
-  highest = __reduce_max_sync(~0u, highest);
-  if (threadIdx.x % 32 != 0) return;
-  atomicMin(&range->lowest, lowest);
-  atomicMax(&range->highest, highest);
+  merge_of_warp(seen, range->above, range->below);
 }
 
 /// Merges the elements of each group of the first level.
@@ -206,17 +199,14 @@ template <class State> class RollingPass {
   std::size_t bytes_;
 };
 
-constexpr std::size_t range_bytes = 16;  ///< an ElementRange, so that states behind it are aligned
+constexpr std::size_t range_bytes = 16;  ///< an ExponentRange, so that states behind it are aligned
 
 /// Finds the range of the elements, if the states need it.
-cudaError_t enqueue_range(const Launch& work, const RollingData& data, ElementRange* range) {
+cudaError_t enqueue_range(const Launch& work, const RollingData& data, ExponentRange* range) {
   constexpr std::size_t most_blocks = 4096;
   constexpr int threads = 128;
   const std::size_t n = work.call.layout.n * work.call.layout.results();
-  // Bytes that stand for a large and for a small integer.
-  if (const cudaError_t error = cudaMemsetAsync(&range->lowest, 0x7f, sizeof(int), work.stream)) return error;
-  if (const cudaError_t error = cudaMemsetAsync(&range->highest, 0x80, sizeof(int), work.stream))
-    return error;
+  if (const cudaError_t error = cudaMemsetAsync(range, 0, sizeof *range, work.stream)) return error;
   return launch(find_range, std::min((n - 1) / threads + 1, most_blocks), threads, work.stream, data, n,
                 range);
 }
@@ -235,7 +225,7 @@ template <class... State> cudaError_t roll_by(Launch& work, bool needs_range) {
   if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + range_bytes + bytes, error) ||
       is_nothing)
     return error;
-  auto* const range = needs_range ? reinterpret_cast<ElementRange*>(memory) : nullptr;
+  auto* const range = needs_range ? reinterpret_cast<ExponentRange*>(memory) : nullptr;
   const RollingData data{call.x.data, call.x.format->index, call.method->format->index,
                          l,           call.out.data,        call.out.row_stride};
   const RollingTask task{rolling_kind(call.method->operation),

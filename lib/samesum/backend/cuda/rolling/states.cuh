@@ -8,21 +8,20 @@
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/grid_reduction.hpp"
 #include "samesum/operation/rolling.hpp"
+#include "samesum/window/exponent_range.hpp"
 #include "samesum/window/wide_integer.hpp"
 
 namespace samesum::gpu {
 
-/// Exponents between which all bits of the finite elements lie: they are multiples of 2^lowest, below
-/// 2^highest.
-struct ElementRange {
-  int lowest, highest;
+/// Whether the sums of any window of elements of that range fit NarrowExact: windows have fewer than 2^39
+/// elements, so that n·Σx² has at most 2·140 + 78 bits.
+SAMESUM_HD inline bool is_narrow_range(const ExponentRange& range) {
+  constexpr int most = 140;
+  return range.top() - range.lowest() <= most;
+}
 
-  /// The most bits for which the sums of any window fit NarrowExact: windows have fewer than
-  /// 2^39 elements, so that n·Σx² has at most 2·140 + 78 bits.
-  static constexpr int most_narrow = 140;
-  SAMESUM_HD bool is_narrow() const { return highest - lowest <= most_narrow; }
-  SAMESUM_HD int unit() const { return highest < lowest ? 0 : lowest; }
-};
+/// The unit of sums of such elements.
+SAMESUM_HD inline int unit_of(const ExponentRange& range) { return range.is_empty() ? 0 : range.lowest(); }
 
 /// What states need to know of a call.
 struct RollingTask {
@@ -30,8 +29,8 @@ struct RollingTask {
   Windows windows;
   std::uint64_t ddof;
   GridOfDoubles grid;
-  const ElementRange* range;  ///< null if the method needs none
-  KeyStatus* status;          ///< may be null
+  const ExponentRange* range;  ///< null if the method needs none
+  KeyStatus* status;           ///< may be null
 };
 
 /// A finite number as ±significand·2^exponent, where the significand is odd, or 0.
@@ -48,8 +47,6 @@ struct OddSignificand {
     significand = d.significand >> zeros;
     exponent = d.exponent + zeros;
   }
-  /// The exponent e with |x| < 2^e.
-  SAMESUM_HD int end() const { return exponent + 64 - leading_zeros(significand); }
 };
 
 /// Adds ±magnitude·2^shift. Few words stay in registers, since no index depends on the shift.
@@ -88,8 +85,12 @@ template <int sum_words, bool has_squares, bool is_narrow> struct RollingExact :
   WideInteger<sum_words> sum{};
   WideInteger<has_squares ? 2 * sum_words : 1> squares{};
 
-  SAMESUM_HD static bool computes(const RollingTask& task) { return task.range->is_narrow() == is_narrow; }
-  SAMESUM_HD static int unit(const RollingTask& task) { return is_narrow ? task.range->unit() : format_unit; }
+  SAMESUM_HD static bool computes(const RollingTask& task) {
+    return is_narrow_range(*task.range) == is_narrow;
+  }
+  SAMESUM_HD static int unit(const RollingTask& task) {
+    return is_narrow ? unit_of(*task.range) : format_unit;
+  }
 
   SAMESUM_HD void add(double x, const RollingTask& task) {
     if (skips(x, task)) return;

@@ -11,16 +11,10 @@ namespace {
 
 constexpr int window_threads = 256;
 
-/// Takes in what ScanWindow says about an element.
+/// Merges an element into a window.
 template <class T> __device__ void look_at(T x, ScanWindow& seen) {
-  const BitsOf<T> magnitude = BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit);
-  if (magnitude >= Format<T>::infinity) seen.missed = 1;
-  const Decomposed d = decompose<T>(magnitude);
-  if (d.significand == 0) return;
-  const int top = d.exponent + 64 - leading_zeros(d.significand),
-            lowest = d.exponent + 63 - leading_zeros(d.significand & (0 - d.significand));
-  seen.top = max(seen.top, static_cast<unsigned>(top + ScanWindow::bias));
-  seen.below = max(seen.below, static_cast<unsigned>(ScanWindow::bias - lowest));
+  if (special_flags_of(x) != 0) seen.missed = 1;
+  seen.range.merge(ExponentRange::of<T>(to_bits(x)));
 }
 
 /// Finds the window of a sample, one element of each `step`, or, if step = 1 and the sample has not given the
@@ -47,13 +41,8 @@ __global__ void __launch_bounds__(window_threads)
     for (std::size_t i = first; i < l.results(); i += threads)
       if (to_bits(x[i / l.inner * l.outer_stride + i % l.inner]) == Format<T>::sign_bit) seen.missed = 1;
   });
-  seen.top = __reduce_max_sync(whole_warp, seen.top);
-  seen.below = __reduce_max_sync(whole_warp, seen.below);
-  seen.missed = __reduce_max_sync(whole_warp, seen.missed);
-  if (thread() > 0) return;
-  atomicMax(&window->top, seen.top);
-  atomicMax(&window->below, seen.below);
-  if (seen.missed != 0) window->missed = 1;
+  merge_of_warp(seen.range, window->range.above, window->range.below);
+  if (__any_sync(whole_warp, seen.missed != 0) && thread() == 0) window->missed = 1;
 }
 
 // --- the sums of segments ----------------------------------------------------------------------------------

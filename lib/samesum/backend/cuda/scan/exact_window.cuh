@@ -4,22 +4,18 @@
 
 #include "samesum/accumulator/digits.hpp"
 #include "samesum/backend/cuda/device/pair.cuh"
+#include "samesum/window/exponent_range.hpp"
 #include "samesum/window/wide_integer.hpp"
 
 namespace samesum::gpu {
 
 /// What some elements of a call have in common. All bytes 0 is the window of no elements.
 struct ScanWindow {
-  static constexpr int bias = 2048;
-  /// Magnitudes are below 2^(top - bias), and whole numbers of units of 2^(bias - below). 0 for zeros.
-  unsigned top, below;
+  ExponentRange range;
   /// Whether integers cannot give the results: if an element is infinite or NaN, or if the first element of a
   /// result is -0, since integers have no -0.
-  unsigned missed;
-  unsigned exceeded;  ///< whether a scan in this window met an element that does not fit it
-
-  __device__ int highest() const { return static_cast<int>(top) - bias; }
-  __device__ int lowest() const { return bias - static_cast<int>(below); }
+  unsigned missed = 0;
+  unsigned exceeded = 0;  ///< whether a scan in this window met an element that does not fit it
 };
 
 /// Common elements are whole numbers of units of 2^(unit + common_shift), and less than 2^common_bits units.
@@ -43,14 +39,14 @@ struct ExactScan {
   /// Sums of 128 bits are integers in units of 2^unit, of at most 126 bits. In the window of a sample, the
   /// elements may need more than the sample does.
   __device__ int unit() const {
-    const int top = window().highest(), common = top - common_bits - common_shift;
-    if (!samples) return max(min(common, window().lowest()), least_unit);
+    const int top = window().range.top(), common = top - common_bits - common_shift;
+    if (!samples) return max(min(common, window().range.lowest()), least_unit);
     return max(min(common + headroom, (lowest_unit() + expected_lowest()) / 2), least_unit);
   }
   /// Whether to try sums of 128 bits. What is read does not change while these are computed.
   __device__ bool tries_narrow() const {
     if (window().missed != 0) return false;
-    return samples ? expected_lowest() >= lowest_unit() : window().highest() - unit() + log2_length <= 126;
+    return samples ? expected_lowest() >= lowest_unit() : window().range.top() - unit() + log2_length <= 126;
   }
   /// Whether sums of 128 bits have given the results.
   __device__ bool narrow_fits() const { return tries_narrow() && window().exceeded == 0; }
@@ -58,17 +54,17 @@ struct ExactScan {
   /// are multiples: 3, 5, or 0 if that is not enough.
   __device__ int wide_words() const {
     if (!has_wide || narrow_fits() || windows->all.missed != 0) return 0;
-    const int bits = windows->all.highest() - wide_unit() + log2_length;
+    const int bits = windows->all.range.top() - wide_unit() + log2_length;
     return bits <= 190 ? 3 : bits <= 318 ? 5 : 0;
   }
-  __device__ int wide_unit() const { return windows->all.lowest(); }
+  __device__ int wide_unit() const { return windows->all.range.lowest(); }
 
  private:
   static constexpr int headroom = 3;  ///< binades that an element may exceed the largest of the sample
   /// The lowest unit of sums of 126 bits.
-  __device__ int lowest_unit() const { return window().highest() + headroom - (126 - log2_length); }
+  __device__ int lowest_unit() const { return window().range.top() + headroom - (126 - log2_length); }
   /// If small elements are rare, the lowest bit of all elements is about that much below that of the sample.
-  __device__ int expected_lowest() const { return window().lowest() - log2_step; }
+  __device__ int expected_lowest() const { return window().range.lowest() - log2_step; }
 };
 
 /// A sum as a whole number of units.
