@@ -181,7 +181,7 @@ void subtract_in_words(const Anchors<words, spare>& anchors, const std::vector<d
 /// as the anchor stays in its binade, or once it leaves it; and others.
 template <int words, int spare>
 void expect_no_loss(Anchors<words, spare> anchors, std::mt19937_64& generator) {
-  ASSERT_TRUE(anchors.exist());
+  ASSERT_TRUE(anchors.are_numbers());
   const int lowest = std::max(anchors.lowest(), Format<fp64>::min_quantum);
   std::vector<double> terms((std::size_t{1} << anchors.log2_terms) * (spare == 2 ? 8 : 1));
   const auto draw = [&](std::uint64_t n) { return static_cast<int>(generator() % n); };
@@ -226,11 +226,11 @@ TEST(Anchors, LoseNoBitOfTheTermsThatTheyAllow) {
       }
 }
 
-TEST(Anchors, ExistIfTheLargestSumsAreNumbers) {
-  EXPECT_TRUE((Anchors<2, 1>{1012, 9}.exist()));  // terms just below 2^1012 move 1.5·2^1022 to 2^1023
-  EXPECT_FALSE((Anchors<2, 1>{1013, 9}.exist()));
-  EXPECT_TRUE((Anchors<2, 1, float>{116, 9}.exist()));
-  EXPECT_FALSE((Anchors<2, 1, float>{117, 9}.exist()));
+TEST(Anchors, EndWhereTheLargestSumsAreNoNumbers) {
+  EXPECT_TRUE((Anchors<2, 1>{1012, 9}.are_numbers()));  // terms just below 2^1012 move 1.5·2^1022 to 2^1023
+  EXPECT_FALSE((Anchors<2, 1>{1013, 9}.are_numbers()));
+  EXPECT_TRUE((Anchors<2, 1, float>{116, 9}.are_numbers()));
+  EXPECT_FALSE((Anchors<2, 1, float>{117, 9}.are_numbers()));
 }
 
 TEST(Anchors, AllowAsManyTermsAsTheirRangeHasRoomFor) {

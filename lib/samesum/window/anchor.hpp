@@ -47,8 +47,10 @@ template <int words, int spare, class Word = double> struct Anchors {
     const int s = bound(i) + log2_terms + spare;
     return s > Format<Word>::min_exponent ? s : Format<Word>::min_exponent;
   }
-  /// Whether no sum leaves the exponents of a Word.
-  SAMESUM_HD constexpr bool exist() const { return top + log2_terms + spare < Format<Word>::max_exponent; }
+  /// Whether the anchors, and the sums that begin with them, are numbers.
+  SAMESUM_HD constexpr bool are_numbers() const {
+    return top + log2_terms + spare < Format<Word>::max_exponent;
+  }
   /// All terms must be multiples of 2^lowest().
   SAMESUM_HD constexpr int lowest() const { return bound(words - 1) + log2_terms - precision; }
   /// The largest log2_terms for which lowest() is at most top - bits.

@@ -50,7 +50,7 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     // x is a multiple of 2^quantum, and x^power of 2^lowest
     const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
-    end_ = is_in_range || anchors.exist() ? MagnitudeKey<C>::least(top) : 0;
+    end_ = is_in_range || anchors.are_numbers() ? MagnitudeKey<C>::least(top) : 0;
   }
   /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
   /// a zero is larger than all others.

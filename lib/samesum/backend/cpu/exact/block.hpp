@@ -80,7 +80,7 @@ template <class T, class Elements> class ExactBlocks {
     if (fits) {
       if (!expected_.one_word) look<true>(x, n, plain);
       sum.add(plain);
-    } else if (!BlockAnchors<2>{range.highest + 1, log2_adds}.exist()) {
+    } else if (!BlockAnchors<2>{range.highest + 1, log2_adds}.are_numbers()) {
       return false;
     } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
       add_in_windows<2, false>(sum, x, n, range.highest, adds);
@@ -121,7 +121,8 @@ template <class T, class Elements> class ExactBlocks {
   /// Lets the next block use the windows of a block of this range, with a power of two to spare.
   void expect_two_windows(const BitRange& range) {
     expected_.highest = range.highest + 1;
-    expected_.two_windows = is_expected(range) && BlockAnchors<2>{expected_.highest + 1, log2_block}.exist();
+    expected_.two_windows =
+        is_expected(range) && BlockAnchors<2>{expected_.highest + 1, log2_block}.are_numbers();
   }
 
   /// Loads the pack from number i on, which is at place `at` of a vector of T. Where the vector begins, keeps

@@ -29,7 +29,7 @@ template <int words> struct StreamWindow {
   /// their sums.
   bool place(TermRange of, int log2_terms) {
     const Anchors<words, 0> anchors{of.top, log2_terms};
-    if (!anchors.exist()) return false;
+    if (!anchors.are_numbers()) return false;
     for (int i = 0; i + 1 < words; ++i) anchor[i] = anchor_at(anchors.exponent(i));
     return of.lowest >= anchors.lowest();
   }
