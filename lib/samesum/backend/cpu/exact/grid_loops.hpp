@@ -12,7 +12,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// Bits of a slice of numbers, of which whole_anchor rounds up to 51.
+/// Bits of a slice of a number. The anchor rounds numbers of up to 51 bits.
 constexpr int slice_bits = 50;
 
 /// Calls add(s, anchored) for each slice but the last of a number, or of a pack of numbers, of units, and
