@@ -124,8 +124,8 @@ def findings(all_rows):
         yield (f"The median ratio of bound to error is {phrases.number(phrases.median([b for b, _ in bounded]))}; "
                f"the smallest is {phrases.number(least)}, for {row_names([closest])}.")
     # Other libraries promise no bound, so this is no check of samesum.
-    yield from map(str, bound_findings(peers, "other libraries", "the bound that holds for every order of additions",
-                                       row_names))
+    whose = phrases.peers_in_words((r["method"] for r in peers), many=True)
+    yield from map(str, bound_findings(peers, whose, "the bound that holds for every order of additions", row_names))
 
 
 def has_bound(counted):
@@ -243,10 +243,11 @@ def ranking(rows):
         ours, others = [sorted((error, algorithm) for (algorithm, peer), error in errors.items() if peer == which)
                         for which in (False, True)]
         if len(ours) > 1:
+            peers = phrases.peers_in_words((r["method"] for r in rows), many=True)
             shown = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
             yield (f"median errors in {format} at n = {phrases.count(n)} over {phrases.plural(data, 'data set')}, in "
                    f"ulps, of samesum's {len(ours)} methods: {best_to_worst(shown)}"
-                   + (f"; of {len(others)} other libraries: {best_to_worst([others[0], others[-1]])}."
+                   + (f"; of {len(others)} calls of {peers}: {best_to_worst([others[0], others[-1]])}."
                       if len(others) > 1 else "."))
 
 

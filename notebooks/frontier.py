@@ -38,7 +38,7 @@ def array(rows):
 
 
 def chosen(rows):
-    """The methods of the figure, samesum's in OURS and the fastest of other libraries; and the frontier of all methods."""
+    """The methods of the figure, samesum's in OURS and the fastest peers; and the frontier of all methods."""
     peers = sorted((r for r in rows if phrases.is_peer(r["method"])), key=lambda r: r["seconds"])
     ours = [r for name in OURS for r in rows
             if phrases.parts(r["method"])[0] == name and not phrases.is_peer(r["method"])]
@@ -51,12 +51,8 @@ def label(r):
 
 
 def shape(method):
-    """The symbol of an order; exact, which has none, and other libraries have symbols of their own."""
+    """The symbol of an order; exact, which has none, and peers have symbols of their own."""
     return "triangle-up" if phrases.is_peer(method) else style.ORDERS.get(phrases.order(method), ("", "circle"))[1]
-
-
-def shape_name(method):
-    return "other libraries" if phrases.is_peer(method) else phrases.order(method) or "any order"
 
 
 def ticks(low, high):
@@ -164,7 +160,9 @@ def picture(at, rows, width=WIDE):
 def legend_rows(some, width, letter):
     """Rows of (x, symbol, colour, fill, text): the orders by shape, then the promises by fill."""
     rows = []
-    kinds = {shape_name(r["method"]): shape(r["method"]) for r in some}
+    methods = [r["method"] for r in some]
+    peers = phrases.peers_in_words(methods, many=True)
+    kinds = {peers if phrases.is_peer(m) else phrases.order(m) or "any order": shape(m) for m in methods}
     promises = [p for p in PROMISES if any(r["promise"] == p for r in some)]
     for entries in ([(symbol, style.GREY, 1, name) for name, symbol in kinds.items()],
                     [("circle", style.GREY, FILLS[p], f"promise: {p}" if p == promises[0] else p) for p in promises]):

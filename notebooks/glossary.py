@@ -1,6 +1,9 @@
-"""Tables of the names in the results: generated data sets, cases of accumulator_formats, and other libraries."""
+"""Tables of the names in the results: generated data sets, cases of accumulator_formats, and peers."""
+
+import re
 
 import phrases
+import section
 from section import Table
 
 # Name and meaning of each data set, as in experiments/harness/dataset.cpp.
@@ -38,7 +41,7 @@ CASES = {
     "nondeterminism reversed": "the same in reverse order",
     "accuracy": "1000 + 1e-3",
 }
-# Names before "@peer", or their first words.
+# Names before "@peer", or their first words: calls of other libraries, and loops of the study (phrases.LOOPS).
 LIBRARIES = {
     "loop": "a loop that adds one element after the other",
     "fast_math": "a loop compiled with -ffast-math, which lets the compiler reorder additions",
@@ -90,6 +93,19 @@ def library(method):
     return next((key for key in (name, name.split("/")[0]) if key in LIBRARIES), name)
 
 
+def libraries(methods):
+    """The libraries of peers: the calls of one, such as std_reduce and std/dot, count once. Loops of the study and samesum's
+    own calls are none."""
+    return section.distinct(re.split("[/_]", phrases.parts(m)[0])[0] for m in methods
+                            if phrases.is_peer(m) and not phrases.is_loop(m) and not m.startswith("samesum/"))
+
+
+def peers(methods):
+    """'CUB, cuBLAS and a loop': the libraries among the peers, and whether there are loops of the study."""
+    methods = [m for m in methods if phrases.is_peer(m)]
+    return phrases.listed([NAMES.get(name, name) for name in libraries(methods)] + ["a loop"] * any(map(phrases.is_loop, methods)))
+
+
 def in_words(algorithm):
     """'CUB run_to_run' for the algorithm 'cub/run_to_run' of a peer."""
     library, _, setting = algorithm.partition("/")
@@ -107,7 +123,7 @@ def tables(found):
             ("Generated data sets", "data", [[name, DATA[name]] for name in DATA if name in data], BINADE),
             ("Cases of sums with 16-bit accumulators", "case", [[name, CASES[name]] for name in CASES if name in cases],
              ""),
-            ("Other libraries, marked @peer", "name", [[name, LIBRARIES[name]] for name in LIBRARIES if name in libraries],
+            ("Other libraries and loops, marked @peer", "name", [[name, LIBRARIES[name]] for name in LIBRARIES if name in libraries],
              "")):
         if lines:
             yield Table(caption, [head, "meaning"], lines, text_columns=2, folded=True, note=note)

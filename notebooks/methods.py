@@ -32,9 +32,9 @@ def section(found):
     if rows:
         names = {without_backend(method) for _, method in table}
         ours = [m for m in names if not phrases.is_peer(m)]
-        others = len(names) - len(ours)
+        others = [m for m in names if phrases.is_peer(m)]
         s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum"
-                     + (f" and {phrases.plural(others, 'sum')} of other libraries" if others else "")
+                     + (f" and {phrases.plural(len(others), 'sum')} of {phrases.peers_in_words(others, many=True)}" if others else "")
                      + f" {phrases.verb(len(names), len(names), 'was', 'were')} measured; "
                      f"{sum(promised.get(m) in SAME_EVERYWHERE for m in ours)} of samesum's promise the same bits everywhere.")
         s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]

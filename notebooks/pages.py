@@ -4,13 +4,17 @@ A page has a table between two comments, of which the first names it. Each table
 and machines.
 """
 
+import dataclasses
 import os
 import re
 
+import by_data
 import data_frames
+import glossary
 import phrases
 import python_speed
 import results
+import slow_cells
 import timing
 
 PAGES = "README.md", "experiments/*.md", "lib/**/*.md"
@@ -38,6 +42,11 @@ class Files:
         fields = {"launch": None} | fields
         return [r for r in self.by_name[file].rows if not self.by_name[file].other_host
                 and r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
+
+    def found(self, *files):
+        """{question: [source]} with the rows of these files."""
+        sources = [dataclasses.replace(self.by_name[file], rows=rows) for file in files for rows in [self.rows(file)]]
+        return {s.question: [s] for s in sources}
 
     def row(self, file, **fields):
         """The only row with these fields, or None."""
@@ -158,7 +167,7 @@ def how_fast(files):
         lines.append([what, first(lambda m: re.search(r"\b(tree|prefix)/plain/fp32@c", m)),
                       first(lambda m: re.search(r"\bexact/fp32@c", m)), "; ".join(peers[:MOST_PEERS]) or ABSENT,
                       first(lambda m: m == "read")])
-    return table(["", "`tree/plain`", "`exact`", "other libraries", "reading alone"], lines)
+    return table(["", "`tree/plain`", "`exact`", "other libraries and loops", "reading alone"], lines)
 
 
 def sums_by_length(files):
@@ -221,70 +230,35 @@ def sums_on_a_cpu(files):
     return table(["", "64 elements", "2^18, in L2", "2^26, in DRAM", "2^26, two threads"], without_empty(lines, 1))
 
 
-# --- exact results on other data ----------------------------------------------------------------------------------
-
-def work(r):
-    """'sums of 49152 rows of 1024 fp32'."""
-    outer, n, inner = r.get("outer") or 1, r["n"], r.get("inner") or 1
-    of = (f"{outer} rows of {n}" if outer > 1 else f"{n} rows of {inner} numbers" if r.get("keys") and inner > 1
-          else f"{inner} columns of {n}" if inner > 1 else two_to_the(n))
-    operation = r.get("operation", "sum")
-    what = {"cumsum": "prefix sums", "scatter_add": f"sums by {r.get('bins')} keys"}.get(operation, operation)
-    return f"{what} of {of} {r['input_format']}"
-
-
-def together(files):
-    """Lists of rows on the same normal numbers, with a result in the format of the elements."""
-    made = {}
-    for file in (LENGTHS, REDUCTIONS, SCANS, KEYS):
-        for r in files.rows(file, data="normal" if file == LENGTHS else None, grid=None):
-            if r.get("seconds") and r.get("caches") != "cold" and phrases.parts(r["method"])[1] == r["input_format"]:
-                made.setdefault((file, phrases.device(r["method"]), r["threads"], r.get("keys"), work(r)), []).append(r)
-    return made.values()
-
+# --- slow cases of exact results ----------------------------------------------------------------------------------
 
 def exact_beside_fastest(files):
-    """Time of exact methods relative to the fastest other one on the same elements: per device and operation the median
-    of all work, and the work with the largest ratio."""
-    found = {}
-    for rows in together(files):
-        exact = [r for r in rows if phrases.accumulator(r["method"]) == "exact"]
-        others = [r for r in rows if r not in exact]
-        if exact and others:
-            own, other = map(timing.fastest, (exact, others))
-            if times := timing.ratio(own, other):
-                found.setdefault((phrases.device(own["method"]), own.get("operation", "sum")), []).append((times, own, other))
+    """Time of exact methods relative to the fastest other call on the same normal numbers: the largest ratio of each
+    operation and device, and the smallest."""
+    pairs = [(own, other) for own, other in slow_cells.beside(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS),
+                                                              lambda r: not slow_cells.is_exact(r)) if by_data.is_normal(own)]
     lines = []
-    for (device, _), cells in sorted(found.items()):
-        times, own, other = min(cells, key=lambda cell: cell[0].value)
-        threads = f", {own['threads']} threads" if own["threads"] > 1 else ""
-        lines.append([device, f"{work(own)}{threads}", f"{times.of_times}, {name_of(other['method'])}",
-                      f"{phrases.median([1 / cell[0].value for cell in cells]):.2f}", len(cells)])
-    return table(["device", "slowest case", "slowest", "median", "cases"], lines, 2)
+    for (device, operation), (own, other) in slow_cells.worst(pairs).items():
+        times = [1 / timing.ratio(*pair).value for pair in pairs if slow_cells.kind(pair[0]) == (device, operation)]
+        lines.append([device, f"{slow_cells.name_of(operation)} of {slow_cells.elements(own, two_to_the)}",
+                      f"{timing.ratio(own, other).of_times}, {name_of(other['method'])}", f"{min(times):.2f}", len(times)])
+    return table(["device", "slowest case", "slowest", "fastest", "cases"], lines, 2)
 
 
 def exact_by_data(files):
-    """Time of exact methods relative to normal numbers: per operation and device the work with the largest ratio."""
-    slowest = {}
-    for file in (LENGTHS, REDUCTIONS, SCANS, KEYS):
-        for r in files.rows(file, data="arbitrary bits"):
-            operation, device = r.get("operation", "sum"), phrases.device(r["method"])
-            if phrases.accumulator(r["method"]) != "exact" or r.get("caches") == "cold":
-                continue
-            same = {name: r.get(name) for name in ("kind", "method", "input_format", "outer", "n", "inner", "threads", "keys",
-                                                   "bins", "grid", "caches")}
-            sets = [files.row(file, data=data, **same) for data in ("60 binades", "arbitrary bits")]
-            normal = files.row(file, data="normal" if file == LENGTHS else None, **same)
-            if not normal:
-                continue
-            ratios = [1 / timing.ratio(s, normal).value if s and timing.ratio(s, normal) else 0 for s in sets]
-            shape = "rows" if (r.get("outer") or 1) > 1 else "columns" if (r.get("inner") or 1) > 1 else "vectors"
-            key = device, operation, shape
-            if key not in slowest or max(ratios) > max(slowest[key][1]):
-                slowest[key] = r, ratios, [timing.cell_of_times(s, normal) for s in sets]
-    return table(["device", "`exact`", "60 binades", "arbitrary bits"], [
-        [device, work(r), *(ABSENT if text == "-" else text for text in texts)]
-        for (device, *_), (r, _, texts) in sorted(slowest.items(), key=lambda item: item[0])], 2)
+    """Time of exact methods relative to normal numbers: the largest ratio of each operation, device and data set."""
+    pairs = slow_cells.on_other_data(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS))
+    sets = [data for data in glossary.DATA if any(by_data.data_of(r) == data for r, _ in pairs)]
+    measured = {(*slow_cells.kind(r), by_data.data_of(r)) for r, _ in pairs}
+    slowest = slow_cells.worst(pairs, lambda r: (*slow_cells.kind(r), by_data.data_of(r)))
+
+    def shown(*key):
+        if key in slowest:
+            return f"{timing.ratio(*slowest[key]).of_times}, {slow_cells.elements(slowest[key][0], two_to_the)}"
+        return "none" if key in measured else ABSENT
+    return table(["device", "operation", *sets], [
+        [device, slow_cells.name_of(operation), *(shown(device, operation, data) for data in sets)]
+        for device, operation in sorted({key[:2] for key in measured})], 2)
 
 
 # --- pages --------------------------------------------------------------------------------------------------------

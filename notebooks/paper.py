@@ -161,11 +161,6 @@ def machines(n):
     return section.distinct(s.machine for some in n.found.values() for s in some)
 
 
-def listed(items):
-    """'a, b and c'."""
-    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
-
-
 def opening(n):
     yield "## Abstract"
     cards = {c.section: c for c in story.cards(n.found)}
@@ -179,7 +174,7 @@ def opening(n):
            f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
-           f"samesum, a library of such reductions, on {listed(machines(n))}, beside other libraries. "
+           f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
            f"{n.verdict('price')} What the promise buys is not accuracy but a definition: an error that can be bounded, a "
            "result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
@@ -418,7 +413,7 @@ def threats(n):
     yield "## Threats to validity"
     hosts = section.distinct(comparable.host_of(s, {}) for some in n.found.values() for s in some)
     yield (f"*Few machines.* The results are of {phrases.plural(len(hosts), 'host')} of "
-           f"{phrases.plural(len(machines(n)), 'kind')} ({listed(machines(n))}); times are compared on one host only. "
+           f"{phrases.plural(len(machines(n)), 'kind')} ({phrases.listed(machines(n))}); times are compared on one host only. "
            "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. "
            "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
            "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "

@@ -9,11 +9,15 @@ NO_DIGIT = "no digit right"
 # The GPU peers of experiments/harness/peers.cu and peers_cublas.cu, and of experiments/torch_speed.py.
 ON_GPU = ("cub/", "thrust/", "cublas/", "torch/")
 
+# The peers that are loops of the study itself, by the first words of their names. The others call a library.
+LOOPS = ("loop", "fast_math", "openmp")
+
 # A definition of each term that a section may use (Section.terms), in the order of the report.
 TERMS = {
     "method": "operation/order/accumulator/format@backend, for example dot/tree/kahan/fp32@cpu; names of sums leave out the "
               "operation. exact is samesum's method that is correctly rounded for any order of the elements (for softmax "
-              "only the denominator is exact). @peer marks another library, measured for comparison",
+              "only the denominator is exact). @peer marks a call of another library, or a loop of the study "
+              f"({', '.join(LOOPS)}), measured for comparison",
     "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
              "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but lanes "
              "add in pairs too. prefix: runs of 4 elements, rows of 128 and tiles of 4096, so that the first elements "
@@ -92,6 +96,19 @@ def order(name):
 
 def is_peer(name):
     return name.endswith("@peer")
+
+
+def is_loop(name):
+    """Whether a peer is a loop of the study, and no library."""
+    return parts(name)[0].split("/")[0] in LOOPS
+
+
+def peers_in_words(names, many=False):
+    """What the peers among these methods are: 'other library', 'loop' or 'other library or loop'; or, if many, 'other
+    libraries and loops'."""
+    kinds = {is_loop(name) for name in names if is_peer(name)} or {False}
+    libraries, loops, word = ("other libraries", "loops", " and ") if many else ("other library", "loop", " or ")
+    return word.join([libraries] * (False in kinds) + [loops] * (True in kinds))
 
 
 def device(name):
@@ -191,6 +208,12 @@ def out_of(n, total, noun="", many=None):
 def verb(n, total, one="is", many="are"):
     """Verb form for out_of(n, total): '1 of 12 files is', 'neither of the two files is', 'all 12 files are'."""
     return one if n == 1 or total == 1 or (n, total) == (0, 2) else many
+
+
+def listed(items):
+    """'a, b and c'."""
+    items = list(items)
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 def names(items, most=3):

@@ -134,6 +134,7 @@ def tables(rows):
                 lines.append([by_data.method_and_grid(r), r["input_format"], phrases.count(r["n"]),
                               phrases.number(r["seconds"] * 1e6), phrases.number(r["gb_per_s"]), f"{share:.1%}" if share else "-",
                               timing.cell(r, peer)])
+        peers = phrases.peers_in_words(r["method"] for r in some)
         yield Table(f"{at}: speeds of prefix sums",
-                    ["method", "elements", "n", "time, µs", "GB/s", "of a copy", "times the fastest other library"],
+                    ["method", "elements", "n", "time, µs", "GB/s", "of a copy", f"times the fastest {peers}"],
                     lines, text_columns=3, folded=True)

@@ -92,7 +92,8 @@ def tree_finding(rows):
         return ""
     trees = len({r["tree"] for r in revealed})
     least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (revealed[0], revealed[-1]))
-    return (f"{phrases.capitalised(phrases.out_of(len(revealed), len(peers), 'sum'))} of other libraries revealed "
+    return (f"{phrases.capitalised(phrases.out_of(len(revealed), len(peers), 'sum'))} of "
+            f"{phrases.peers_in_words((r['method'] for r in peers), many=True)} revealed "
             + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
             + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}") + f" additions for {DRAWN} elements.")
 

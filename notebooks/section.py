@@ -144,10 +144,11 @@ def check_findings(results):
                     + phrases.exceptions(wrong),
                     right, len(checked), "timed result with the right bits", "timed results with the right bits")
     checked = [(at, r) for at, r in peers if r["verified"] is not None]
+    whose = phrases.peers_in_words((r["method"] for _, r in peers), many=True)
     if checked:
         wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
         right = len(checked) - len(wrong)
-        yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked call'))} of other libraries "
+        yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked call'))} of {whose} "
                f"{phrases.verb(right, len(checked), 'has', 'have')} all results within a tolerance of those in wider "
                "arithmetic" + phrases.exceptions(wrong))
 

@@ -1,5 +1,5 @@
-"""Where the exact methods are slow: for each operation and device, the longest time beside another library and the
-longest on data other than normal numbers."""
+"""Where the exact methods are slow: for each operation and device, the longest time beside other calls and the longest on
+data other than normal numbers."""
 
 import by_data
 import phrases
@@ -23,67 +23,84 @@ def operation(r):
     return r.get("operation", "sum")
 
 
-def work(r):
-    """'512 columns of 512 fp32, arbitrary bits'."""
+def name_of(operation):
+    return NAMES.get(operation, operation)
+
+
+def elements(r, count=phrases.count):
+    """'512 columns of 512 fp32', '2¹⁸ fp32, 2 threads'; count(n) formats a length."""
     outer, n, inner = (r.get(name) or 1 for name in ("outer", "n", "inner"))
     shape = (f"{n:,} rows of {inner:,} numbers" if inner > 1 and r.get("keys") else
              f"{inner:,} columns of {n:,}" if inner > 1 else
-             f"{outer:,} rows of {n:,}" if outer > 1 else phrases.count(n))
-    keys = f" by {phrases.count(r['bins'])} keys, {r['keys']}" if r.get("keys") else ""
-    return f"{shape} {r['input_format']}{keys}{by_data.other_data(r)}"
+             f"{outer:,} rows of {n:,}" if outer > 1 else count(n))
+    keys = f" by {count(r['bins'])} keys, {r['keys']}" if r.get("keys") else ""
+    threads = f", {r['threads']} threads" if r["threads"] > 1 else ""
+    return f"{shape} {r['input_format']}{keys}{threads}"
 
 
-def cells(rows):
-    """The rows of each experiment and place on the same work."""
-    made = {}
-    for at, r in rows:
-        made.setdefault((at, operation(r), work(r)), []).append(r)
-    return made
-
-
-def worst(pairs):
-    """{(device, operation): (row of exact, other row)} with the largest ratio of times, where exact is slower."""
-    found = {}
-    for own, other in pairs:
-        key, ratio = (phrases.device(own["method"]), operation(own)), timing.ratio(own, other)
-        if ratio and ratio.verdict == timing.SLOWER:
-            found[key] = min((own, other), found.get(key, (own, other)), key=lambda pair: timing.ratio(*pair).value)
-    return dict(sorted(found.items()))
+def work(r):
+    """'512 columns of 512 fp32, arbitrary bits'."""
+    return elements(r) + by_data.other_data(r)
 
 
 def is_exact(r):
     return phrases.accumulator(r["method"]) == "exact"
 
 
-def beside_libraries(found):
-    """The worst cells beside the fastest other library, on the same data."""
-    pairs = ([fastest(filter(matches, together)) for matches in (is_exact, lambda r: phrases.is_peer(r["method"]))]
-             for together in cells(timed(found)).values())
-    return worst((own, other) for own, other in pairs if own and other)
+def is_peer(r):
+    return phrases.is_peer(r["method"])
+
+
+# --- the search ---------------------------------------------------------------------------------------------------
+
+def beside(found, matches):
+    """Pairs (the exact row, the fastest other row that matches) of each experiment and place, on the same work and data."""
+    cells = {}
+    for at, r in timed(found):
+        cells.setdefault((at, operation(r), work(r)), []).append(r)
+    pairs = ([fastest(filter(which, together)) for which in (is_exact, matches)] for together in cells.values())
+    return [(own, other) for own, other in pairs if own and other and timing.ratio(own, other)]
 
 
 def on_other_data(found):
-    """The worst cells on other data, beside the same method on normal numbers."""
+    """Pairs (an exact row on other data, the same call on normal numbers) of each experiment and place."""
     by_place = {}
     for at, r in timed(found):
         if is_exact(r):
             by_place.setdefault(at, []).append(r)
-    return worst(pair for some in by_place.values() for pair in by_data.compared(some))
+    return [pair for some in by_place.values() for pair in by_data.compared(some)]
 
+
+def kind(own):
+    """What a sentence or a table names the slowest case of."""
+    return phrases.device(own["method"]), operation(own)
+
+
+def worst(pairs, key=kind):
+    """{key(row of exact): its pair with the largest ratio of times}, of the pairs in which exact is slower."""
+    found = {}
+    for own, other in pairs:
+        if timing.ratio(own, other).verdict == timing.SLOWER:
+            found[key(own)] = min((own, other), found.get(key(own), (own, other)), key=lambda pair: timing.ratio(*pair).value)
+    return dict(sorted(found.items()))
+
+
+# --- sentences ----------------------------------------------------------------------------------------------------
 
 def comparisons(found):
     """Yields (with what exact calls are compared, device, {operation: worst pair of rows})."""
-    for what, pairs in (("beside the fastest other library", beside_libraries(found)),
-                        ("beside the same call on normal numbers", on_other_data(found))):
+    methods = [r["method"] for _, r in timed(found)]
+    for what, pairs in (("beside the fastest {}", worst(beside(found, is_peer))),
+                        ("beside the same call on normal numbers", worst(on_other_data(found)))):
         for device in sorted({device for device, _ in pairs}):
-            yield what, device, {name: pair for (of, name), pair in pairs.items() if of == device}
+            here = phrases.peers_in_words(m for m in methods if phrases.device(m) == device)
+            yield what.format(here), device, {name: pair for (of, name), pair in pairs.items() if of == device}
 
 
 def cell(own, other):
-    """'dot 40 [36.8, 42.4] (2¹⁸ fp32, arbitrary bits)', and the library if there is one."""
-    library = f"; {phrases.parts(other['method'])[0]}" if phrases.is_peer(other["method"]) else ""
-    return (f"{NAMES.get(operation(own), operation(own))} {timing.ratio(own, other).of_times} "
-            f"({work(own)}{library})")
+    """'dot 40 [36.8, 42.4] (2¹⁸ fp32, arbitrary bits)', and the peer if there is one."""
+    peer = f"; {phrases.parts(other['method'])[0]}" if is_peer(other) else ""
+    return f"{name_of(operation(own))} {timing.ratio(own, other).of_times} ({work(own)}{peer})"
 
 
 def sentences(found):

@@ -1,12 +1,13 @@
-"""Section on the speed of reductions of vectors, rows and columns, relative to other libraries and to the ceiling."""
+"""Section on the speed of reductions of vectors, rows and columns, relative to peers and to reading alone."""
 
 import by_data
 import captions
+import glossary
 import phrases
 import style
 import timing
 from figure import Figure, Series
-from result_arrays import CEILINGS, cells, is_ours, speed_failures
+from result_arrays import CEILINGS, cells, is_ours, is_repeatable, speed_failures
 from section import (Section, Table, check_findings, declined_findings, group_by_place, preferred, rows_with_place,
                      starting_with)
 from timing import MOST_MISSES, fastest, share_of_target
@@ -125,23 +126,25 @@ def library_of(r):
 
 
 def verdict(rows):
-    """How often samesum's fastest method is faster or slower than the fastest other library: in two places, this machine
-    first."""
+    """How often samesum's fastest repeatable method is faster or slower than the fastest peer of the same run: in two
+    places, this machine first."""
     places = group_by_place(rows)
-    texts = [f"{timing.in_words(pairs, 'reduction')} ({at})" for at in preferred(places) for pairs in [rivals(places[at])] if pairs]
-    return f"Beside the fastest other library, samesum is {'; and '.join(texts[:2])}." if texts else ""
+    found = [(at, pairs) for at in preferred(places) for pairs in [rivals(places[at])] if pairs][:2]
+    texts = [f"beside {glossary.peers(r['method'] for r in places[at])}, {timing.in_words(pairs, '' if i else 'reduction')} ({at})"
+             for i, (at, pairs) in enumerate(found)]
+    return f"With promised bits, samesum is, {'; '.join(texts)}." if texts else ""
 
 
 def rivals(some, library=None):
-    """Pairs (samesum's fastest method, the fastest method of other libraries or of one) for the cells of a place."""
-    pairs = ((fastest([r for r in together if is_ours(r)]),
+    """Pairs (samesum's fastest repeatable method, the fastest peer or call of one library) for the cells of a place."""
+    pairs = ((fastest([r for r in together if is_repeatable(r)]),
               fastest([r for r in together if phrases.is_peer(r["method"]) and library in (None, library_of(r))]))
              for together in cells(some))
     return [(ours, other) for ours, other in pairs if ours and other and other["gb_per_s"]]
 
 
 def library_findings(at, library, pairs):
-    """Yields the speed of samesum's fastest methods relative to another library for the same reductions."""
+    """Yields the speed of samesum's fastest repeatable methods relative to another library for the same reductions."""
     if not pairs:
         return
     (low, last), (high, first) = (end(((ours["gb_per_s"] / other["gb_per_s"], ours) for ours, other in pairs),
@@ -157,20 +160,20 @@ def library_findings(at, library, pairs):
 # --- figure -------------------------------------------------------------------------------------------------------
 
 def figure(rows):
-    """The speed of samesum's fastest method relative to the fastest other library: a bar per reduction."""
-    series = []
+    """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction."""
+    series, peers = [], phrases.peers_in_words(r["method"] for _, r in rows)
     for at, some in group_by_place(rows).items():
         for times, best, other in sorted(((best["gb_per_s"] / other["gb_per_s"], best, other)
                                           for best, other in rivals(some)), key=lambda bar: bar[0]):
             name = f"{shape(best)} {best['input_format']}"
             series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
                                  text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
-    found = Figure("reductions-figure", "Speed relative to the fastest other library",
+    found = Figure("reductions-figure", f"Speed relative to the fastest {peers}",
                    [("Machine", preferred(s.on[0] for s in series)),
                     ("Operation", starting_with([s.on[1] for s in series], "sum"))],
-                   series, "times the speed of the fastest other library", {None: ""}, bars=True,
-                   description="Each bar is a reduction, by samesum's fastest method; its colour shows the accumulator. "
-                               "Length: its speed over that of the fastest other library, which the label names. "
+                   series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
+                   description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the accumulator. "
+                               f"Length: its speed over that of the fastest {peers}, which the label names. "
                                f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals.")
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
@@ -186,8 +189,8 @@ def tables(rows):
         groups = cells(some)
         normal = [together for together in groups if by_data.is_normal(together[0])]
         yield Table(f"{at}: reductions",
-                    ["reduction", "shape", "elements", "fastest of samesum", "fastest other", "GB/s",
-                     "of the ceiling", "times the speed of the other", "targets met"],
+                    ["reduction", "shape", "elements", "fastest of samesum", "fastest peer", "GB/s",
+                     "of the ceiling", "times the speed of the peer", "targets met"],
                     [summary(together) for together in normal], text_columns=5,
                     folded=len(normal) > 12)
         yield Table(f"{at}: all methods of each reduction",
@@ -198,7 +201,7 @@ def tables(rows):
 
 def summary(together):
     r = together[0]
-    best = fastest([r for r in together if is_ours(r)])
+    best = fastest([r for r in together if is_repeatable(r)])
     other = fastest([r for r in together if phrases.is_peer(r["method"])])
     judged = [bar["holds"] for _, bar in bars(together)]
     return [r["operation"], shape(r), r["input_format"], best["method"] if best else "-",

@@ -113,11 +113,13 @@ def exact_speed(at, rows):
     same = [r for r in normal if r["n"] == longest["n"] and r is not longest]
     wide = [r for r in some if r["data"] == "60 binades" and (r["method"], r["n"]) == (longest["method"], longest["n"])]
 
+    peers = phrases.peers_in_words(r["method"] for r in same)
+
     def best(kind):
         return fastest([r for r in same if phrases.accumulator(r["method"]) == kind])
 
     ratios = [timing.speed_of(longest, r, f"{what} ({r['method']})")
-              for r, what in [(best("plain"), "the fastest plain sum"), (best("peer"), "the fastest other library")]
+              for r, what in [(best("plain"), "the fastest plain sum"), (best("peer"), f"the fastest {peers}")]
               if r and r["gb_per_s"]]
     reading = best("read")
     if reading and reading["gb_per_s"]:

@@ -33,7 +33,7 @@ def about(found):
     sources = [s for some in found.values() for s in some if s.rows]
     rows = [r for s in sources for r in s.rows if "method" in r]
     names = {r["method"] for r in rows}
-    libraries = {glossary.library(m).split("/")[0] for m in names if phrases.is_peer(m)}
+    libraries = glossary.libraries(names)
     ours = {m.split("@")[0] for m in names if "@" in m and not phrases.is_peer(m)}
     places = sorted(distinct(s.machine for s in sources), key=lambda machine: not is_here(machine))
     return ("samesum is a C++20, CUDA and Python library of sums and other reductions that return the same bits on "

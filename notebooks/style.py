@@ -18,7 +18,7 @@ ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise":
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash"]
 PROMISES = {"none": "x", "run_to_run": "triangle-up", "everywhere": "circle", "order_free": "star"}
-OTHERS = "other libraries"
+OTHERS = "other libraries and loops"
 PLAIN = "plain sums, all orders"
 
 

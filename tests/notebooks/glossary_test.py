@@ -41,6 +41,24 @@ class Glossary(unittest.TestCase):
             self.assertEqual(phrases.device(f"{name}/fp32@peer"), "GPU")
         self.assertEqual(phrases.device("eigen/dot/fp32@peer"), "CPU")
 
+    def test_loops_of_the_study_are_those_that_the_meanings_call_loops(self):
+        for name, meaning in glossary.LIBRARIES.items():
+            self.assertEqual(phrases.is_loop(f"{name}/fp32@peer"), meaning.startswith("a loop"), name)
+
+    def test_calls_of_one_library_count_once_and_loops_are_no_library(self):
+        methods = [f"{name}/fp32@peer" for name in ("std_reduce", "std/dot", "std_par", "boost_kahan", "boost/mean", "torch/sum",
+                                                    "torch_cpu", "loop", "loop/by_key", "fast_math", "openmp",
+                                                    "samesum/sum")] + ["exact/fp32@cpu"]
+        self.assertEqual(glossary.libraries(methods), ["std", "boost", "torch"])
+        self.assertEqual(glossary.peers(methods), "std, Boost, PyTorch and a loop")
+        self.assertEqual(glossary.peers(["fast_math/fp32@peer"]), "a loop")
+
+    def test_sentences_call_loops_loops(self):
+        library, loop, own = "eigen/fp32@peer", "loop/by_key/fp32@peer", "exact/fp32@cpu"
+        self.assertEqual([phrases.peers_in_words([own, *some]) for some in ([], [library], [loop], [loop, library])],
+                         ["other library", "other library", "loop", "other library or loop"])
+        self.assertEqual(phrases.peers_in_words([loop, library], many=True), "other libraries and loops")
+
     def test_has_only_names_that_occur(self):
         found = {"error_vs_length": [source("error_vs_length", few_errors())],
                  "compare": [source("compare", [comparison("a.f32", [measured("eigen/fp32@peer", "run_to_run", 1)])])]}

@@ -110,8 +110,8 @@ class Findings(WithFiles):
                    "All 16 errors of samesum's … within",
                    "exact … in all 4 results; … correctly in none of 12",
                    "This machine, CPU: median errors in fp32 at n = 2¹² over 2 data sets, in ulps, of samesum's 4 "
-                   "methods: 0.25 for exact (best), 2 for tree/plain, 160 for serial/plain (worst); of 2 other "
-                   "libraries: 4 for tbb (best), 40 for loop (worst).",
+                   "methods: 0.25 for exact (best), 2 for tree/plain, 160 for serial/plain (worst); of 2 calls of other "
+                   "libraries and loops: 4 for tbb (best), 40 for loop (worst).",
                    "This machine, CPU: from n = 2¹⁰ to n = 2¹², … 4-fold for serial/plain, 1-fold for tree/plain.",
                    "All 3 methods with a promise … in 90 runs.",
                    "This machine, CPU, other addresses: none of 3 methods",
@@ -130,7 +130,7 @@ class Findings(WithFiles):
                    code=1, err="returned 0x00000007")
         self.after([(ERROR, TBB, one, {"within_bound": False}),
                     (SPREAD, PEER, {"axis": "runs"}, {"distinct_bits": 2, "broken": True})],
-                   "7 of 8 errors of other libraries", f"libraries broke: run_to_run by {PEER} (this machine, CPU).")
+                   "7 of 8 errors of other libraries and loops", f"libraries broke: run_to_run by {PEER} (this machine, CPU).")
 
     def test_ranking_and_growth(self):
         longest = {"n": 4096}
@@ -184,7 +184,7 @@ class Findings(WithFiles):
                                                  "(target: 0.5); and 2 more.")
 
     def test_says_where_exact_calls_are_slow(self):
-        slow = "Exact calls take at most so many times as long on a CPU beside the fastest other library: sum "
+        slow = "Exact calls take at most so many times as long on a CPU beside the fastest loop: sum "
         self.run_report()
         self.assert_no_sentences([self.text(), self.page()], slow)
         for r in self.pick(SPEED, PEER, **LONGEST):

@@ -33,17 +33,17 @@ class SlowCells(made_up.SentenceTest):
 
     def test_the_worst_cell_of_each_operation_beside_others_and_beside_normal_numbers(self):
         self.assertEqual(list(slow_cells.sentences(self.found())), [
-            "On a CPU, exact calls take at most so many times as long beside the fastest other library: sum 2.00 "
+            "On a CPU, exact calls take at most so many times as long beside the fastest other library or loop: sum 2.00 "
             "[2.00, 2.00] (512 columns of 512 fp32, arbitrary bits; eigen/sum).",
             "On a CPU, exact calls take at most so many times as long beside the same call on normal numbers: sum 16 "
             "[16, 16] (512 columns of 512 fp32, arbitrary bits)."])
         self.speeds[1].update(at_speed(24.0))
         self.reductions[2].update(at_speed(1.0))
-        self.assert_sentences(slow_cells.sentences(self.found()), "other library: sum 3.00 [3.00, 3.00] (2²⁰ fp32; "
+        self.assert_sentences(slow_cells.sentences(self.found()), "other library or loop: sum 3.00 [3.00, 3.00] (2²⁰ fp32; "
                                                                   "loop)",
                               "normal numbers: sum 8.00")
         self.assert_sentences([slow_cells.answer(self.found())],
-                              "on a CPU beside the fastest other library: sum 3.00 … (2²⁰ fp32; loop); on a CPU beside the same "
+                              "on a CPU beside the fastest other library or loop: sum 3.00 … (2²⁰ fp32; loop); on a CPU beside the same "
                               "call on normal numbers: sum 8.00 … (512 columns")
 
     def test_experiments_are_not_mixed(self):

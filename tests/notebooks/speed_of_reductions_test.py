@@ -73,16 +73,24 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
     def test_the_verdict_counts_where_samesum_is_faster(self):
-        expected = "Beside the fastest other library, samesum is {} (this machine, GPU)."
-        self.assert_sentences([self.section().verdict], expected.format("faster in the only reduction"))
+        expected = "With promised bits, samesum is, beside {} (this machine, GPU)."
+        self.assert_sentences([self.section().verdict], expected.format("CUB, faster in the only reduction"))
         self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
-        self.assert_sentences([self.section().verdict], expected.format("faster in 1 of 2 reductions, slower in 1"))
+        self.assert_sentences([self.section().verdict], expected.format("CUB and cuBLAS, faster in 1 of 2 reductions, slower in 1"))
         self.rows[0]["low"] = self.rows[0]["seconds"] / 2
         self.rows[2]["low"] = self.rows[2]["seconds"] / 2
         self.assert_sentences([self.section().verdict], "slower in 1 of 2 reductions, no slower in 1")
         self.rows[0]["low"], self.rows[2]["low"] = self.rows[0]["seconds"], self.rows[2]["seconds"]
         self.rows = self.rows[:2]
         self.assertEqual(self.section().verdict, "")
+
+    def test_atomic_additions_which_promise_nothing_are_no_rival_and_loops_are_no_libraries(self):
+        self.rows.append(self.rows[0] | {"method": "sum/atomic/plain/fp32@cuda"} | made_up.took(self.rows[0]["seconds"] / 8))
+        self.rows[2]["method"] = "loop/softmax/fp32@peer"
+        verdict = self.section().verdict
+        self.assert_sentences([verdict], "beside a loop, faster in the only reduction")
+        self.assertEqual([s.x for s in self.section().figures[0].series], [[2.0]])
+        self.assertEqual(self.section().figures[0].title, "Speed relative to the fastest loop")
 
     def test_the_figure_has_the_ratio_of_each_reduction(self):
         figure = self.section().figures[0]
