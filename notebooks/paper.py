@@ -10,7 +10,6 @@ import pathlib
 import re
 import sys
 
-import comparable
 import consequences
 import frontier
 import operations
@@ -24,6 +23,7 @@ import story
 import timing
 from figure import on_paper, svg
 from markdown import cell, inline
+from result_arrays import CEILINGS
 
 FOLDER = pathlib.Path(__file__).parent
 TITLE = "The order of a sum belongs to its definition: the same bits everywhere, at the price of a fixed tree"
@@ -55,7 +55,8 @@ REFERENCES = {
                          "2060–2070, 2015.",
     "Drakeford": "Drakeford, A. Canonical parallel reduction: a fixed expression structure for run-to-run consistency. "
                  "ISO/IEC JTC1/SC22/WG21 paper P4016R0, 2026.",
-    "Efron": "Efron, B. Bootstrap methods: another look at the jackknife. Annals of Statistics 7(1), 1–26, 1979.",
+    "Efron": "Efron, B. Nonparametric standard errors and confidence intervals. Canadian Journal of Statistics 9(2), "
+             "139–172, 1981.",
     "Harris": "Harris, M. Optimizing parallel reduction in CUDA. NVIDIA, 2007.",
     "He et al.": "He, H., Thinking Machines Lab. Defeating nondeterminism in LLM inference. Connectionism, 2025.",
     "Hestenes and Stiefel": "Hestenes, M. R., Stiefel, E. Methods of conjugate gradients for solving linear systems. "
@@ -237,12 +238,41 @@ def host(provenance):
     return ", ".join(filter(None, [results.cpu_of(provenance), threads, provenance["kernel"], gpu]))
 
 
+def hosts(sources):
+    """The distinct hosts, in words; their places from 1 are their numbers."""
+    return section.distinct(host(s.header["provenance"]) for s in sources)
+
+
+def number_of(source, known):
+    return str(known.index(host(source.header["provenance"])) + 1)
+
+
+def how_timed(sources):
+    """The sentences on rounds and intervals: of what was measured, and of the present programs if that was by older ones."""
+    old, total = timing.older(sources)
+    method = ("the ratio of two times is the median of the ratios of the rounds in which both took turns, with its "
+              f"{timing.CONFIDENCE} interval by the percentile bootstrap [Efron] over processes, since repetition is needed where "
+              "most uncertainty arises [Kalibera and Jones], or over the rounds of a single process; times without common "
+              "rounds have the widest ratio that both of their intervals allow")
+    if not old:
+        return f"{phrases.capitalised(method)}."
+    which = phrases.capitalised(phrases.out_of(len(old), total, "results file"))
+    return (f"{which} with times {phrases.verb(len(old), total)} older than the programs beside this text, and {phrases.verb(len(old), total, 'has', 'have')} of each time the "
+            "median and the tenth and ninetieth percentile alone. There a ratio is that of the medians, and its ends in brackets, which are no confidence "
+            f"interval, are the widest ratio that these percentiles allow. In results of the present programs, {method}.")
+
+
 def method(n):
     yield "## Method"
     sources = [s for some in n.found.values() for s in some]
     facts = [s.header["provenance"] for s in sources]
+    checked = section.checked_in_words([r for s in sources for r in s.rows if "verified" in r and "seconds" in r
+                                        and r["method"] not in CEILINGS])
+    known = hosts(sources)
     libraries = section.distinct(f"{name} {version}" for p in facts for name, version in p.get("libraries", {}).items())
-    yield (f"*Machines.* {'; '.join(section.distinct(map(host, facts)))}. *Software.* "
+    yield (f"*Machines.* {'; '.join(f'({i}) {text}' for i, text in enumerate(known, 1))}. A name such as {machines(n)[0]} may "
+           "stand for several of them: times are compared on one host only, and the same call may take another time on another "
+           "host, with another version of a library. *Software.* "
            f"{'; '.join(section.distinct(p['os'] for p in facts))}; "
            f"{'; '.join(section.distinct(p['compiler'] for p in facts if not p['compiler'].startswith('Python')))} with "
            f"{max((p['flags'] for p in facts), key=len).replace(', peers:', ', other libraries with')}"
@@ -253,14 +283,9 @@ def method(n):
            "[Ogita et al.]. The exact sum is computed with integers, one bucket per exponent, other results with wide "
            "floating-point numbers. An error is the distance of a result from the exact result of the elements as given; an "
            "ulp is the distance from one number of the format to the next.")
-    yield ("*Times.* Every method is checked for its bits and runs once before it is timed. The methods of a comparison "
-           "then take turns, so that a disturbance affects all alike. A time is the median over these turns, for a GPU "
-           "between two events of its stream. The ratio of two times is the median of the ratios of the rounds in "
-           f"which both took turns, with its {timing.CONFIDENCE} interval by the percentile bootstrap [Efron] over "
-           "processes, since repetition is needed where most uncertainty arises [Kalibera and Jones], or over the "
-           "rounds of a single process; "
-           "times without common rounds have the widest ratio that both of their intervals (in older results: their "
-           f"tenth and ninetieth percentiles) allow. A method is *{timing.FASTER}* or *{timing.SLOWER}* if the "
+    yield ("*Times.* The methods of a comparison take turns, so that a disturbance affects all alike. A time is the median over "
+           f"these turns, for a GPU between two events of its stream. {f'Before that, {checked}. ' if checked else ''}"
+           f"{how_timed(sources)} A method is *{timing.FASTER}* or *{timing.SLOWER}* if the "
            f"interval excludes one, *{timing.AS_FAST}* if it lies within {timing.WITHIN} of one, *{timing.NO_SLOWER}* "
            f"if its lower end does; all else is *{timing.OPEN}*. Like is compared with like: the same elements, "
            "result format and number of threads, on one host; libraries that use one thread are compared with one "
@@ -278,8 +303,10 @@ def method(n):
     rows = {}
     for s in sources:
         rows[s.path] = rows.get(s.path, 0) + len(s.rows) + s.left_out
-    yield section.Table("The results files in experiments/results", ["file", "rows", "command", "date", "commit"],
-                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit]
+    yield section.Table("The results files in experiments/results (“-dirty”: of a tree with changes that were not committed)"
+                        if any("dirty" in s.commit for s in sources) else "The results files in experiments/results",
+                        ["file", "rows", "command", "date", "commit", "host"],
+                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit, number_of(s, known)]
                          for path, s in {s.path: s for s in sources}.items()], text_columns=1)
 
 
@@ -324,6 +351,7 @@ def prices(n):
     if places:
         yield "## What the promises cost"
         at, rows = next(iter(places.items()))
+        known = hosts([s for some in n.found.values() for s in some])
         yield (f"{n.verdict('price')} A fixed tree needs no more additions than any other, and a last block that merges the "
                "leaves in their order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more "
                f"integer operations per element, which a GPU or several threads can hide behind their loads. "
@@ -337,7 +365,8 @@ def prices(n):
         shown = sorted(ours, key=lambda pair: (list(places).index(pair[0]), pair[1]["seconds"]))
         ends = (f"{timing.CONFIDENCE} interval" if all("rounds" in r for _, r in shown) else
                 "range (tenth to ninetieth percentile)")
-        yield section.Table(f"Median and {ends} of the times of sums, and the relative error, of {frontier.array(rows)}",
+        of = ", ".join(section.distinct(f"{s.path.name}, host {number_of(s, known)}" for s in n.found["price_of_promise"]))
+        yield section.Table(f"Median and {ends} of the times of sums, and the relative error, of {frontier.array(rows)} ({of})",
                             ["machine", "method", "promise", "time", ends.partition(" (")[0], "error"],
                             [[place, r["method"], r["promise"], phrases.duration(r["seconds"]),
                               f"{phrases.duration(r['low'])} to {phrases.duration(r['high'])}",
@@ -411,9 +440,9 @@ def well_behaved(s, solver):
 
 def threats(n):
     yield "## Threats to validity"
-    hosts = section.distinct(comparable.host_of(s, {}) for some in n.found.values() for s in some)
-    yield (f"*Few machines.* The results are of {phrases.plural(len(hosts), 'host')} of "
-           f"{phrases.plural(len(machines(n)), 'kind')} ({phrases.listed(machines(n))}); times are compared on one host only. "
+    known = hosts([s for some in n.found.values() for s in some])
+    yield (f"*Few machines.* The results are of {phrases.plural(len(known), 'host')}, as far as kernel, processor, number of "
+           f"threads and GPU tell them apart, of {phrases.plural(len(machines(n)), 'kind')} ({phrases.listed(machines(n))}). "
            "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. "
            "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
            "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "

@@ -50,9 +50,9 @@ TERMS = {
         "what the 95% interval of a ratio of speeds decides: one is faster or slower than another if the interval "
         "excludes 1, as fast if it lies within 3% of 1, no slower if it lies above 1/1.03; all else is not decided. "
         "The ratio is the median of the ratios of the rounds in which both took turns, with its percentile bootstrap "
-        "(Efron 1979) over processes (Kalibera and Jones 2013) or, in one process, over rounds; rows without common "
-        "rounds have the widest ratio that the intervals of both times (in older results: their 10th and 90th "
-        "percentiles) allow",
+        "(Efron 1981) over processes (Kalibera and Jones 2013) or, in one process, over rounds; rows without common "
+        "rounds have the widest ratio that the intervals of both times allow. Older results have no rounds: in place of "
+        "the intervals of their times are the 10th and 90th percentiles",
     "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
               "a missed target is not a failure",
     "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum of a long array is faster; "

@@ -28,17 +28,22 @@ import phrases
 import results
 import staleness
 import story
+import timing
 from results import SECTIONS
 from section import Table, distinct
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
 OTHER_TITLE = "How accurate, how reproducible and how fast are reductions?"
 OWN_TITLE = "How accurate and how fast are reductions of your data?"
+COMPARES = "faster, as fast, not decided"  # the term of sections with ratios of times
 COLUMNS, MOST_FAILURES = 100, 6  # of what is printed
 
 
 def section(question, found):
-    return importlib.import_module(question).section(found.get(question, []))
+    made = importlib.import_module(question).section(found.get(question, []))
+    if COMPARES in made.terms:
+        made.about = f"{made.about} {timing.ends(found.get(question, []))}".strip()
+    return made
 
 
 def with_own_data_apart(found):

@@ -15,6 +15,11 @@ UNDECIDED = "?"  # after a ratio in a table without room for intervals
 FASTER, SLOWER, AS_FAST, NO_SLOWER, OPEN = VERDICTS = "faster", "slower", "as fast", "no slower", "not decided"
 
 
+# What the ends of a ratio are, of rows with their rounds and of rows without: only programs older than this code wrote those.
+OF_ROUNDS = f"{CONFIDENCE} intervals"
+WITHOUT_ROUNDS = "the widest ratios that the 10th and 90th percentiles of both times allow"
+
+
 @dataclasses.dataclass(frozen=True)
 class Ratio:
     """How many times as fast a row is as another one, and the ends of the 95 % interval."""
@@ -70,7 +75,8 @@ def with_interval(value, low, high):
 def rank_of_end(n):
     """Rank, among n sorted values, of the low end of the 95 % interval of their median.
 
-    A resampled median is at most the value of rank k if at least half of the n draws are among the first k.
+    A resampled median is at most the value of rank k if at least half of the n draws are among the first k. For an even n
+    that is the lower median; the high end, which mirrors the low one, is that of the upper median.
     """
     def share_of_medians(k):
         return sum(math.comb(n, i) * (k / n) ** i * (1 - k / n) ** (n - i) for i in range((n + 1) // 2, n + 1))
@@ -97,6 +103,23 @@ def paired(r, other):
     if list(map(len, mine)) != list(map(len, theirs)) or not all(map(all, mine)):
         return None
     return [[b / a for a, b in zip(*rounds)] for rounds in zip(mine, theirs)]
+
+
+def older(sources):
+    """The sources whose times have no rounds, which are older than this code; and the number of those with times."""
+    times = [(s, [r for r in s.rows if "low" in r and "seconds" in r]) for s in sources]
+    return [s for s, rows in times if any("rounds" not in r for r in rows)], sum(bool(rows) for _, rows in times)
+
+
+def ends(sources):
+    """A sentence on the ends of the ratios of these sources; '' without times."""
+    old, total = older(sources)
+    if not old:
+        return f"Ends in brackets are {OF_ROUNDS}." if total else ""
+    if len(old) == total:
+        return f"Ends in brackets are {WITHOUT_ROUNDS}: these results are older than the code, which measures {OF_ROUNDS}."
+    return (f"Ends in brackets are {OF_ROUNDS}; with results that are older than the code "
+            f"({phrases.names(s.machine for s in old)}) they are {WITHOUT_ROUNDS}.")
 
 
 def has_interval(r):

@@ -5,7 +5,9 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/pages_test.py
 
 import copy
 import dataclasses
+import pathlib
 import re
+import tempfile
 import unittest
 
 import made_up
@@ -143,6 +145,20 @@ class Tables(unittest.TestCase):
         self.assertEqual(pages.exact_beside_fastest(made)[2:], [
             "| GPU | dot of 2 rows of 1,024 fp32 | 2.00 [2.00, 2.00], `dot/tree/plain` | 2.00 | 1 |",
             "| GPU | sum of 2^13 fp32 | 9.00 [9.00, 9.00], `cub/run_to_run` | 2.00 | 3 |"])
+
+    def test_a_table_with_ends_in_brackets_says_what_they_are(self):
+        page = "<!-- exact_beside_fastest, made by notebooks/make.py -->\n<!-- end of exact_beside_fastest -->\n"
+        self.times.append(speed("tree/plain/fp32@cuda", 20.0, n=4096, threads=0))
+        found = {s.question: [s] for s in [source(pages.LENGTHS, self.times), *(
+            source(name, []) for name in (pages.REDUCTIONS, pages.SCANS, pages.KEYS))]}
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "README.md"
+        path.write_text(page)
+        self.assertIn(". Ends in brackets are the widest ratios that", pages.text(path, found))
+        for r in self.times:
+            r.update(rounds=[[r["seconds"]] * 5], turns=1)
+        self.assertIn(". Ends in brackets are 95% intervals.\n", pages.text(path, found))
 
     def test_each_data_set_has_its_own_slowest_case_relative_to_normal_data_of_the_same_work(self):
         self.times = [speed("exact/fp32@cuda", gb_per_s, n=n, threads=0, data=data) for n, data, gb_per_s in (

@@ -107,6 +107,17 @@ class ThePaper(made_up.SentenceTest):
                 self.assertNotEqual(text, self.text)
         self.assertRegex(text, r"[\d,]+ of [\d,]+ checks passed", "an error beyond its bound")
 
+    def test_the_method_of_older_results_is_said_until_results_have_rounds(self):
+        old = "results files with times are older than the programs beside this text"
+        self.assertRegex(self.text, rf"All \d+ {old}")
+        found = {q: [results.dataclasses.replace(s, rows=[
+            r | {"rounds": [[r["low"], r["seconds"], r["high"]]]} if {"low", "seconds"} <= r.keys() else r for r in s.rows])
+            for s in some] for q, some in self.found.items()}
+        text = text_of(found)
+        self.assertNotIn("older than the programs", text)
+        self.assertIn("stream. Before that, the bits of", text)
+        self.assertIn("The ratio of two times is the median of the ratios of the rounds", text)
+
     def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
         for question in self.found:
             with self.subTest(question):

@@ -19,6 +19,7 @@ import phrases
 import report
 import results
 import schema
+import section
 import story
 
 
@@ -34,6 +35,21 @@ def has_something(f):
     lines = [s for s in f.matching(f.chosen()) if not s.faint]
     return f.tiles or (lines if f.bars else any(figure.is_drawable(x, f.x_kind) and figure.is_drawable(y, f.y_kind)
                                                   for s in lines for x, y in zip(s.x, s.y)))
+
+
+class Checks(unittest.TestCase):
+    def test_the_number_of_checked_times_is_said_of_samesum_and_of_peers_apart(self):
+        rows = [{"method": method, "verified": verified} for method, verified in (
+            ("exact/fp32@cpu", True), ("tree/plain/fp32@cpu", None), ("loop/fp32@peer", None), ("eigen/fp32@peer", None),
+            ("tbb/fp32@peer", None))]
+        text = ("the bits of 1 of 2 timed results of samesum and the results of none of 3 timed calls of other libraries and "
+                "loops were checked")
+        self.assertEqual(section.checked_in_words(rows), text)
+        rows[4]["verified"] = True
+        self.assertIn("1 of 3 timed calls", section.checked_in_words(rows))
+        self.assertEqual(section.checked_in_words([]), "")
+        self.assertEqual(list(section.check_findings([("here", r) for r in rows[1:4]])),
+                         ["Neither of the two timed calls of other libraries and loops was checked."])
 
 
 class Sections(unittest.TestCase):

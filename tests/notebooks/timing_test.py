@@ -41,6 +41,19 @@ class Intervals(unittest.TestCase):
             low = medians[int(timing.OUTSIDE * len(medians))]
             self.assertEqual(timing.rank_of_end(n), low, n)
 
+    def test_a_sentence_says_that_ends_without_rounds_are_percentiles_of_older_results(self):
+        old = made_up.source("price_of_promise", [], "H200")
+        new = made_up.source("price_of_promise", [])
+        old.rows.append(made_up.took(1.0))
+        new.rows.append(timed([1.0, 2.0, 3.0]))
+        percentiles = "the widest ratios that the 10th and 90th percentiles of both times allow"
+        self.assertEqual(timing.ends([old]), f"Ends in brackets are {percentiles}: these results are older than the code, which "
+                                             "measures 95% intervals.")
+        self.assertEqual(timing.ends([new]), "Ends in brackets are 95% intervals.")
+        self.assertEqual(timing.ends([old, new]), "Ends in brackets are 95% intervals; with results that are older than the code "
+                                                  f"(H200) they are {percentiles}.")
+        self.assertEqual(timing.ends([made_up.source("price_of_promise", [])]), "")
+
     def test_a_single_value_decides_nothing(self):
         self.assertIsNone(timing.ratio(timed([1.0]), timed([9.0])))
 
