@@ -295,8 +295,8 @@ def text(path, found):
         files = Files(found)
         lines = "\n".join(TABLES[mark[2]](files)).strip()
         dash = f" {ABSENT}: no comparable result in these files." if f"| {ABSENT} " in lines else ""
-        if re.search(r"\d \[\d", lines):
-            dash += f" {timing.ends([files.by_name[name] for name in files.used])}"
+        about = timing.ends if re.search(r"\d \[\d", lines) else timing.age
+        dash += f" {about([files.by_name[name] for name in files.used])}".rstrip()
         dash += f" {timing.UNDECIDED}: {timing.OPEN}." if re.search(rf"\d{re.escape(timing.UNDECIDED)}", lines) else ""
         return f"{mark[1]}\n{lines}\n\n{files.sources(path.parent)}{dash}\n\n{mark[3]}"
     return MARKED.sub(made, path.read_text(encoding="utf-8"))

@@ -10,10 +10,13 @@ import pathlib
 import re
 import sys
 
+import by_data
 import consequences
 import frontier
+import methods
 import operations
 import phrases
+import price_of_promise
 import project
 import report
 import results
@@ -176,7 +179,7 @@ def opening(n):
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{n.verdict('price')} What the promise buys is not accuracy but a definition: an error that can be bounded, a "
+           f"{n.verdict('price')} {prices_by_length(n)}What the promise buys is not accuracy but a definition: an error that can be bounded, a "
            "result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
@@ -352,7 +355,7 @@ def prices(n):
         yield "## What the promises cost"
         at, rows = next(iter(places.items()))
         known = hosts([s for some in n.found.values() for s in some])
-        yield (f"{n.verdict('price')} A fixed tree needs no more additions than any other, and a last block that merges the "
+        yield (f"{n.verdict('price')} {prices_by_length(n)}{prices_elsewhere(n, at)}A fixed tree needs no more additions than any other, and a last block that merges the "
                "leaves in their order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more "
                f"integer operations per element, which a GPU or several threads can hide behind their loads. "
                f"{exact_by_length(n)}")
@@ -374,10 +377,37 @@ def prices(n):
     slow = list(slow_cells.sentences(n.found))
     if slow:
         yield f"Exact sums are not cheap everywhere; these are the slowest cells of each operation. {' '.join(slow)}"
-    others = [n.verdict(id) for id in ("reductions", "by-key", "prefix") if n.verdict(id)]
+    by_key = n.sections["by-key"].details if "by-key" in n.sections else []
+    others = [*filter(None, [n.verdict("reductions")]), *(f for f in by_key if "a sum by key with the same bits" in f),
+              *filter(None, [n.verdict("prefix")])]
     if others:
         yield ("The argument does not depend on the operation. The same promises hold for dot products, norms, moments, "
                f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {' '.join(others)}")
+
+
+def prices_by_length(n):
+    """The highest prices in the first place of speed_vs_length, another run with other libraries, if all its sums have known
+    promises."""
+    promised = methods.promises(n.found)
+    places = section.group_by_place(
+        (at, r | {"promise": promised.get(methods.without_backend(r["method"]))})
+        for at, r in section.rows_with_place(n.found.get("speed_vs_length", []), "speed")
+        if r["caches"] == "hot" and by_data.is_normal(r) and r["method"] not in CEILINGS)
+    for at in section.preferred(places)[:1]:
+        rows = places[at]
+        if all(r["promise"] for r in rows):
+            some = price_of_promise.prices_of([(at, r) for r in rows])[at]
+            times = [timing.ratio(*price[1:]).of_times for promise in price_of_promise.MEANINGS
+                     for price in [price_of_promise.largest(some, promise)] if price]
+            return (f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most "
+                    f"{phrases.listed(times)}. ")
+    return ""
+
+
+def prices_elsewhere(n, first):
+    """The highest prices in other places, with the calls."""
+    some = [f for f in n.sections["price"].details if "the promise “" in f]
+    return "".join(f"{f} " for f in some if not f.startswith(f"{first}, sums"))
 
 
 def exact_by_length(n):

@@ -1,5 +1,6 @@
 """Section on the price of each promise in speed, and on the trade-off between error and speed."""
 
+import glossary
 import phrases
 import style
 import timing
@@ -27,8 +28,9 @@ def section(sources):
         cells.setdefault((at, r["input_format"], r["n"]), []).append(r)
     if cells:
         others = prices_of([(place(source, r), r) for source in sources for r in source.of_operations("price")])
-        sums = prices_of(rows_with_place(sources, "price"))
-        s.verdict = verdict(sums, others)
+        rows = rows_with_place(sources, "price")
+        sums = prices_of(rows)
+        s.verdict = verdict(rows, sums, others)
         s.findings = [*price_findings(sums, others), *frontier_findings(cells), *declined_findings(sources)]
         s.figures = [f for f in [figure(cells)] if f.series]
         s.tables = [table({at: sums[at] + others.get(at, []) for at in sums})]
@@ -61,9 +63,9 @@ def prices_of(rows):
     return found
 
 
-def largest(some, promise, format=None):
+def largest(some, promise):
     """The highest price of a promise; None if it was not measured."""
-    return max((price for price in some if price[0] == promise and format in (None, price[1]["input_format"])),
+    return max((price for price in some if price[0] == promise),
                key=lambda price: 1 / timing.ratio(*price[1:]).value, default=None)
 
 
@@ -73,25 +75,34 @@ def longest(cells, at):
     return format, max(n for a, f, n in cells if (a, f) == (at, format))
 
 
-def verdict(sums, others):
-    """The highest price of each promise over all lengths, and that of other operations, on this machine and beside it
-    on another one."""
-    return " ".join(filter(None, (verdict_at(at, sums[at], others.get(at, [])) for at in side_by_side(sums))))
+def compared(rows):
+    """'fp32, fp64; 2¹² to 2²⁴; CUB run_to_run, a loop': formats, lengths and peers of rows of sums in the format of the
+    elements."""
+    rows = [r for r in rows if phrases.parts(r["method"])[1] == r["input_format"]]
+    peers = distinct(phrases.parts(r["method"])[0] for r in rows if phrases.is_peer(r["method"]))
+    lengths = distinct(phrases.count(end(r["n"] for r in rows)) for end in (min, max))
+    return "; ".join(filter(None, [", ".join(distinct(r["input_format"] for r in rows)), " to ".join(lengths),
+                                   ", ".join(map(glossary.in_words, peers))]))
 
 
-def verdict_at(at, some, others):
+def verdict(rows, sums, others):
+    """The highest price of each promise over all formats and lengths, and that of other operations, on this machine and
+    beside it on another one."""
+    places = group_by_place(rows)
+    return " ".join(filter(None, (verdict_at(at, places[at], sums[at], others.get(at, [])) for at in side_by_side(sums))))
+
+
+def verdict_at(at, rows, some, others):
     if not some:
         return ""
-    format = starting_with([r["input_format"] for _, r, _ in some], "fp32")[0]
     texts = []
     for promise, meaning in MEANINGS.items():
-        price, other = largest(some, promise, format), largest(others, promise)
+        price, other = largest(some, promise), largest(others, promise)
         if price:
             sums, more = timing.ratio(*price[1:]), other and timing.ratio(*other[1:])
             texts.append(f"{meaning} take at most {sums.as_long}"
                          + (f" ({other[1]['operation']}: {more.of_times})" if more and more.value < sums.value else ""))
-    lengths = ", ".join(map(phrases.count, sorted({r["n"] for _, r, _ in some if r["input_format"] == format})))
-    return f"Beside the fastest call that promises less, {' and '.join(texts)} ({at}, {lengths} {format})."
+    return f"Beside the fastest call that promises less, {' and '.join(texts)} ({at}; {compared(rows)})."
 
 
 def price_findings(sums, others):

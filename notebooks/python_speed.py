@@ -9,8 +9,7 @@ import style
 import timing
 from figure import Figure, Series
 from result_arrays import cells, is_ours
-from section import (Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place,
-                     side_by_side)
+from section import (Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place)
 from speed_of_reductions import bars_in_words, target_findings
 
 NUMPY = "numpy/"
@@ -86,9 +85,10 @@ def by_column(some):
 
 
 def verdict(rows):
-    """The range of the exact sums and of those in a tree relative to NumPy, here and beside it on another machine."""
+    """The range of the exact sums and of those in a tree relative to NumPy, in the first place of each machine."""
     places, texts = group_by_place(rows), []
-    for at in side_by_side([at for at, r in rows if has_speed(r, NUMPY)]):
+    first = {at.partition(",")[0]: at for at in reversed(preferred(at for at, r in rows if has_speed(r, NUMPY)))}
+    for at in reversed(first.values()):
         found = by_column(places[at])
         named = [(name, found[key]) for name, key in (("exact sums", "sum, exact"), ("sums in a tree", "sum, tree/plain"))
                  if key in found]

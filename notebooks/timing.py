@@ -111,8 +111,15 @@ def older(sources):
     return [s for s, rows in times if any("rounds" not in r for r in rows)], sum(bool(rows) for _, rows in times)
 
 
+def age(sources):
+    """A sentence if times of these sources are older than this code; otherwise ''."""
+    old, total = older(sources)
+    which = "" if len(old) == total else f" of {phrases.names(s.machine for s in old)}"
+    return f"The times{which} are older than the code." if old else ""
+
+
 def ends(sources):
-    """A sentence on the ends of the ratios of these sources; '' without times."""
+    """A sentence on the ends of the ratios of these sources, and on their age; '' without times."""
     old, total = older(sources)
     if not old:
         return f"Ends in brackets are {OF_ROUNDS}." if total else ""

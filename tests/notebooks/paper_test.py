@@ -118,6 +118,14 @@ class ThePaper(made_up.SentenceTest):
         self.assertIn("stream. Before that, the bits of", text)
         self.assertIn("The ratio of two times is the median of the ratios of the rounds", text)
 
+    def test_the_abstract_has_the_prices_of_the_run_with_more_libraries_too(self):
+        abstract = self.text.partition("## Introduction")[0]
+        self.assertIn("In another run (speed_vs_length; H200, GPU; ", abstract)
+        self.assertIn("CUB not_guaranteed", abstract)
+        text = self.changed("speed_vs_length", "speed", {"seconds": 1e-6, "low": 1e-6, "high": 1e-6}, n=1 << 20, input_format="fp32",
+                            method="cub/not_guaranteed/fp32@peer", caches="hot", data="normal")
+        self.assertRegex(text, r"these are at most 5\.\d+ \[[^]]*\] and 5\.\d+ \[")
+
     def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
         for question in self.found:
             with self.subTest(question):

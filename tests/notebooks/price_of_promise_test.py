@@ -38,7 +38,7 @@ class ThePrice(made_up.SectionTest):
         self.check(f"{at}{self.costs('everywhere', 2, method=TREE)}; {self.costs('order_free', 3)}.")
         verdict = ("Beside the fastest call that promises less, the same bits everywhere take at most {:.2f} … times "
                    "as long and the same bits for any order take at most {:.2f} … times as long (this machine, CPU, 1 "
-                   "thread, 2²⁰ fp32).")
+                   "thread; fp32; 2²⁰; a loop).")
         self.check(verdict=verdict.format(2, 3))
         self.rows[4].update(took(0.5e-3))  # the fastest of all calls, also of other libraries
         self.check(self.costs("everywhere", 4, PEER, TREE, "run_to_run"),
@@ -66,8 +66,8 @@ class ThePrice(made_up.SectionTest):
                       row("tree/plain/fp64@cpu", "everywhere", 9e-2, 4, n=1 << 24, format="fp64"),
                       row("atomic/plain/fp64@cpu", "none", 1e-2, 4, n=1 << 24, format="fp64")]
         s = self.check("the promise “everywhere” (tree/plain/fp64@cpu) takes at most 9.00 … in fp64",
-                       verdict="everywhere take at most 4.00 … times as long and … any order take at most 3.00 … "
-                               "(this machine, CPU, 1 thread, 2²⁰, 2²⁴ fp32)")
+                       verdict="everywhere take at most 9.00 … times as long and … any order take at most 3.00 … "
+                               "(this machine, CPU, 1 thread; fp32, fp64; 2²⁰ to 2²⁴; a loop)")
         self.assertEqual([r[1:6] + r[7:8] + r[9:] for r in s.tables[0].rows[:3]],
                          [["sum", "fp32", "everywhere", TREE, ATOMIC, "2²⁰", "2.00 [2.00, 2.00]"],
                           ["sum", "fp32", "order_free", EXACT, ATOMIC, "2²⁰", "3.00 [3.00, 3.00]"],
@@ -85,11 +85,16 @@ class ThePrice(made_up.SectionTest):
         self.rows[-2].update(took(4e-3))
         self.assert_no_sentences([self.check().verdict], "moments")
 
+    def test_the_verdict_names_the_formats_lengths_and_peers_that_were_compared(self):
+        self.rows += [row("cub/run_to_run/fp32@peer", "run_to_run", 9e-3, 4), row("tree/plain/fp64@cpu", "everywhere", 1, 4,
+                                                                                 format="fp16", n=1 << 24)]
+        self.check(verdict="(this machine, CPU, 1 thread; fp32; 2²⁰; a loop, CUB run_to_run).")  # not results in another format
+
     def test_another_machine_stands_beside_this_one(self):
         self.there = [r | {"method": r["method"].replace("@cpu", "@cuda"), "threads": 0} | took(r["seconds"] ** 2)
                       for r in self.rows]
-        self.check(verdict="2.00 … times as long … (this machine, CPU, 1 thread, 2²⁰ fp32). Beside … 4.00 … times as "
-                           "long … (H200, GPU, 2²⁰ fp32).")
+        self.check(verdict="2.00 … times as long … (this machine, CPU, 1 thread; fp32; 2²⁰; a loop). Beside … 4.00 … "
+                           "times as long … (H200, GPU; fp32; 2²⁰; a loop).")
 
     def test_names_the_frontier(self):
         self.check(f"{AT} with condition number 1e+08: 3 of 5 methods are on the frontier: {ATOMIC} (relative error "

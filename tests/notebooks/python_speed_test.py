@@ -83,6 +83,12 @@ class PythonSpeed(made_up.SectionTest):
         self.assertEqual([t.caption for t in section.tables if "beside" in t.caption],
                          ["this machine, CPU, 1 thread: samesum beside NumPy", "H200, CPU, 1 thread: samesum beside NumPy"])
 
+    def test_the_verdict_names_every_machine_once(self):
+        rows = self.rows + [r | {"threads": 2} for r in self.rows]
+        verdict = python_speed.section([made_up.source("python_speed", rows, name) for name in ("EPYC", "XEON")]).verdict
+        self.assertEqual([verdict.count(f"({name}, CPU, 1 thread)") for name in ("EPYC", "XEON")], [1, 1])
+        self.assertNotIn("2 threads", verdict)
+
     def test_the_tables_of_the_page(self):
         source = results.dataclasses.replace(made_up.source("python_speed", self.rows, "EPYC"),
                                              header={"provenance": made_up.PROVENANCE, "options": {"numpy": "2.4"}})
