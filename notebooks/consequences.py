@@ -53,6 +53,22 @@ def widest(rows):
                                           pair[1]["distinct_bits"]), default=None)
 
 
+def steady(rows, at, r):
+    """The methods with promised bits that solved the system of a row in the same number of iterations in every run:
+    {iterations: [order and accumulator, …]}."""
+    found = {}
+    for place, s in rows:
+        if (s["kind"] == "solver" and place == at and (s["data"], s["input_format"]) == (r["data"], r["input_format"])
+                and s["promise"] in SAME_EVERYWHERE and s["least_iterations"] == s["most_iterations"]):
+            found.setdefault(s["most_iterations"], []).append(phrases.parts(s["method"])[0])
+    return dict(sorted(found.items()))
+
+
+def condition(r):
+    """The condition number of a system: '524,288', '8,200'."""
+    return f"{r['condition']:,.0f}" if r["condition"] == int(r["condition"]) else phrases.number(r["condition"], 2)
+
+
 def verdict(rows):
     at, r = widest(rows) or (None, None)
     if not r:
@@ -62,7 +78,14 @@ def verdict(rows):
     return (f"With {r['method']}, conjugate gradients needed "
             + (f"{span(r, 'iterations')} iterations, depending on the run" if varied else same)
             + f", and gave {phrases.plural(r['distinct_bits'], 'different solution' if r['distinct_bits'] > 1 else 'solution')}"
-            + (f" in {phrases.plural(r['runs'], 'run')}" if varied else "") + f" ({at}).")
+            + (f" in {phrases.plural(r['runs'], 'run')}" if varied else "")
+            + (f"; with promised bits, in every run {promised_iterations(rows, at, r)}" if varied and steady(rows, at, r) else "")
+            + f" ({at}).")
+
+
+def promised_iterations(rows, at, r):
+    """'109 (tree/plain) and 115 (exact)'."""
+    return phrases.listed(f"{n} ({', '.join(methods)})" for n, methods in steady(rows, at, r).items())
 
 
 def promise_findings(rows):
@@ -195,7 +218,7 @@ def iterations_figure(rows):
 def tables(rows):
     for (at, data), some in groups(rows, "solver", "data"):
         yield Table(f"{at}: conjugate gradients, {SYSTEMS[data]}, condition number "
-                    f"{phrases.number(some[0]['condition'], 2)}, n = {phrases.count(some[0]['n'])}",
+                    f"{condition(some[0])}, n = {phrases.count(some[0]['n'])}",
                     ["method", "promise", "results", "iterations", "largest residual"],
                     [[r["method"], r["promise"], results(r), span(r, "iterations"),
                       phrases.number(r["most_residual"], 2)] for r in some], text_columns=2, folded=True)

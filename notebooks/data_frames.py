@@ -125,13 +125,12 @@ def speed_findings(some):
                         own[field] == other[field] for field in ("data", "n", "bins", "seed")) and own["seconds"]:
                     pairs.setdefault(name(other), []).append((own, other))
         if pairs:
-            medians = {library: phrases.median([other["seconds"] / own["seconds"] for own, other in some])
-                       for library, some in pairs.items()}
+            ratios = {library: [other["seconds"] / own["seconds"] for own, other in some] for library, some in pairs.items()}
             yield (f"samesum's {OPERATIONS[operation]} {'have' if operation == 'group_sum' else 'has'} "
-                   + "; ".join(f"{phrases.number(medians[library], 2)} times the speed of {library}, "
+                   + "; ".join(f"{phrases.middle(ratios[library], lambda x: phrases.number(x, 2))} times the speed of {library}, "
                                f"{timing.in_words(pairs[library], 'data set')}"
-                               for library in sorted(medians, key=medians.get))
-                   + " (medians of the data sets).")
+                               for library in sorted(ratios, key=lambda library: phrases.median(ratios[library])))
+                   + (" (medians of the data sets)." if min(map(len, ratios.values())) >= phrases.FEWEST else "."))
 
 
 # --- figure and table ---------------------------------------------------------------------------------------------

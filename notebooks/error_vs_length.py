@@ -56,31 +56,33 @@ def coverage_failures(r):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """Median errors of the loop, the tree and exact in fp32, at the greatest length at which a machine, this one if
-    possible, measured all three on the same data; empty if none did. `rows` are pairs (source, row)."""
+    """Errors of the loop, the tree and exact in fp32, at the greatest length at which a machine, this one if possible,
+    measured all three on the same data; empty if none did. `rows` are pairs (source, row)."""
     by_place = {}
     for source, r in rows:
         algorithm, format, _ = phrases.parts(r["method"])
         if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
             error = math.inf if r["error_ulps"] is None else r["error_ulps"]
             at = by_place.setdefault((r["n"], source.machine), {})
-            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((error, source.place_of(r["method"])))
+            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((error, source.place_of(r["method"]), r.get("marked")))
     common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
     common = {at: data for at, data in common.items() if data}
     if not common:
         return ""
     n, machine = max(common, key=lambda at: (at[1] == HERE, at[0]))
-    errors, data = by_place[n, machine], common[n, machine]
-    loop, tree, exact = (median_error([max(errors[algorithm][d])[0] for d in data]) for algorithm in (LOOP, TREE, EXACT))
-    places = distinct(at for algorithm in errors for d in data for _, at in errors[algorithm][d])
+    errors, data = by_place[n, machine], sorted(common[n, machine])
+    loop, tree, exact = (phrases.middle([max(e for e, *_ in errors[algorithm][d]) for d in data], error_text)
+                         for algorithm in (LOOP, TREE, EXACT))
+    places = distinct(at for algorithm in errors for d in data for _, at, _ in errors[algorithm][d])
+    stagnates = [d for d in data if any(mark == "stagnation" for *_, mark in errors[LOOP][d])]
+    which = (f"medians over {phrases.plural(len(data), 'data set')}" if len(data) >= phrases.FEWEST else
+             f"data: {phrases.listed(data)}" + f"; the loop may stagnate on {phrases.listed(stagnates)}" * bool(stagnates))
     return (f"For {phrases.count(n)} fp32 number{'s' * (n != 1)}, the error in ulps is {loop} with a plain loop, {tree} "
-            f"with a tree of plain additions and {exact} with the exact sum ({' and '.join(places)}, medians over "
-            f"{phrases.plural(len(data), 'data set')}).")
+            f"with a tree of plain additions and {exact} with the exact sum ({' and '.join(places)}, {which}).")
 
 
-def median_error(errors):
-    middle = phrases.median(errors)
-    return phrases.error_in_ulps(middle, "fp32") if math.isfinite(middle) else "infinite"
+def error_text(error):
+    return phrases.error_in_ulps(error, "fp32") if math.isfinite(error) else "infinite"
 
 
 def row_names(rows):
@@ -117,15 +119,32 @@ def findings(all_rows):
                     "everywhere that ran in more than one place (machine, CPU or GPU) had the same bits in each"
                     + (f"; exceptions: {row_names(unlike)}." if unlike else "."),
                     equal, len(groups), "sum with the same bits in each place", "sums with the same bits in each place")
-    bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
-               if phrases.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
-    if bounded:
-        least, closest = min(bounded, key=lambda pair: pair[0])
-        yield (f"The median ratio of bound to error is {phrases.number(phrases.median([b for b, _ in bounded]))}; "
-               f"the smallest is {phrases.number(least)}, for {row_names([closest])}.")
+    yield from ratio_finding(ours)
     # Other libraries promise no bound, so this is no check of samesum.
     whose = phrases.peers_in_words((r["method"] for r in peers), many=True)
     yield from map(str, bound_findings(peers, whose, "the bound that holds for every order of additions", row_names))
+
+
+def ratio_finding(rows):
+    """Yields a sentence on bounds over errors: of TREE by data set, at the length with most of them, and the smallest of all."""
+    bounded = [(r["bound"] / r["absolute_error"], r) for r in rows
+               if phrases.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
+    if not bounded:
+        return
+    by_length = {}
+    for ratio, r in bounded:
+        algorithm, format, _ = phrases.parts(r["method"])
+        if algorithm == TREE and format == r["input_format"] == "fp32":
+            by_length.setdefault(r["n"], {}).setdefault(r["data"], ratio)
+    text = ""
+    if by_length:
+        n = max(by_length, key=lambda n: (len(by_length[n]), n))
+        ends = distinct(pick((ratio, data) for data, ratio in by_length[n].items()) for pick in (min, max))
+        text = (f"The bound of {TREE} in fp32 at n = {phrases.count(n)} is "
+                + " to ".join(f"{phrases.number(ratio, 2)} ({data})" for ratio, data in ends) + " times the error; ")
+    least = min(ratio for ratio, _ in bounded)
+    yield phrases.capitalised(f"{text}the smallest ratio of bound to error is {phrases.number_pair(least, 1, 3)[0]}, for "
+                              f"{row_names([r for ratio, r in bounded if ratio == least])}.")
 
 
 def has_bound(counted):
@@ -205,7 +224,8 @@ def marked_findings(rows):
 
 
 def medians(rows, n):
-    """Median error in ulps over all data sets of length n, by (order and accumulator, whether it is a peer).
+    """Median error in ulps over all data sets of length n, by (order and accumulator, whether it is a peer); of fewer than
+    phrases.FEWEST data sets the largest error. The second result is the number of data sets.
 
     Only methods that were measured on every data set are included. An error of null counts as infinite, so the median
     is finite if fewer than half of the errors are null.
@@ -217,7 +237,13 @@ def medians(rows, n):
             key = (phrases.parts(r["method"])[0], phrases.is_peer(r["method"]))
             by_algorithm.setdefault(key, {})[r["data"]] = math.inf if r["error_ulps"] is None else r["error_ulps"]
     complete = {key: errors.values() for key, errors in by_algorithm.items() if len(errors) == len(data)}
-    return {key: phrases.median(errors) for key, errors in complete.items()}, len(data)
+    middle = max if len(data) < phrases.FEWEST else phrases.median
+    return {key: middle(errors) for key, errors in complete.items()}, len(data)
+
+
+def word(data):
+    """What medians(rows, n) are, of so many data sets."""
+    return "largest" if data < phrases.FEWEST else "median"
 
 
 def common_lengths(rows):
@@ -245,7 +271,7 @@ def ranking(rows):
         if len(ours) > 1:
             peers = phrases.peers_in_words((r["method"] for r in rows), many=True)
             shown = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
-            yield (f"median errors in {format} at n = {phrases.count(n)} over {phrases.plural(data, 'data set')}, in "
+            yield (f"{word(data)} errors in {format} at n = {phrases.count(n)} over {phrases.plural(data, 'data set')}, in "
                    f"ulps, of samesum's {len(ours)} methods: {best_to_worst(shown)}"
                    + (f"; of {len(others)} calls of {peers}: {best_to_worst([others[0], others[-1]])}."
                       if len(others) > 1 else "."))
@@ -261,19 +287,21 @@ def ulps(error):
 
 
 def growth(rows):
-    """Growth of the median errors with n, except for exact, whose error is at most half an ulp for every n."""
+    """Growth of the errors with n on the data sets of both lengths, except for exact, whose error is at most half an ulp for every n."""
     format, rows = in_one_format(rows)
     lengths = [n for n in common_lengths(rows) if n >= 1024]
     if len(lengths) < 2:
         return
-    (before, _), (after, _) = medians(rows, lengths[0]), medians(rows, lengths[-1])
+    both = set.intersection(*({r["data"] for r in rows if r["n"] == n} for n in (lengths[0], lengths[-1])))
+    rows = [r for r in rows if r["data"] in both]
+    (before, _), (after, data) = medians(rows, lengths[0]), medians(rows, lengths[-1])
     grown = sorted(((after[algorithm, False] / before[algorithm, False], algorithm) for algorithm in RANKED
                     if algorithm != "exact" and 0 < before.get((algorithm, False), 0) < math.inf
                     and (algorithm, False) in after),
                    reverse=True)
     if grown:
-        yield (f"from n = {phrases.count(lengths[0])} to n = {phrases.count(lengths[-1])}, the median error in "
-               f"{format} grows "
+        yield (f"from n = {phrases.count(lengths[0])} to n = {phrases.count(lengths[-1])}, the {word(data)} error on "
+               f"{phrases.plural(data, 'data set')} in {format} grows "
                + ", ".join(f"{phrases.number(factor, 2)}-fold for {algorithm}" if math.isfinite(factor) else
                            f"to infinity for {algorithm}" for factor, algorithm in grown) + ".")
 

@@ -156,9 +156,18 @@ def blocks(n):
         yield from part(n)
 
 
-def totals(n):
+def checks_in_words(n):
+    """'all 120 checks passed: 90 errors within their bounds, 29 sums … and 1 of other kinds': kinds with a hundredth of all."""
     checks = [c for s in n.sections.values() for c in s.checks]
-    return sum(c.passed for c in checks), sum(c.total for c in checks)
+    passed, total = sum(c.passed for c in checks), sum(c.total for c in checks)
+    kinds = {}
+    for c in checks:
+        kinds[c.many] = kinds.get(c.many, 0) + c.passed
+    large = [(count, kind) for kind, count in kinds.items() if 100 * count >= total]
+    texts = [f"{count:,} {kind}" for count, kind in sorted(large, reverse=True)]
+    rest = passed - sum(count for count, _ in large)
+    return (f"{phrases.out_of(passed, total, 'check')} passed"
+            + (f": {phrases.listed(texts + [f'{rest:,} of other kinds'] * bool(rest))}" if texts else ""))
 
 
 def machines(n):
@@ -172,14 +181,18 @@ def opening(n):
     if "spread" in cards:
         facts.append(f"we found {cards['spread'].number} {cards['spread'].what}")
     if "consequences" in cards:
-        facts.append(f"conjugate gradients need {cards['consequences'].number} iterations on "
-                     "a matrix built to be sensitive, depending on the run")
+        rows = [(section.place(s, r), r) for s in n.found["consequences"] for r in s.of("solver")]
+        at, r = consequences.widest(rows)
+        fixed = consequences.steady(rows, at, r)
+        facts.append(f"on a matrix built to be sensitive, conjugate gradients need {cards['consequences'].number} iterations with "
+                     f"samesum's {phrases.parts(r['method'])[0]}, depending on the run"
+                     + (f", and {min(fixed)}–{max(fixed)} with promised bits, depending on the method" if fixed else ""))
     yield ("Floating-point addition is not associative, so the result of a parallel sum depends on a schedule that nobody "
            f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{n.verdict('price')} {prices_by_length(n)}What the promise buys is not accuracy but a definition: an error that can be bounded, a "
+           f"{n.verdict('price')} {prices_by_length(n)}{prices_on_a_cpu(n)}What the promise buys is not accuracy but a definition: an error that can be bounded, a "
            "result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
@@ -293,12 +306,11 @@ def method(n):
            f"if its lower end does; all else is *{timing.OPEN}*. Like is compared with like: the same elements, "
            "result format and number of threads, on one host; libraries that use one thread are compared with one "
            "thread only.")
-    passed, total = totals(n)
     yield ("*Bits and orders.* A method is called repeatedly, and with other numbers of threads, launch shapes, addresses and "
            "permutations; different bit patterns are counted. Orders are revealed by sums of ones between a large number "
            "and its negative [Xie et al.]. Each error is compared with its bound, each result of a method with a promise "
-           "with the others, each revealed order with the declared one: "
-           f"{phrases.out_of(passed, total, 'check')} passed.")
+           "with the others, each revealed order with the declared one. "
+           f"{phrases.capitalised(checks_in_words(n))}.")
     yield ("*To repeat it.* `experiments/run --full` builds the library, runs every experiment and writes results files and a "
            "report; each experiment is also a program of its own. The table lists the results behind this paper. This text "
            "is generated from them by `notebooks/paper.py`; no number in it is typed.")
@@ -396,12 +408,22 @@ def prices_by_length(n):
     for at in section.preferred(places)[:1]:
         rows = places[at]
         if all(r["promise"] for r in rows):
-            some = price_of_promise.prices_of([(at, r) for r in rows])[at]
-            times = [timing.ratio(*price[1:]).of_times for promise in price_of_promise.MEANINGS
-                     for price in [price_of_promise.largest(some, promise)] if price]
-            return (f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most "
-                    f"{phrases.listed(times)}. ")
+            return f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most {highest(at, rows)}. "
     return ""
+
+
+def prices_on_a_cpu(n):
+    """The highest prices in the first place of price_of_promise that is no GPU."""
+    places = section.group_by_place(section.rows_with_place(n.found.get("price_of_promise", []), "price"))
+    return next((f"On a CPU ({at}; {price_of_promise.compared(rows)}), they are at most {highest(at, rows)}. "
+                 for at, rows in places.items() if not at.endswith("GPU") and highest(at, rows)), "")
+
+
+def highest(at, rows):
+    """'1.05 [1.03, 1.08] and 1.64 [1.47, 1.67]': the highest price of each promise."""
+    some = price_of_promise.prices_of([(at, r) for r in rows])[at]
+    return phrases.listed(timing.ratio(*price[1:]).of_times for promise in price_of_promise.MEANINGS
+                          for price in [price_of_promise.largest(some, promise)] if price)
 
 
 def prices_elsewhere(n, first):
@@ -433,7 +455,7 @@ def errors(n):
 
 
 def ratio_sentence(n):
-    return next((f for f in n.sections["error"].details if f.startswith("The median ratio of bound to error")), "")
+    return next((f for f in n.sections["error"].details if "mallest ratio of bound to error" in f), "")
 
 
 def picture(figure, name):
@@ -454,7 +476,7 @@ def effects(n):
     yield ("It depends on the computation. Here only the sum can vary: everything else runs in one thread, without fused or "
            "reordered operations. Conjugate gradients [Hestenes and Stiefel] on a matrix with graded eigenvalues [Strakoš] "
            f"turn the last bit of a dot product into another number of iterations. {n.verdict('consequences')} "
-           + (f"The matrix has condition number {phrases.number(solver[1]['condition'], 2)}. " if solver else "")
+           + (f"The matrix has condition number {consequences.condition(solver[1])}. " if solver else "")
            + well_behaved(s, solver))
     figure = next((f for f in s.figures if f.id == "consequences-iterations"), None)
     if figure:
@@ -477,7 +499,7 @@ def threats(n):
            "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
            "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "
            "noise. *Synthetic data.* Most elements are generated, most of them independent. Real data are correlated "
-           "and cancel less or more; the medians here are over a few lengths and distributions, not over "
+           "and cancel less or more; the results here are of a few lengths and distributions, not of "
            "applications. *One consequence.* The matrix was built to be sensitive; on an ordinary one nothing but "
            "the last bits changes. *Other libraries* were measured in one version each, with settings that we chose; "
            "their orders may change. *Number of runs.* A method that returned one result in all runs may return "

@@ -55,8 +55,9 @@ TERMS = {
         "the intervals of their times are the 10th and 90th percentiles",
     "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
               "a missed target is not a failure",
-    "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum of a long array is faster; "
-                     "for short ones the start of the loop or kernel decides",
+    "reading alone": "a kernel or loop that reads all elements and adds nothing: about the speed of the memory. It is one "
+                     "loop among others, so the sum of a long array may be a little faster; for short ones the start of the "
+                     "loop or kernel decides",
     "hot, cold": "hot caches: the same array is summed repeatedly. Cold caches: each run reads data that no cache "
                  "holds",
     "cub": "NVIDIA's library of GPU primitives, part of CCCL. not_guaranteed, run_to_run and gpu_to_gpu are its "
@@ -149,10 +150,9 @@ def ulps(x, format=None):
 
 
 def share(part, of=""):
-    """Share of the speed of memory, such as '98.4%'. Up to 10% more is said to be noise; only a cache is faster still.
+    """Share of the speed of reading alone, such as '98.4%'. A sum may be a little faster; 10% more is the speed of a cache.
     `of` follows the number."""
-    return f"{percent(part)}{of}" + ("" if part < 1.005 else " (more than 100% is noise)" if part <= 1.1 else
-                            " (the data came from a cache)")
+    return f"{percent(part)}{of}" + (" (the data came from a cache)" if part > 1.1 else "")
 
 
 def percent(part):
@@ -237,6 +237,16 @@ def printable(text):
 
 def capitalised(text):
     return text[:1].upper() + text[1:]
+
+
+FEWEST = 3  # values that have a median worth a name
+
+
+def middle(values, text):
+    """The median in words; of fewer than FEWEST values the range, '0.27 to 1.6'. text(x) formats a number."""
+    if len(values) >= FEWEST:
+        return text(median(values))
+    return " to ".join(dict.fromkeys(text(end(values)) for end in (min, max)))
 
 
 def median(values):

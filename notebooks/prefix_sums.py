@@ -27,7 +27,7 @@ def section(sources):
                        "faster, as fast, not decided", "cub"))
     errors, repeats, speeds = (rows_with_place(sources, kind) for kind in ("errors", "repeats", "reduction"))
     s.verdict = next(error_finding(errors), "")
-    s.findings = [*bounds_finding(errors), *error_finding(errors), *consistency_finding(errors),
+    s.findings = [*bounds_finding(errors, "prefix", "prefixes"), *error_finding(errors), *consistency_finding(errors),
                   *repeats_finding(repeats), *speed_finding(speeds), *by_data.finding(speeds, what),
                   *declined_findings(sources)]
     normal = by_data.of_normal(speeds)

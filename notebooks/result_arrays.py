@@ -39,8 +39,8 @@ def row_names(rows):
 
 # --- errors -------------------------------------------------------------------------------------------------------
 
-def bounds_finding(rows):
-    """Yields checks of errors, bounds and correct rounding of samesum's methods."""
+def bounds_finding(rows, result, results):
+    """Yields checks of errors, bounds and correct rounding of samesum's methods; `result` and `results` name an element."""
     ours = [r for _, r in rows if is_ours(r)]
     exact = [r for r in ours if phrases.accumulator(r["method"]) == "exact"]
     if not ours:
@@ -52,9 +52,9 @@ def bounds_finding(rows):
                 + phrases.exceptions([row_names(beyond)] if beyond else []),
                 within, len(ours), "call with all errors within their bounds", "calls with all errors within their bounds")
     if exact:
-        correct, results = sum(r["correct"] for r in exact), sum(r["results"] for r in exact)
-        yield Check(f"exact is correctly rounded in {phrases.out_of(correct, results, 'result')}.", correct, results,
-                    "result correctly rounded by exact", "results correctly rounded by exact")
+        correct, total = sum(r["correct"] for r in exact), sum(r["results"] for r in exact)
+        yield Check(f"exact is correctly rounded in {phrases.out_of(correct, total, result, results)}.", correct, total,
+                    f"{result} correctly rounded by exact", f"{results} correctly rounded by exact")
 
 
 def error_failures(rows):

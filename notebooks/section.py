@@ -40,7 +40,7 @@ class Check(str):
 
     def __new__(cls, sentence, passed, total, one, many):
         self = super().__new__(cls, sentence)
-        self.passed, self.total = passed, total
+        self.passed, self.total, self.many = passed, total, many
         self.badge = (f"{total:,}" if passed == total else f"{passed:,} of {total:,}") + f" {one if total == 1 else many}"
         return self
 

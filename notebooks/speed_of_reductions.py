@@ -19,7 +19,7 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 def section(sources):
     s = Section("reductions", "Speed of reductions", "How fast are sums of rows, dot products, norms and softmax?",
                 "Speed in bytes of input per second (for softmax, of input and "
-                "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. The ceiling is reading alone, for softmax a copy of the elements. The "
+                "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. Reading is reading alone, for softmax a copy of the elements. The "
                 "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "faster, as fast, not decided", "reading alone", "cub"))
@@ -105,18 +105,18 @@ def short_name(against):
 
 
 def ceiling_findings(at, groups):
-    """Yields the range of the fastest methods relative to the ceiling, with the cells at its ends."""
+    """Yields the range of the fastest methods relative to reading, with the cells at its ends."""
     shares = [(best["gb_per_s"] / top, best) for together in groups
               for best in [fastest([r for r in together if is_ours(r)])] for top in [ceiling(together)] if best and top]
     if not shares:
         return
     (low, last), (high, first) = min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0])
     if len(shares) == 1:
-        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {phrases.share(low, ' of the ceiling')} for "
+        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {phrases.share(low, ' of the speed of reading')} for "
                                   f"{what(last)} ({last['method']}).")
     else:
         yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
-                                  f"{phrases.share(low, ' of the ceiling')} ({what(last)}, {last['method']}) and "
+                                  f"{phrases.share(low, ' of the speed of reading')} ({what(last)}, {last['method']}) and "
                                   + phrases.share(high, f" ({what(first)}, {first['method']})") + ".")
 
 
@@ -190,11 +190,11 @@ def tables(rows):
         normal = [together for together in groups if by_data.is_normal(together[0])]
         yield Table(f"{at}: reductions",
                     ["reduction", "shape", "elements", "fastest of samesum", "fastest peer", "GB/s",
-                     "of the ceiling", "times the speed of the peer", "targets met"],
+                     "of reading", "times the speed of the peer", "targets met"],
                     [summary(together) for together in normal], text_columns=5,
                     folded=len(normal) > 12)
         yield Table(f"{at}: all methods of each reduction",
-                    ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of the ceiling", "targets"],
+                    ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of reading", "targets"],
                     [method_row(r, together) for together in groups for r in together], text_columns=4, folded=True,
                     page_only=True)
 

@@ -123,7 +123,7 @@ def exact_speed(at, rows):
               if r and r["gb_per_s"]]
     reading = best("read")
     if reading and reading["gb_per_s"]:
-        ratios.append(phrases.share(speed / reading["gb_per_s"], " of reading alone"))
+        ratios.append(phrases.share(speed / reading["gb_per_s"], " of the speed of reading alone"))
     return phrases.capitalised(f"{at}: {longest['method']} reads {phrases.number(speed)} GB/s at "
                                f"n = {phrases.count(longest['n'])}"
                                + (f", which is {', '.join(ratios)}" if ratios else "")

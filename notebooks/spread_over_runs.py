@@ -40,25 +40,38 @@ def section(sources):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """Counts the methods that promise the same bits everywhere and kept that, and the others with several results. A
-    method that ran on several machines counts once. `rows` are pairs (source, row)."""
+    """Counts the methods that promise the same bits everywhere and kept that, and the others with several results in
+    repeated calls. A method that ran on several machines counts once. `rows` are pairs (source, row)."""
     kept = [r for _, r in rows if promises_one_result(r)]
-    loose = [(s, r) for s, r in rows if r["axis"] != "permutation" and not promises_one_result(r)]
+    loose = [(s, r) for s, r in rows if r["axis"] == "runs" and not promises_one_result(r)]
     clauses = []
     if kept:
         methods = {r["method"] for r in kept}
         one = methods - {r["method"] for r in kept if r["distinct_bits"] > 1}
+        at = distinct(s.place_of(r["method"]) for s, r in rows if promises_one_result(r))
         clauses.append(f"{phrases.out_of(len(one), len(methods), 'method')} with a promise of the same bits everywhere "
-                       f"returned the same bits in {phrases.plural(sum(r['runs'] for r in kept), 'run')}")
+                       f"returned the same bits in {phrases.plural(sum(r['runs'] for r in kept), 'run')} ({', '.join(at)})")
     if loose:
         varied = [(s, r) for s, r in loose if s.machine == HERE and r["distinct_bits"] > 1] or loose
         source, most = max(varied, key=lambda row: row[1]["distinct_bits"])
         several = {r["method"] for _, r in loose if r["distinct_bits"] > 1}
-        clauses.append(f"{phrases.out_of(len(several), len({r['method'] for _, r in loose}), 'other')} returned more than "
-                       "one result for the same elements"
+        clauses.append(f"in repeated calls, {others_in_words(r for _, r in loose)} returned more than one result"
                        + (f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} "
-                          f"({most['method']}, {source.place_of(most['method'])})" if several else ""))
+                          f"({most['method']} on {most['data']}, {source.place_of(most['method'])})" if several else ""))
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
+
+
+def others_in_words(rows):
+    """'2 of 4 other methods of samesum and 1 of 8 calls of other libraries', which had several results."""
+    methods = {}
+    for r in rows:
+        methods[r["method"]] = max(r["distinct_bits"], methods.get(r["method"], 0))
+    texts = []
+    for is_peer, noun, whose in ((False, "other method", "samesum"), (True, "call", phrases.peers_in_words(methods, many=True))):
+        counts = [n for m, n in methods.items() if phrases.is_peer(m) == is_peer]
+        if counts:
+            texts.append(f"{phrases.out_of(sum(n > 1 for n in counts), len(counts), noun)} of {whose}")
+    return " and ".join(texts)
 
 
 def findings(rows):

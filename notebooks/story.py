@@ -148,15 +148,18 @@ def iterations(found):
     if not chosen:
         return None
     at, r = chosen[0]
+    fixed = consequences.steady(rows, at, r)
     others = [s for a, s in rows if a == at and (s["data"], s["input_format"]) == (r["data"], r["input_format"])
               and s["promise"] in SAME_EVERYWHERE and s["converged"] == s["runs"]]
     steady = [s for a, s in rows if a == at and s["data"] != r["data"] and s["input_format"] == r["input_format"]]
     counts = {s[f"{end}_iterations"] for s in steady for end in ("least", "most")}
     name = phrases.parts(r["method"])[0]
     text = (f"Conjugate gradients on a matrix with {consequences.SYSTEMS[r['data']]} (condition number "
-            f"{phrases.number(r['condition'], 2)}), with the sum {name}, in {phrases.plural(r['runs'], 'run')} of the same "
+            f"{consequences.condition(r)}), with samesum's sum {name}, in {phrases.plural(r['runs'], 'run')} of the same "
             f"program: {phrases.plural(r['distinct_bits'], 'different solution')}"
-            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "") + f" ({at})."
+            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "")
+            + (f", after {' to '.join(map(str, distinct([min(fixed), max(fixed)])))} iterations" if others and fixed else "")
+            + f" ({at})."
             + (f" On {consequences.SYSTEMS[steady[0]['data']]} every sum needs {counts.pop()}." if len(counts) == 1 else "")
             + "".join(f" {phrases.capitalised(at)}: {consequences.span(r, 'iterations')} iterations." for at, r in chosen[1:]))
     return Card("consequences", f"{r['least_iterations']}–{r['most_iterations']}", "iterations, depending on the run",

@@ -38,7 +38,7 @@ def section(sources):
     errors, repeats, speeds = ([(at, r) for at, r in rows_with_place(sources, kind) if "bins" in r and "keys" in r]
                                for kind in ("errors", "repeats", "reduction"))
     s.verdict = verdict(speeds)
-    s.findings = [*bounds_finding(errors), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
+    s.findings = [*bounds_finding(errors, "sum by key", "sums by key"), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
                   *others_finding(speeds), *by_data.finding(speeds, what), *declined_findings(sources)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
     s.tables = [*error_tables(errors), *tables(speeds), *by_data.tables(speeds, what)]

@@ -57,6 +57,11 @@ class Consequences(made_up.SentenceTest):
         self.assert_sentences([self.section(varied).verdict], "needed 40 to 46 iterations, depending on the run, and gave 7 "
                                                               "different solutions in 10 runs")
 
+    def test_the_verdict_has_the_iterations_of_each_method_with_promised_bits_too(self):
+        changes = [("solver", ATOMIC, {"most_iterations": 46}), ("solver", TREE, {"least_iterations": 71, "most_iterations": 71})]
+        self.assert_sentences([self.section(*changes).verdict],
+                              "needed 40 to 46 iterations … with promised bits, in every run 40 (exact) and 71 (tree/plain) (this")
+
     def test_unchanged_rows(self):
         section = self.section()
         self.assert_sentences(section.findings, "All 10 results … same bits in all 100 runs.",

@@ -44,15 +44,19 @@ class Headlines(made_up.SentenceTest):
             self.assert_finding("error_vs_length", expected, *sources)
 
         expected = ("For {} fp32 numbers, … {} with a plain loop, {} with a tree … and {} with the exact sum ({}, "
-                    "medians over {})")
-        at, all_of_them = "this machine", "3 data sets"
+                    "{})")
+        at, all_of_them = "this machine", "medians over 3 data sets"
         here = errors()
         check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here)
         check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here, errors(3, 4096))
         check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), [], here, errors(3, 4096))
         here[1]["error_ulps"] = here[4]["error_ulps"] = 7.0
         check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
-        check(expected.format("2¹⁰", 40, 7, 0.25, at, "1 data set"), here[:3])
+        check(expected.format("2¹⁰", 40, 7, 0.25, at, "data: normal"), here[:3])
+        # Two values have no median: their range is told, and data on which the loop may stagnate.
+        two = [r | ({"marked": "stagnation"} if r["data"] == "uniform" else {}) for r in here[:6]]
+        check(expected.format("2¹⁰", "40 to 80", 7, "0.25 to 0.5", at,
+                              "data: normal and uniform; the loop may stagnate on uniform"), two)
         check(None, here[:2])
         # The largest error for the same elements counts, on CPU or GPU.
         worse = here[3] | {"method": "serial/plain/fp32@cuda", "error_ulps": 99.0}
@@ -68,24 +72,29 @@ class Headlines(made_up.SentenceTest):
         def check(expected, *sources):
             self.assert_finding("spread_over_runs", expected, *sources)
 
-        expected = "{} with a promise … the same bits in {} runs; {} returned more than one result"
+        expected = "{} with a promise … the same bits in {} runs (this machine{}); in repeated calls, {} returned more than one result"
+        none = "0 of 1 other method of samesum and 0 of 1 call of other libraries"
+        both = "the only other method of samesum and the only call of other libraries"
+        one = "0 of 1 other method of samesum and the only call of other libraries"
         here = [spread("exact/fp32@cpu", "order_free"), spread("tree/plain/fp32@cpu", "everywhere"),
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
         there = [r | {"runs": 20} for r in here]
-        check(expected.format("Both methods", 20, "neither of the two others"), here)
-        check(expected.format("Both methods", 60, "neither of the two others"), here, there)
+        here.append(spread("atomic/plain/fp32@cpu", "none", "threads", 9))  # calls with other threads are not repeated calls
+        check(expected.format("Both methods", 20, "", none), here)
+        check(expected.format("Both methods", 60, ", H200", none), here, there)
         there[3]["distinct_bits"] = 7
         here[2]["distinct_bits"] = 3
-        check(expected.format("Both methods", 60, "both others") + " … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)",
+        check(expected.format("Both methods", 60, ", H200", both) + " … 3 in 10 runs (atomic/plain/fp32@cpu on normal, this machine)",
               here, there)
         here[2]["distinct_bits"] = 1
-        most = " … 7 in 20 runs (tbb/fp32@peer, H200)"
-        check(expected.format("Both methods", 60, "1 of 2 others") + most, here, there)
+        most = " … 7 in 20 runs (tbb/fp32@peer on normal, H200)"
+        check(expected.format("Both methods", 60, ", H200", one) + most, here, there)
         there[1]["distinct_bits"] = 2
-        check(expected.format("1 of 2 methods", 60, "1 of 2 others") + most, here, there)
+        check(expected.format("1 of 2 methods", 60, ", H200", one) + most, here, there)
         here[2]["distinct_bits"] = 3
-        check("The only other returned more … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
+        check("In repeated calls, the only other method of samesum returned more … 3 in 10 runs (atomic/plain/fp32@cpu on normal, this "
+              "machine)", here[2:3])
 
     def test_how_fast(self):
         def check(expected, *sources):

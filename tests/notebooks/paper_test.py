@@ -118,6 +118,13 @@ class ThePaper(made_up.SentenceTest):
         self.assertIn("stream. Before that, the bits of", text)
         self.assertIn("The ratio of two times is the median of the ratios of the rounds", text)
 
+    def test_the_passed_checks_are_named_by_kind(self):
+        found = re.search(r"All ([\d,]+) checks passed: ([^.]*)\.", self.text)
+        total, *parts = [int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", found[1] + " " + found[2])]
+        self.assertEqual(total, sum(parts))
+        self.assertIn(" sums by key correctly rounded by exact, ", found[2])
+        self.assertIn(" of other kinds", found[2])
+
     def test_the_abstract_has_the_prices_of_the_run_with_more_libraries_too(self):
         abstract = self.text.partition("## Introduction")[0]
         self.assertIn("In another run (speed_vs_length; H200, GPU; ", abstract)

@@ -44,7 +44,7 @@ class PrefixSums(made_up.SectionTest):
         first = ("This machine, CPU: the largest error of a prefix of 2²⁰ uniform numbers is 40 ulps with serial/plain, "
                    "2 ulps with prefix/plain, 0.5 ulps with exact.")
         self.check("All 3 calls of samesum's methods keep all errors within their bounds.",
-                   "exact is correctly rounded in all 1,000 results.", first,
+                   "exact is correctly rounded in all 1,000 prefixes.", first,
                    "All 48 prefixes … were also summed on their own have the bits of that sum.",
                    "All 3 methods with a promise of the same bits returned one result in 40 runs (repeated calls, other "
                    "thread counts).", "In repeated calls 0 of 1 method without that promise varied.",
@@ -72,7 +72,7 @@ class PrefixSums(made_up.SectionTest):
                    failures=[f"this machine, CPU: {PREFIX} on uniform at n = 2²⁰: an error exceeds its bound"])
         self.rows[1].update(within_bound=True)
         self.rows[2].update(correct=999)
-        self.check("correctly rounded in 999 of 1,000 results",
+        self.check("correctly rounded in 999 of 1,000 prefixes",
                    failures=[f"this machine, CPU: {EXACT} on uniform at n = 2²⁰: 999 of 1000 results are correctly rounded"])
 
     def test_prefixes_that_differ_from_their_sums_are_a_failure(self):

@@ -109,14 +109,14 @@ class Findings(WithFiles):
         self.after([],
                    "All 16 errors of samesum's … within",
                    "exact … in all 4 results; … correctly in none of 12",
-                   "This machine, CPU: median errors in fp32 at n = 2¹² over 2 data sets, in ulps, of samesum's 4 "
+                   "This machine, CPU: largest errors in fp32 at n = 2¹² over 2 data sets, in ulps, of samesum's 4 "
                    "methods: 0.25 for exact (best), 2 for tree/plain, 160 for serial/plain (worst); of 2 calls of other "
                    "libraries and loops: 4 for tbb (best), 40 for loop (worst).",
                    "This machine, CPU: from n = 2¹⁰ to n = 2¹², … 4-fold for serial/plain, 1-fold for tree/plain.",
                    "All 3 methods with a promise … in 90 runs.",
                    "This machine, CPU, other addresses: none of 3 methods",
                    "This machine, CPU, 1 thread: both speed targets are met.",
-                   f"{EXACT} reads 8 GB/s at n = 2²⁶, … 0.80 … of … ({TREE}), 2.00 … of … ({PEER}), 50% of reading",
+                   f"{EXACT} reads 8 GB/s at n = 2²⁶, … 0.80 … of … ({TREE}), 2.00 … of … ({PEER}), 50% of the speed of reading",
                    "All 4 checked results have the correct bits.")
 
     def test_errors(self):
@@ -141,7 +141,7 @@ class Findings(WithFiles):
         self.after([(ERROR, TREE, longest, LOST), (ERROR, TBB, {"data": "ones"}, LOST)],
                    "160 for serial/plain, not finite for tree/plain (worst); … 40 for loop (best), not finite for tbb "
                    "(worst)", "to infinity for tree/plain, 4-fold for serial/plain.")
-        self.after([(ERROR, TREE, {}, LOST)], "n = 2¹², the median error in fp32 grows 4-fold for serial/plain.")
+        self.after([(ERROR, TREE, {}, LOST)], "n = 2¹², the largest error on 2 data sets in fp32 grows 4-fold for serial/plain.")
 
     def test_an_error_that_is_not_finite_on_one_data_set_counts_as_the_largest(self):
         self.rows[ERROR] += [r | {"data": "third"} for r in self.rows[ERROR] if r["data"] == "ones"]
@@ -200,7 +200,7 @@ class Findings(WithFiles):
         self.rows[SPEED] += gpu + made_up.few_speeds(threads=2) + [
             r | {"data": "60 binades"} | at_speed(12.0) for r in gpu[::4]]
         self.assert_sentences(self.run_report(), "GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, … 1.59 … of … "
-                                                 f"(tree/plain/fp32@cuda), 3.98 … of … ({PEER}), 99.4% of reading … "
+                                                 f"(tree/plain/fp32@cuda), 3.98 … of … ({PEER}), 99.4% of the speed of reading … "
                                                  "on 60 binades 12 GB/s",
                               f"This machine, CPU, 1 thread: {EXACT} reads 8 GB/s",
                               f"This machine, CPU, 2 threads: {EXACT} reads 8")

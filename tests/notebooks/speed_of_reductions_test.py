@@ -66,7 +66,7 @@ class SpeedOfReductions(made_up.SentenceTest):
             section.findings,
             f"{AT}: 1 of 3 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.8 times the speed of read (target: "
             f"0.9); {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: 0.97).",
-            f"{AT}: in 2 reductions … between 80% of the ceiling (sum of 4,096 × 1,000 fp32, {TREE}) and 95.0% (norm of "
+            f"{AT}: in 2 reductions … between 80% of the speed of reading (sum of 4,096 × 1,000 fp32, {TREE}) and 95.0% (norm of "
             f"2²⁸ fp32, {NORM}).",
             f"{AT}: beside cub/segmented, samesum is faster in the only reduction: 2 times … sum of 4,096 × 1,000 fp32.",
             "All 3 checked results have the correct bits.", "0 of 1 timed call of other libraries was checked.")
@@ -123,16 +123,16 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assertEqual((row_of_table[3], row_of_table[-1]), (f"{on_grid} (grid 2⁻³⁰)", "MISS 9.5 of at most 7 µs"))
 
     def test_ceilings(self):
-        self.after(4, at_speed(4.0), f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
+        self.after(4, at_speed(4.0), f"{AT}: … 20% of the speed of reading (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
                                          f"4,096 × 1,000 fp32, {TREE}).")
-        self.after(1, at_speed(9.0), f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 90% (sum of "
+        self.after(1, at_speed(9.0), f"{AT}: … 20% of the speed of reading (norm of 2²⁸ fp32, {NORM}) and 90% (sum of "
                                          f"4,096 × 1,000 fp32, {EXACT}).")
         del self.rows[3]
-        self.assert_sentences(self.section().findings, f"{AT}: … reaches 20% of the ceiling for norm of 2²⁸ fp32 "
+        self.assert_sentences(self.section().findings, f"{AT}: … reaches 20% of the speed of reading for norm of 2²⁸ fp32 "
                                                        f"({NORM}).")
         more = {"operation": "softmax", "n": 512}  # the ceiling of softmax is a copy
         self.rows = [row("softmax/tree/plain/fp32@cuda", 3.0, **more), row("copy", 12.0, **more)]
-        self.assert_sentences(self.section().findings, f"{AT}: … reaches 25% of the ceiling for softmax of 4,096 × 512 "
+        self.assert_sentences(self.section().findings, f"{AT}: … reaches 25% of the speed of reading for softmax of 4,096 × 512 "
                                                        "fp32 (softmax/tree/plain/fp32@cuda).")
 
     def test_other_data_are_compared_with_normal_data(self):
@@ -149,7 +149,7 @@ class SpeedOfReductions(made_up.SentenceTest):
             "fp32, arbitrary bits) and fixed_point takes 1.50 … times as long … (sum of 4,096 × 1,000 fp32, arbitrary "
             "bits).",
             f"{AT}: 1 of 4 targets is met. Missed: {EXACT} for 4,096 × 1,000 fp32, arbitrary bits: 0.2 times the speed of",
-            f"{AT}: in 2 reductions … between 80% of the ceiling")
+            f"{AT}: in 2 reductions … between 80% of the speed of reading")
         self.assertEqual(section.verdict, before.verdict)
         [table] = [t for t in section.tables if "on other data" in t.caption]
         self.assertEqual(table.columns[2:], ["one outlier", "arbitrary bits"])
@@ -217,7 +217,7 @@ class SpeedOfReductions(made_up.SentenceTest):
 
     def test_each_place_has_its_own_sentences(self):
         self.rows[4]["threads"] = self.rows[5]["threads"] = 2
-        self.assert_sentences(self.section().findings, "This machine, CPU, 2 threads: … 95.0% of the ceiling for norm of "
+        self.assert_sentences(self.section().findings, "This machine, CPU, 2 threads: … 95.0% of the speed of reading for norm of "
                                                        f"2²⁸ fp32 ({NORM}).", f"{AT}: 1 of 2 targets is met. Missed: "
                                                                               f"{TREE} for 4,096 × 1,000 fp32: 0.8 "
                                                                               "times the speed of read (target: 0.9).")

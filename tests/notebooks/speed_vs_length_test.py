@@ -9,7 +9,7 @@ import made_up
 from made_up import at_speed, speed
 
 READ = ("This machine, CPU, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} … times the speed of the "
-        "fastest plain sum ({}), {} … times the speed of the fastest other library or loop ({}), {} of reading alone.")
+        "fastest plain sum ({}), {} … times the speed of the fastest other library or loop ({}), {} of the speed of reading alone.")
 
 
 def bar(factor, reached, against="loop/fp32@peer"):

@@ -88,8 +88,9 @@ class TheFirstScreen(made_up.SentenceTest):
         card = self.cards()["consequences"]
         self.assertEqual(card.number, "38–45")
         self.assert_sentences([card.text],
-                              "on a matrix with 20 graded eigenvalues (condition number 1,000), with the sum atomic/plain, "
-                              "in 10 runs … 6 different solutions; 2 methods with a promise returned one each (this")
+                              "on a matrix with 20 graded eigenvalues (condition number 1,024), with samesum's sum "
+                              "atomic/plain, in 10 runs … 6 different solutions; 2 methods with a promise returned one each, "
+                              "after 40 iterations (this")
         self.assertIn("tree/plain, exact: 40</text>", card.picture)
         self.solvers[0].update(most_iterations=47)
         self.assertEqual(self.cards()["consequences"].number, "38–47")

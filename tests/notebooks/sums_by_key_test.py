@@ -56,7 +56,7 @@ class SumsByKey(made_up.SectionTest):
 
     def test_unchanged_rows(self):
         here, same = "This machine, GPU: beside", "a sum by key with the same bits in every run is faster in the only case:"
-        self.check("All 4 calls of samesum's methods keep all errors", "exact is correctly rounded in all 4,000 results.",
+        self.check("All 4 calls of samesum's methods keep all errors", "exact is correctly rounded in all 4,000 sums by key.",
                    "largest error of a sum of normal fp32 numbers is 40 ulps with serial/plain, 0.5 ulps with fixed_point, "
                    "0.5 ulps with exact.",
                    "Both methods with a promise … one result in 20 runs (repeated calls, other orders of the elements).",
@@ -118,7 +118,7 @@ class SumsByKey(made_up.SectionTest):
         self.rows[2].update(correct=3999)
         self.rows[4].update(distinct_bits=3, broken=True)
         self.rows[8].update(verified=False)
-        self.check("3,999 of 4,000 results", failures=[
+        self.check("3,999 of 4,000 sums by key", failures=[
             f"this machine, GPU: {EXACT} on normal at n = 2¹⁶: 3999 of 4000 results are correctly rounded",
             f"this machine, GPU: {GRID} promises order_free but returned 3 results (other orders of the elements)",
             f"this machine, GPU: {GRID} returned wrong bits for 2²⁶ fp32 with 2¹² uniform keys"])
