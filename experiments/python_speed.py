@@ -7,7 +7,8 @@ thread, NumPy's vecdot too. Sums of long vectors and of rows are also measured w
 two threads of Python do by NumPy's max of integers. GB/s counts the input, for cumsum also the output.
 
 Before they are timed, results of at most 16 lines along the axis are compared with those in wider arithmetic, within
-4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the partial sums and u is the unit roundoff; of variances within n k u,
+4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the sums of the first k elements and u is the unit roundoff; of variances
+within n k u,
 k^2 = 1 + mean^2 / variance (Chan, Golub and LeVeque 1983).
 
 The exact sums of xsum, bitrep and accupy, of requirements-exact.txt, are measured on a vector, and on rows if they take

@@ -54,6 +54,8 @@ REFERENCES = {
             "https://nvidia.github.io/cccl/unstable/cub/determinism.html, 2026.",
     "Collange et al.": "Collange, C., Defour, D., Graillat, S., Iakymchuk, R. Numerical reproducibility for the parallel "
                        "reduction on multi- and many-core architectures. Parallel Computing 49, 83–97, 2015.",
+    "Connolly et al.": "Connolly, M. P., Higham, N. J., Mary, T. Stochastic rounding and its probabilistic backward error "
+                       "analysis. SIAM J. Sci. Comput. 43(1), A566–A585, 2021.",
     "Demmel and Nguyen": "Demmel, J., Nguyen, H. D. Parallel reproducible summation. IEEE Trans. Computers 64(7), "
                          "2060–2070, 2015.",
     "Drakeford": "Drakeford, A. Canonical parallel reduction: a fixed expression structure for run-to-run consistency. "
@@ -226,7 +228,7 @@ def related(n):
     yield ("*Accuracy.* Compensated sums carry the rounding error along [Kahan; Neumaier; Ogita et al.]; "
            "AccurateArithmetic.jl offers them in Julia [JuliaMath]. They reduce the spread of results and do not remove "
            "it. Rounding errors in sums are analysed by Higham, with bounds that hold always or with a given probability "
-           "[Higham; Higham and Mary]. New here is that both remedies, a fixed tree and an integer, stand behind the same "
+           "[Higham; Higham and Mary; Connolly et al.]. New here is that both remedies, a fixed tree and an integer, stand behind the same "
            "interface on processors and GPUs, for sums and for other reductions, and are measured side by side with what "
            "they replace.")
 
@@ -444,7 +446,8 @@ def errors(n):
         yield ("The same bits may be the same wrong bits. A promise makes the error a property of the method, which can be "
                f"bounded and measured once. {n.verdict('error')} In theory the error of the loop grows with n at most, that "
                "of a tree with the logarithm of n, and the exact sum stays within half an ulp for every n [Higham]. Bounds "
-               f"that hold for every input are pessimistic for random data [Higham and Mary]. {ratio_sentence(n)}")
+               f"that hold for every input are pessimistic where rounding errors are as good as random [Higham and Mary]. "
+               f"{ratio_sentence(n)}")
         yield picture(n.figure("error", {"Methods": "plain sums, all orders"}), "error.svg")
     if "condition" in n.sections:
         yield (f"Cancellation decides more than length. {n.verdict('condition')} Compensation that keeps all errors moves the limit from u "

@@ -16,7 +16,8 @@ struct Interval {
 /// The percentile bootstrap of the median, computed exactly: of n values drawn from x_1 <= ... <= x_n with
 /// replacement, the lower median is at most x_k with the probability P(Bin(n, k/n) >= ceil(n/2)) (Efron 1979,
 /// Bootstrap Methods: Another Look at the Jackknife, section 3). The low end is the x_k of the smallest k for
-/// which that is at least 0.025, the high end its mirror image.
+/// which that is at least 0.025, the high end its mirror image, which is that of the upper median (percentile
+/// interval: Efron 1981, Nonparametric standard errors and confidence intervals).
 Interval median_interval(std::vector<double> values);
 
 /// Seconds of the rounds, one list per process that measured them.

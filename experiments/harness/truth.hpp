@@ -90,8 +90,9 @@ class Truth {
   /// = Σ|xy| / |Σxy|, half of that of Ogita, Rump and Oishi 2005, who change both vectors. The others by the
   /// same definition, κ = Σ|x ∂f/∂x| / |f| (Higham 2002, §1.6): 1 for norm, sum_of_magnitudes, min and max, 2
   /// for squared_norm, n for prod, Σ|x|exp(x) / (Σexp(x)·|f|) for logsumexp. softmax: |xᵢ|(1 - fᵢ) +
-  /// Σ|xⱼ|fⱼ over the other elements. Variance: κ = √(n·Σx² / (n·Σx² -
-  /// (Σx)²)) (Chan, Golub and LeVeque 1983).
+  /// Σ|xⱼ|fⱼ over the other elements. Variance: κ = √(n·Σx² / (n·Σx² - (Σx)²)), the normwise condition number
+  /// of the standard deviation (Chan and Lewis 1979, Computing standard deviations: accuracy); a change of x
+  /// by ε‖x‖ changes the variance by up to 2κε of itself, to first order.
   double condition() const;
 
   /// The error of a result. All fields are zero if the data give a special value and the result is that

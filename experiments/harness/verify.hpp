@@ -27,11 +27,12 @@ struct Verification {
 /// with those in long double, in which errors are negligible.
 ///
 /// A sum of n terms is right if its error is at most 4u (√n max|s_k| + Σ|term|), where u is the unit roundoff
-/// of the results and s_k are the sums of the first k terms. A sum in any order stays within that if its
-/// rounding errors are as good as random: Higham and Mary 2019, with the probability 1 - 2 exp(-8). It is far
-/// smaller than the rigorous bound n u Σ|term|, which a result of 0 would meet on normal data. Means, also
-/// running ones, dot products and norms follow from sums; products have relative errors of 4u√n, and extrema
-/// must be equal.
+/// of the results and s_k are the sums of the first k terms. A sum in this order stays within that with the
+/// probability 1 - 2 exp(-8), if each rounding error has mean 0 whatever the earlier ones were (Connolly,
+/// Higham and Mary 2021, after Higham and Mary 2019). Other orders have other partial sums: for them it is a
+/// tolerance, which nothing proves. It is far smaller than the rigorous bound n u Σ|term|, which a result of
+/// 0 would meet on normal data. Means, also running ones, dot products and norms follow from sums; products
+/// have relative errors of 4u√n, and extrema must be equal.
 ///
 /// A variance is right within nκu + (nκu)² of itself, where κ² = 1 + mean² / variance: the larger bounds of
 /// Chan, Golub and LeVeque 1983 for updating formulas (nκu) and for two passes (nu + n²κ²u²). Rounding errors

@@ -31,8 +31,8 @@ template <class V> struct Plain {
         s, std::min(gamma(static_cast<double>(s.height.total()), s.u), static_cast<double>(s.n - 1) * s.u));
   }
 
-  /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1; for any tree as in Hallman
-  /// and Ipsen 2022).
+  /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1, and Connolly, Higham and
+  /// Mary 2021; for any tree as in Hallman and Ipsen 2022).
   ///
   /// This is `probable_gamma` for the last node alone. 1+φ bounds the ratio of an unrounded sum to the Σ|x|
   /// below it. Either 1+φ = (1+u)^(h-1) <= exp((h-1)u), which is certain and is used while hu <= 1/2, or φ is

@@ -30,10 +30,12 @@ inline double rounded_up(double x) {
 /// The error at a node is relative to the Σ|x| below it. The bound is θ/(1-θ) with θ = λ·√k·u,
 /// λ = √(2 ln(2 nodes/failing)), and k additions on the longest path. It is infinite for θ > 1/2; a finite
 /// bound is at most 1. It is γ_k with √k in place of k (Higham and Mary 2019, A new approach to probabilistic
-/// rounding error analysis; for trees: Hallman and Ipsen 2022, Precision-aware deterministic and
-/// probabilistic error bounds for floating point summation). It holds if the relative error δ of each
-/// addition has mean 0 whatever the earlier ones were. For equal or structured elements the δ of a whole
-/// binade may have the same sign, and in a sum that stagnates all have: then the bound guarantees nothing.
+/// rounding error analysis, for independent errors; for trees: Hallman and Ipsen 2022, Precision-aware
+/// deterministic and probabilistic error bounds for floating point summation). It holds if the relative error
+/// δ of each addition has mean 0 whatever the earlier ones were, the assumption of Connolly, Higham and Mary
+/// 2021, Stochastic rounding and its probabilistic backward error analysis. For equal or structured elements
+/// the δ of a whole binade may have the same sign, and in a sum that stagnates all have: then the bound
+/// guarantees nothing.
 ///
 /// Proof. The error of a node's sum is the sum of ζ = δ·(unrounded sum) over the additions below and at the
 /// node. These ζ are the differences of a martingale. Drop each ζ whose unrounded sum is more than (1+φ)

@@ -27,9 +27,9 @@ struct ResultNumbers {
 struct BoundOptions {
   /// 1: the bound is rigorous. Below 1, for sums: for given elements, the error exceeds the bound with a
   /// probability of at most 1 - probability, if each rounding has mean 0 whatever the earlier ones were
-  /// (Higham and Mary 2019; Hallman and Ipsen 2022; bound.hpp has the proof). Equal or structured elements
-  /// violate that: the error of a long loop that adds 0.1 in fp32 exceeds the bound for 0.99. So do sums
-  /// that stagnate: each rounding drops the element, and the error may be as large as the sum.
+  /// (Connolly, Higham and Mary 2021; Hallman and Ipsen 2022; bound.hpp has the proof). Equal or structured
+  /// elements violate that: the error of a long loop that adds 0.1 in fp32 exceeds the bound for 0.99. So do
+  /// sums that stagnate: each rounding drops the element, and the error may be as large as the sum.
   ///
   /// The bound never exceeds the rigorous one. It equals the rigorous one for operations other than sums,
   /// and for exact, Kahan and double_word sums, for which no tighter probable bound follows from Σ|x| alone.

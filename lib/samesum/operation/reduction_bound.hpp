@@ -78,8 +78,8 @@ struct MomentsBound {
 ///
 /// To first order the mean is off by hu·Q + 5u√(m+2)·σ, where Q² = Σx²/n and m of the h steps are merges. The
 /// variance is off by 2√(m + ln(a+1))·σ times that, where a is the number of other steps, and by some
-/// (h + 6m)u·σ²: relative to σ², a multiple of the condition number Q/σ (Chan, Golub, LeVeque 1983,
-/// Algorithms for computing the sample variance). If hu is not small, the bounds are some 4h·√n·σ and its
+/// (h + 6m)u·σ²: relative to σ², a multiple of Q/σ, the condition number of σ (Chan and Lewis 1979,
+/// Computing standard deviations: accuracy). If hu is not small, the bounds are some 4h·√n·σ and its
 /// square.
 MomentsBound bound_of_moments(const Reduced& mean, double variance, double ddof);
 

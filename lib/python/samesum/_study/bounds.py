@@ -105,7 +105,7 @@ def bound(
         of sum, mean and dot need it: without it, ValueError.
     probability
         below 1, for sums: the error exceeds the bound with a probability of at most 1 - probability if each
-        rounding has mean 0 (Higham and Mary 2019; Hallman and Ipsen 2022).
+        rounding has mean 0 whatever the earlier ones were (Connolly, Higham and Mary 2021; Hallman and Ipsen 2022).
     index
         which result: for moments 0 is the mean and 1 the variance.
     ddof
