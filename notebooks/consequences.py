@@ -79,13 +79,13 @@ def verdict(rows):
             + (f"{span(r, 'iterations')} iterations, depending on the run" if varied else same)
             + f", and gave {phrases.plural(r['distinct_bits'], 'different solution' if r['distinct_bits'] > 1 else 'solution')}"
             + (f" in {phrases.plural(r['runs'], 'run')}" if varied else "")
-            + (f"; with promised bits, in every run {promised_iterations(rows, at, r)}" if varied and steady(rows, at, r) else "")
-            + f" ({at}).")
+            + (promised_iterations(rows, at, r) if varied else "") + f" ({at}).")
 
 
 def promised_iterations(rows, at, r):
-    """'109 (tree/plain) and 115 (exact)'."""
-    return phrases.listed(f"{n} ({', '.join(methods)})" for n, methods in steady(rows, at, r).items())
+    """'; with promised bits, in every run 109 (tree/plain) and 115 (exact)'; '' without such methods."""
+    found = phrases.listed(f"{n} ({', '.join(methods)})" for n, methods in steady(rows, at, r).items())
+    return f"; with promised bits, in every run {found}" if found else ""
 
 
 def promise_findings(rows):

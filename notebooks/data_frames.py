@@ -127,7 +127,8 @@ def speed_findings(some):
         if pairs:
             ratios = {library: [other["seconds"] / own["seconds"] for own, other in some] for library, some in pairs.items()}
             yield (f"samesum's {OPERATIONS[operation]} {'have' if operation == 'group_sum' else 'has'} "
-                   + "; ".join(f"{phrases.middle(ratios[library], lambda x: phrases.number(x, 2))} times the speed of {library}, "
+                   + "; ".join(f"{phrases.middle(ratios[library], lambda x: phrases.number(x, 2))} times the speed of "
+                               f"{library}, "
                                f"{timing.in_words(pairs[library], 'data set')}"
                                for library in sorted(ratios, key=lambda library: phrases.median(ratios[library])))
                    + (" (medians of the data sets)." if min(map(len, ratios.values())) >= phrases.FEWEST else "."))

@@ -64,7 +64,8 @@ def verdict(rows):
         if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
             error = math.inf if r["error_ulps"] is None else r["error_ulps"]
             at = by_place.setdefault((r["n"], source.machine), {})
-            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((error, source.place_of(r["method"]), r.get("marked")))
+            at.setdefault(algorithm, {}).setdefault(r["data"], []).append(
+                (error, source.place_of(r["method"]), r.get("marked")))
     common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
     common = {at: data for at, data in common.items() if data}
     if not common:
@@ -126,7 +127,8 @@ def findings(all_rows):
 
 
 def ratio_finding(rows):
-    """Yields a sentence on bounds over errors: of TREE by data set, at the length with most of them, and the smallest of all."""
+    """Yields a sentence on bounds over errors: of TREE by data set, at the length with most of them, and the smallest of
+    all methods."""
     bounded = [(r["bound"] / r["absolute_error"], r) for r in rows
                if phrases.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if not bounded:
@@ -287,7 +289,8 @@ def ulps(error):
 
 
 def growth(rows):
-    """Growth of the errors with n on the data sets of both lengths, except for exact, whose error is at most half an ulp for every n."""
+    """Growth of the errors with n on the data sets of both lengths, except for exact, whose error is at most half an ulp for
+    every n."""
     format, rows = in_one_format(rows)
     lengths = [n for n in common_lengths(rows) if n >= 1024]
     if len(lengths) < 2:

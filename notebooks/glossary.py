@@ -3,8 +3,7 @@
 import re
 
 import phrases
-import section
-from section import Table
+from section import Table, distinct
 
 # Name and meaning of each data set, as in experiments/harness/dataset.cpp.
 DATA = {
@@ -96,14 +95,15 @@ def library(method):
 def libraries(methods):
     """The libraries of peers: the calls of one, such as std_reduce and std/dot, count once. Loops of the study and samesum's
     own calls are none."""
-    return section.distinct(re.split("[/_]", phrases.parts(m)[0])[0] for m in methods
-                            if phrases.is_peer(m) and not phrases.is_loop(m) and not m.startswith("samesum/"))
+    return distinct(re.split("[/_]", phrases.parts(m)[0])[0] for m in methods
+                    if phrases.is_peer(m) and not phrases.is_loop(m) and not m.startswith("samesum/"))
 
 
 def peers(methods):
     """'CUB, cuBLAS and a loop': the libraries among the peers, and whether there are loops of the study."""
     methods = [m for m in methods if phrases.is_peer(m)]
-    return phrases.listed([NAMES.get(name, name) for name in libraries(methods)] + ["a loop"] * any(map(phrases.is_loop, methods)))
+    loops = ["a loop"] * any(map(phrases.is_loop, methods))
+    return phrases.listed([NAMES.get(name, name) for name in libraries(methods)] + loops)
 
 
 def in_words(algorithm):
@@ -118,12 +118,12 @@ def tables(found):
     methods = [r["method"] for r in rows if "method" in r]
     methods += [m["method"] for r in rows if r["kind"] == "comparison" for m in r["methods"]]
     data, cases = ({r[field] for r in rows if isinstance(r.get(field), str)} for field in ("data", "case"))
-    libraries = {library(m) for m in methods if phrases.is_peer(m)}
+    keys = {library(m) for m in methods if phrases.is_peer(m)}
     for caption, head, lines, note in (
             ("Generated data sets", "data", [[name, DATA[name]] for name in DATA if name in data], BINADE),
             ("Cases of sums with 16-bit accumulators", "case", [[name, CASES[name]] for name in CASES if name in cases],
              ""),
-            ("Other libraries and loops, marked @peer", "name", [[name, LIBRARIES[name]] for name in LIBRARIES if name in libraries],
-             "")):
+            ("Other libraries and loops, marked @peer", "name",
+             [[name, LIBRARIES[name]] for name in LIBRARIES if name in keys], "")):
         if lines:
             yield Table(caption, [head, "meaning"], lines, text_columns=2, folded=True, note=note)

@@ -34,7 +34,8 @@ def section(found):
         ours = [m for m in names if not phrases.is_peer(m)]
         others = [m for m in names if phrases.is_peer(m)]
         s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum"
-                     + (f" and {phrases.plural(len(others), 'sum')} of {phrases.peers_in_words(others, many=True)}" if others else "")
+                     + (f" and {phrases.plural(len(others), 'sum')} of {phrases.peers_in_words(others, many=True)}"
+                        if others else "")
                      + f" {phrases.verb(len(names), len(names), 'was', 'were')} measured; "
                      f"{sum(promised.get(m) in SAME_EVERYWHERE for m in ours)} of samesum's promise the same bits everywhere.")
         s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]

@@ -4,6 +4,7 @@ import captions
 import phrases
 import slow_cells
 import style
+import timing
 from error_vs_length import bit_failures, finite, in_one_format
 from figure import Figure, Series
 from section import (Check, Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,
@@ -24,7 +25,10 @@ def section(found):
     rows = {kind: [(place(source, r), r) for source in found.get(question, []) for r in source.of_operations(kind)]
             for kind, question in KINDS.items()}
     if any(rows.values()):
-        s.findings = [*findings(rows), *slow_cells.sentences(found)]
+        slow = list(slow_cells.sentences(found))
+        s.findings = [*findings(rows), *slow]
+        if slow:
+            s.about += f" {timing.ends([source for question in slow_cells.KINDS for source in found.get(question, [])])}"
         s.verdict = verdict(rows, s.checks)
         s.figures = [f for f in [figure(rows["error"])] if f.series]
         s.tables = [t for t in [*error_tables(rows["error"]), *condition_tables(rows["condition"]),

@@ -186,16 +186,16 @@ def opening(n):
         rows = [(section.place(s, r), r) for s in n.found["consequences"] for r in s.of("solver")]
         at, r = consequences.widest(rows)
         fixed = consequences.steady(rows, at, r)
-        facts.append(f"on a matrix built to be sensitive, conjugate gradients need {cards['consequences'].number} iterations with "
-                     f"samesum's {phrases.parts(r['method'])[0]}, depending on the run"
+        facts.append(f"on a matrix built to be sensitive, conjugate gradients need {cards['consequences'].number} iterations "
+                     f"with samesum's {phrases.parts(r['method'])[0]}, depending on the run"
                      + (f", and {min(fixed)}–{max(fixed)} with promised bits, depending on the method" if fixed else ""))
     yield ("Floating-point addition is not associative, so the result of a parallel sum depends on a schedule that nobody "
            f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{n.verdict('price')} {prices_by_length(n)}{prices_on_a_cpu(n)}What the promise buys is not accuracy but a definition: an error that can be bounded, a "
-           "result that can be recomputed elsewhere, and a test without a tolerance.")
+           f"{n.verdict('price')} {prices_by_length(n)}{prices_on_a_cpu(n)}What the promise buys is not accuracy but a "
+           "definition: an error that can be bounded, a result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
            "arithmetic they round differently. A loop fixes the tree and is slow. A parallel reduction leaves the tree to "
@@ -228,9 +228,9 @@ def related(n):
     yield ("*Accuracy.* Compensated sums carry the rounding error along [Kahan; Neumaier; Ogita et al.]; "
            "AccurateArithmetic.jl offers them in Julia [JuliaMath]. They reduce the spread of results and do not remove "
            "it. Rounding errors in sums are analysed by Higham, with bounds that hold always or with a given probability "
-           "[Higham; Higham and Mary; Connolly et al.]. New here is that both remedies, a fixed tree and an integer, stand behind the same "
-           "interface on processors and GPUs, for sums and for other reductions, and are measured side by side with what "
-           "they replace.")
+           "[Higham; Higham and Mary; Connolly et al.]. New here is that both remedies, a fixed tree and an integer, stand "
+           "behind the same interface on processors and GPUs, for sums and for other reductions, and are measured side by "
+           "side with what they replace.")
 
 
 def definitions(n):
@@ -269,15 +269,16 @@ def how_timed(sources):
     """The sentences on rounds and intervals: of what was measured, and of the present programs if that was by older ones."""
     old, total = timing.older(sources)
     method = ("the ratio of two times is the median of the ratios of the rounds in which both took turns, with its "
-              f"{timing.CONFIDENCE} interval by the percentile bootstrap [Efron] over processes, since repetition is needed where "
-              "most uncertainty arises [Kalibera and Jones], or over the rounds of a single process; times without common "
+              f"{timing.CONFIDENCE} interval by the percentile bootstrap [Efron] over processes, since repetition is needed "
+              "where most uncertainty arises [Kalibera and Jones], or over the rounds of a single process; times without common "
               "rounds have the widest ratio that both of their intervals allow")
     if not old:
         return f"{phrases.capitalised(method)}."
     which = phrases.capitalised(phrases.out_of(len(old), total, "results file"))
-    return (f"{which} with times {phrases.verb(len(old), total)} older than the programs beside this text, and {phrases.verb(len(old), total, 'has', 'have')} of each time the "
-            "median and the tenth and ninetieth percentile alone. There a ratio is that of the medians, and its ends in brackets, which are no confidence "
-            f"interval, are the widest ratio that these percentiles allow. In results of the present programs, {method}.")
+    are, have = (phrases.verb(len(old), total, *words) for words in (("is", "are"), ("has", "have")))
+    return (f"{which} with times {are} older than the programs beside this text, and {have} of each time the median and the "
+            "tenth and ninetieth percentile alone. There a ratio is that of the medians, and its ends in brackets, which are no "
+            "confidence interval, are the widest ratio that these percentiles allow. In results of the present programs, {method}.")
 
 
 def method(n):
@@ -301,8 +302,8 @@ def method(n):
            "[Ogita et al.]. The exact sum is computed with integers, one bucket per exponent, other results with wide "
            "floating-point numbers. An error is the distance of a result from the exact result of the elements as given; an "
            "ulp is the distance from one number of the format to the next.")
-    yield ("*Times.* The methods of a comparison take turns, so that a disturbance affects all alike. A time is the median over "
-           f"these turns, for a GPU between two events of its stream. {f'Before that, {checked}. ' if checked else ''}"
+    yield ("*Times.* The methods of a comparison take turns, so that a disturbance affects all alike. A time is the median "
+           f"over these turns, for a GPU between two events of its stream. {f'Before that, {checked}. ' if checked else ''}"
            f"{how_timed(sources)} A method is *{timing.FASTER}* or *{timing.SLOWER}* if the "
            f"interval excludes one, *{timing.AS_FAST}* if it lies within {timing.WITHIN} of one, *{timing.NO_SLOWER}* "
            f"if its lower end does; all else is *{timing.OPEN}*. Like is compared with like: the same elements, "
@@ -323,8 +324,8 @@ def method(n):
     yield section.Table("The results files in experiments/results (“-dirty”: of a tree with changes that were not committed)"
                         if any("dirty" in s.commit for s in sources) else "The results files in experiments/results",
                         ["file", "rows", "command", "date", "commit", "host"],
-                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit, number_of(s, known)]
-                         for path, s in {s.path: s for s in sources}.items()], text_columns=1)
+                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit,
+                          number_of(s, known)] for path, s in {s.path: s for s in sources}.items()], text_columns=1)
 
 
 def command(s):
@@ -369,8 +370,9 @@ def prices(n):
         yield "## What the promises cost"
         at, rows = next(iter(places.items()))
         known = hosts([s for some in n.found.values() for s in some])
-        yield (f"{n.verdict('price')} {prices_by_length(n)}{prices_elsewhere(n, at)}A fixed tree needs no more additions than any other, and a last block that merges the "
-               "leaves in their order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more "
+        yield (f"{n.verdict('price')} {prices_by_length(n)}{prices_elsewhere(n, at)}A fixed tree needs no more additions than "
+               "any other, and a last block that merges the leaves in their order replaces the atomic addition of the textbooks "
+               "[Harris]. The exact sum performs more "
                f"integer operations per element, which a GPU or several threads can hide behind their loads. "
                f"{exact_by_length(n)}")
         yield Picture("frontier.svg", frontier.picture(at, rows),
@@ -410,7 +412,8 @@ def prices_by_length(n):
     for at in section.preferred(places)[:1]:
         rows = places[at]
         if all(r["promise"] for r in rows):
-            return f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most {highest(at, rows)}. "
+            return (f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most "
+                    f"{highest(at, rows)}. ")
     return ""
 
 
@@ -446,7 +449,7 @@ def errors(n):
         yield ("The same bits may be the same wrong bits. A promise makes the error a property of the method, which can be "
                f"bounded and measured once. {n.verdict('error')} In theory the error of the loop grows with n at most, that "
                "of a tree with the logarithm of n, and the exact sum stays within half an ulp for every n [Higham]. Bounds "
-               f"that hold for every input are pessimistic where rounding errors are as good as random [Higham and Mary]. "
+               "that hold for every input are pessimistic where rounding errors are as good as random [Higham and Mary]. "
                f"{ratio_sentence(n)}")
         yield picture(n.figure("error", {"Methods": "plain sums, all orders"}), "error.svg")
     if "condition" in n.sections:

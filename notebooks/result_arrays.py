@@ -3,6 +3,7 @@
 import phrases
 from by_data import data_of
 from section import SAME_EVERYWHERE, Check, distinct, group_by_place, promises_one_result
+from timing import fastest
 
 CEILINGS = ("read", "copy")
 AXES = {"runs": "repeated calls", "permutation": "other orders of the elements", "threads": "other thread counts",
@@ -142,6 +143,11 @@ def ratio(r, other):
 def is_repeatable(r):
     """Whether a row is of a method of samesum whose bits do not vary."""
     return is_ours(r) and not algorithm(r).startswith("atomic")
+
+
+def fastest_promised(together):
+    """samesum's fastest method whose bits do not vary, without a grid that the caller gives; None if there is none."""
+    return fastest([r for r in together if is_repeatable(r) and r.get("grid") is None])
 
 
 def speed_failures(rows, what):

@@ -7,7 +7,7 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from result_arrays import CEILINGS, cells, is_ours, is_repeatable, speed_failures
+from result_arrays import CEILINGS, cells, fastest_promised, is_ours, speed_failures
 from section import (Section, Table, check_findings, declined_findings, group_by_place, preferred, rows_with_place,
                      starting_with)
 from timing import MOST_MISSES, fastest, share_of_target
@@ -19,8 +19,8 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 def section(sources):
     s = Section("reductions", "Speed of reductions", "How fast are sums of rows, dot products, norms and softmax?",
                 "Speed in bytes of input per second (for softmax, of input and "
-                "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. Reading is reading alone, for softmax a copy of the elements. The "
-                "shape of rows is number × length.",
+                "output). Times are medians. exact and fixed_point are also measured on data that may take them longer. "
+                "Reading is reading alone, for softmax a copy of the elements. The shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "faster, as fast, not decided", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
@@ -112,8 +112,8 @@ def ceiling_findings(at, groups):
         return
     (low, last), (high, first) = min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0])
     if len(shares) == 1:
-        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {phrases.share(low, ' of the speed of reading')} for "
-                                  f"{what(last)} ({last['method']}).")
+        share = phrases.share(low, " of the speed of reading")
+        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {share} for {what(last)} ({last['method']}).")
     else:
         yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
                                   f"{phrases.share(low, ' of the speed of reading')} ({what(last)}, {last['method']}) and "
@@ -130,14 +130,14 @@ def verdict(rows):
     places, this machine first."""
     places = group_by_place(rows)
     found = [(at, pairs) for at in preferred(places) for pairs in [rivals(places[at])] if pairs][:2]
-    texts = [f"beside {glossary.peers(r['method'] for r in places[at])}, {timing.in_words(pairs, '' if i else 'reduction')} ({at})"
-             for i, (at, pairs) in enumerate(found)]
+    texts = [f"beside {glossary.peers(r['method'] for r in places[at])}, "
+             f"{timing.in_words(pairs, '' if i else 'reduction')} ({at})" for i, (at, pairs) in enumerate(found)]
     return f"With promised bits, samesum is, {'; '.join(texts)}." if texts else ""
 
 
 def rivals(some, library=None):
     """Pairs (samesum's fastest repeatable method, the fastest peer or call of one library) for the cells of a place."""
-    pairs = ((fastest([r for r in together if is_repeatable(r)]),
+    pairs = ((fastest_promised(together),
               fastest([r for r in together if phrases.is_peer(r["method"]) and library in (None, library_of(r))]))
              for together in cells(some))
     return [(ours, other) for ours, other in pairs if ours and other and other["gb_per_s"]]
@@ -172,7 +172,8 @@ def figure(rows):
                    [("Machine", preferred(s.on[0] for s in series)),
                     ("Operation", starting_with([s.on[1] for s in series], "sum"))],
                    series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
-                   description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the accumulator. "
+                   description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the "
+                               "accumulator. "
                                f"Length: its speed over that of the fastest {peers}, which the label names. "
                                f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals.")
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
@@ -201,7 +202,7 @@ def tables(rows):
 
 def summary(together):
     r = together[0]
-    best = fastest([r for r in together if is_repeatable(r)])
+    best = fastest_promised(together)
     other = fastest([r for r in together if phrases.is_peer(r["method"])])
     judged = [bar["holds"] for _, bar in bars(together)]
     return [r["operation"], shape(r), r["input_format"], best["method"] if best else "-",

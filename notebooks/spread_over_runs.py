@@ -66,8 +66,8 @@ def others_in_words(rows):
     methods = {}
     for r in rows:
         methods[r["method"]] = max(r["distinct_bits"], methods.get(r["method"], 0))
-    texts = []
-    for is_peer, noun, whose in ((False, "other method", "samesum"), (True, "call", phrases.peers_in_words(methods, many=True))):
+    texts, peers = [], phrases.peers_in_words(methods, many=True)
+    for is_peer, noun, whose in ((False, "other method", "samesum"), (True, "call", peers)):
         counts = [n for m, n in methods.items() if phrases.is_peer(m) == is_peer]
         if counts:
             texts.append(f"{phrases.out_of(sum(n > 1 for n in counts), len(counts), noun)} of {whose}")

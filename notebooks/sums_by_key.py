@@ -10,8 +10,8 @@ import timing
 from by_data import data_of
 from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures,
-                           is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
-                           short_name, speed_failures)
+                           fastest_promised, is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures,
+                           repeats_finding, short_name, speed_failures)
 from section import (Section, Table, declined_findings, distinct, group_by_place, preferred, rows_with_place,
                      side_by_side, starting_with)
 from timing import fastest
@@ -38,7 +38,8 @@ def section(sources):
     errors, repeats, speeds = ([(at, r) for at, r in rows_with_place(sources, kind) if "bins" in r and "keys" in r]
                                for kind in ("errors", "repeats", "reduction"))
     s.verdict = verdict(speeds)
-    s.findings = [*bounds_finding(errors, "sum by key", "sums by key"), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
+    s.findings = [*bounds_finding(errors, "sum by key", "sums by key"), *error_finding(errors), *repeats_finding(repeats),
+                  *speed_finding(speeds),
                   *others_finding(speeds), *by_data.finding(speeds, what), *declined_findings(sources)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
     s.tables = [*error_tables(errors), *tables(speeds), *by_data.tables(speeds, what)]
@@ -132,7 +133,7 @@ def others_of(some):
     """{name: pairs of samesum's fastest repeatable sum without a given grid and a sum of a peer or of atomic additions}."""
     found = {}
     for together in of_sums(some):
-        best = fastest([r for r in together if is_repeatable(r) and r.get("grid") is None])
+        best = fastest_promised(together)
         for other in together:
             if best and (phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other))):
                 found.setdefault(algorithm(other), []).append((best, other))

@@ -84,8 +84,10 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.rows = self.rows[:2]
         self.assertEqual(self.section().verdict, "")
 
-    def test_atomic_additions_which_promise_nothing_are_no_rival_and_loops_are_no_libraries(self):
-        self.rows.append(self.rows[0] | {"method": "sum/atomic/plain/fp32@cuda"} | made_up.took(self.rows[0]["seconds"] / 8))
+    def test_atomic_additions_and_given_grids_are_no_rivals_and_loops_are_no_libraries(self):
+        faster = made_up.took(self.rows[0]["seconds"] / 8)
+        self.rows += [self.rows[0] | {"method": "sum/atomic/plain/fp32@cuda"} | faster,
+                      self.rows[0] | {"method": "sum/fixed_point/fp32@cuda", "grid": -30} | faster]
         self.rows[2]["method"] = "loop/softmax/fp32@peer"
         verdict = self.section().verdict
         self.assert_sentences([verdict], "beside a loop, faster in the only reduction")
