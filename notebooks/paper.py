@@ -278,7 +278,7 @@ def how_timed(sources):
     are, have = (phrases.verb(len(old), total, *words) for words in (("is", "are"), ("has", "have")))
     return (f"{which} with times {are} older than the programs beside this text, and {have} of each time the median and the "
             "tenth and ninetieth percentile alone. There a ratio is that of the medians, and its ends in brackets, which are no "
-            "confidence interval, are the widest ratio that these percentiles allow. In results of the present programs, {method}.")
+            f"confidence interval, are the widest ratio that these percentiles allow. In results of the present programs, {method}.")
 
 
 def method(n):
