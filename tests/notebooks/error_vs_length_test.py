@@ -159,7 +159,7 @@ class Errors(made_up.SectionTest):
         self.assert_no_sentences(self.s.findings, "from n =")
 
     def test_growth_is_on_the_data_sets_of_both_lengths(self):
-        self.rows += [r | {"data": "third", "error_ulps": 1e6} for r in self.rows if (r["n"], r["data"]) == (1024, "ones")]
+        self.rows += [r | {"data": "third", "error_ulps": 1e-6} for r in self.rows if (r["n"], r["data"]) == (1024, "ones")]
         self.check("the largest error on 2 data sets in fp32 grows 10-fold for serial/plain, 2-fold for tree/plain.")
 
     def test_different_bits_in_different_places_are_failures(self):
