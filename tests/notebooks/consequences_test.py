@@ -61,6 +61,9 @@ class Consequences(made_up.SentenceTest):
         changes = [("solver", ATOMIC, {"most_iterations": 46}), ("solver", TREE, {"least_iterations": 71, "most_iterations": 71})]
         self.assert_sentences([self.section(*changes).verdict],
                               "needed 40 to 46 iterations … with promised bits, in every run 40 (exact) and 71 (tree/plain) (this")
+        steady = next(r for r in rows() if (r["kind"], r["method"]) == ("solver", TREE))
+        other = steady | {"method": "tbb/fp32@peer", "promise": "none", "least_iterations": 33, "most_iterations": 33}
+        self.assertEqual(consequences.steady([("here", steady), ("here", other)], "here", steady), {40: ["tree/plain"]})
 
     def test_unchanged_rows(self):
         section = self.section()
