@@ -3,10 +3,11 @@
 #include "samesum/backend/cpu/loops/kernels.hpp"
 
 #include "samesum/backend/cpu/exact/block.hpp"
+#include "samesum/backend/cpu/exact/column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_loops.hpp"
+#include "samesum/backend/cpu/exact/rounded_row_loops.hpp"
 #include "samesum/backend/cpu/exact/scan_loops.hpp"
-#include "samesum/backend/cpu/exact/window_loops.hpp"
 #include "samesum/backend/cpu/loops/column_loops.hpp"
 #include "samesum/backend/cpu/loops/extremum_loops.hpp"
 #include "samesum/backend/cpu/loops/integer_loops.hpp"
@@ -71,8 +72,8 @@ constexpr Kernels make() {
   all.add_exactly = ExactBlocks<F, AllElements<F>>::add;
   all.add_selected = add_selected<F>;
   [&]<std::size_t... what>(std::index_sequence<what...>) {
-    ((all.sum_rows_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_rows,
-      all.sum_columns_exactly[what] = WindowLoops<F, ExactlySummed{what}>::sum_columns),
+    ((all.sum_rows_exactly[what] = ExactRowLoops<F, ExactlySummed{what}>::sum,
+      all.sum_columns_exactly[what] = ExactColumnLoops<F, ExactlySummed{what}>::sum),
      ...);
   }
   (std::make_index_sequence<exactly_summed>{});

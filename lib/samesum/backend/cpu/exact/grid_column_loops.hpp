@@ -6,7 +6,7 @@
 #include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cpu/exact/bit_range.hpp"
 #include "samesum/backend/cpu/exact/grid_loops.hpp"
-#include "samesum/backend/cpu/exact/window_loops.hpp"
+#include "samesum/backend/cpu/exact/stream_window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 
 namespace samesum::cpu {

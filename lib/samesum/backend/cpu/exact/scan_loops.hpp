@@ -5,7 +5,7 @@
 #pragma once
 
 #include "samesum/backend/cpu/exact/bit_range.hpp"
-#include "samesum/backend/cpu/exact/window_loops.hpp"
+#include "samesum/backend/cpu/exact/stream_window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 
 namespace samesum::cpu {

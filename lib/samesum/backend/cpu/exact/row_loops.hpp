@@ -1,0 +1,247 @@
+/// Exact sums of rows, in a window for each block of elements of several rows. Each instruction set compiles
+/// its own copy.
+#pragma once
+
+#include "samesum/backend/cpu/exact/windowed_results.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// The loops over rows of elements of format T, which also sum the columns of a call that has few: see
+/// SumExactly.
+template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedResults<T, what> {
+ protected:
+  using Results = WindowedResults<T, what>;
+  using Streams = TermStreams<T, what>;
+  using V = typename Streams::V;
+  using Words = typename Streams::Words;
+  using Total = typename Streams::Total;
+  template <int words> using Sums = typename Streams::template Sums<words>;
+  template <int words> using Windows = typename Streams::template Windows<words>;
+  using Results::row, Results::column, Results::has_y, Results::term_mask, Results::widen_terms,
+      Results::write, Results::is_minus_zero, Results::call_, Results::count_;
+
+  static constexpr int width = Streams::width, few = Streams::few, more = Streams::more;
+  static constexpr std::size_t w = width, streams = Streams::streams;
+  static constexpr bool has_products = Streams::has_products, is_wide = Streams::is_wide;
+
+  static constexpr std::size_t most_rows = 64;           ///< results whose range is found together
+  static constexpr std::size_t elements_at_once = 2048;  ///< stay in the first-level cache
+  /// Terms of a result per block. Products of doubles span more bits, so fewer of them fit into a window.
+  static constexpr std::size_t block_length = Streams::multiplies && is_wide ? 512 : 2048;
+
+ public:
+  /// See SumExactly.
+  static void sum(const ExactResults& call, ExactSums* out) {
+    const std::size_t at_once = rows_at_once(call.n);
+    for (std::size_t r = 0; r < call.count; r += at_once)
+      ExactRowLoops{call, r, at_once}.template sum_blocks<false>(out + r);
+  }
+  /// Sums the columns of a call that has fewer of them than a pack has lanes, in copies.
+  static void sum_few_columns(const ExactResults& call, ExactSums* out) {
+    ExactRowLoops{call, 0, w}.template sum_blocks<true>(out);
+  }
+
+ protected:
+  ExactRowLoops(const ExactResults& call, std::size_t first, std::size_t at_once)
+      : Results{call, first, call.count - first < at_once ? call.count - first : at_once},
+        to_next_{at_once * call.pitch} {}
+
+  static std::size_t rows_at_once(std::size_t n) {
+    const std::size_t row_length = n < block_length ? n : block_length,
+                      fit = elements_at_once / row_length / w * w;
+    return fit < w ? w : fit < most_rows ? fit : most_rows;
+  }
+
+  /// A block of n elements of each row.
+  struct RowBlock {
+    const T *x, *y;  ///< y is x if there are no other factors
+    std::size_t pitch, n;
+    std::size_t ahead = 0;  ///< distance in elements of the block that is looked at next, which is prefetched
+
+    BitRange range(const T* from, std::size_t count) const {
+      Extremes<T> seen;
+      if (n == pitch)
+        seen.see(from, n * count);
+      else
+        for (std::size_t k = 0; k < count; ++k) seen.see(from + k * pitch, n);
+      return seen.range();
+    }
+  };
+
+  /// Sums a pack of rows from row r on. The windows of row k of the pack are at windows[k·apart]. If `looks`,
+  /// also looks at the elements.
+  template <int words, bool looks>
+  [[gnu::always_inline]] void sum_pack_of_rows(const RowBlock& block, std::size_t r,
+                                               const Windows<words>* windows, std::size_t apart,
+                                               Sums<words>& sum, Extremes<T>& seen) const {
+    V row_sums[streams][words][w];
+    const auto sum_one = [&](std::size_t k) __attribute__((always_inline)) {
+      Sums<words> row_sum = {};
+      const std::size_t offset = (r + k) * block.pitch;
+      if (r + k < count_)
+        sum_row<words, looks>(block.x + offset, block.y + offset, block, windows[k * apart], row_sum, seen);
+      for (std::size_t s = 0; s < streams; ++s)
+        for (int i = 0; i < words; ++i) row_sums[s][i][k] = row_sum[s][i];
+    };
+    if constexpr (words == 1) {  // the loops of a row are short
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < w; ++k) sum_one(k);
+    } else {
+      for (std::size_t k = 0; k < w; ++k) sum_one(k);
+    }
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i) sum[s][i] = across(row_sums[s][i]);
+  }
+
+ private:
+  /// Sums rows, or columns that are fewer than the lanes of a pack: these are copied.
+  template <bool copied> void sum_blocks(ExactSums* out) {
+    const std::size_t packs = (count_ - 1) / w + 1, stride = copied ? call_.pitch : 1;
+    T copy_of_x[copied ? w * block_length : 1], copy_of_y[copied ? w * block_length : 1];
+    Total total[most_rows / w];
+    for (std::size_t from = 0; from < call_.n; from += block_length) {
+      RowBlock block{nullptr, nullptr, call_.pitch,
+                     call_.n - from < block_length ? call_.n - from : block_length};
+      if constexpr (copied) {
+        copy(column(call_.x, 0, from), block.n, copy_of_x);
+        if (has_y()) copy(column(call_.y, 0, from), block.n, copy_of_y);
+        block.x = copy_of_x;
+        block.y = has_y() ? copy_of_y : copy_of_x;
+        block.pitch = block_length;
+      } else {
+        block.x = row(call_.x, 0, from);
+        block.y = has_y() ? row(call_.y, 0, from) : block.x;
+        block.ahead = from + block_length < call_.n ? block_length : to_next_ > from ? to_next_ - from : 0;
+      }
+      add_rows(block, packs, total);
+    }
+    for (std::size_t p = 0; p < packs; ++p)
+      write(total[p], out + p * w, count_ - p * w < w ? count_ - p * w : w, [&](std::size_t l) {
+        const std::size_t r = p * w + l;
+        return copied ? is_minus_zero(column(call_.x, r, 0), column(call_.y, r, 0), stride)
+                      : is_minus_zero(row(call_.x, r, 0), row(call_.y, r, 0), stride);
+      });
+  }
+  void copy(const T* x, std::size_t n, T* to) const {
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t c = 0; c < count_; ++c) to[c * block_length + k] = x[k * call_.pitch + c];
+  }
+  [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
+    Windows<few> common;
+    Windows<more> wider;
+    BitRange x, y;
+    if constexpr (few == 1) {  // one word has no anchor, so the pass that finds the range also adds
+      Sums<1> sum[most_rows / w];
+      Extremes<T> seen;
+      for (std::size_t p = 0; p < packs; ++p)
+        sum_pack_of_rows<1, true>(block, p * w, &common, 0, sum[p], seen);
+      x = y = seen.range();
+      widen_terms(x, y);
+      if (Streams::place(common, x, y, block.n)) {
+        for (std::size_t p = 0; p < packs; ++p) Streams::add_to(total[p], sum[p]);
+        return;
+      }
+    } else {
+      x = block.range(block.x, count_);
+      y = has_y() ? block.range(block.y, count_) : x;
+      widen_terms(x, y);
+      if (Streams::place(common, x, y, block.n)) {
+        for (std::size_t p = 0; p < packs; ++p) add_pack_of_rows<few>(block, p * w, &common, 0, total[p]);
+        return;
+      }
+    }
+    const bool fits = Streams::place(wider, x, y, block.n);
+    for (std::size_t p = 0; p < packs; ++p)
+      fits ? add_pack_of_rows<more>(block, p * w, &wider, 0, total[p])
+           : add_rows_apart(block, p * w, total[p]);
+  }
+  /// Sums a pack of rows, each in a window of its own.
+  [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
+    Windows<more> windows[w] = {};
+    for (std::size_t k = 0; k < w && r + k < count_; ++k) {
+      const BitRange x = block.range(block.x + (r + k) * block.pitch, 1),
+                     y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
+      if (!Streams::place(windows[k], x, y, block.n)) total.sum.lost[k] = 1;
+    }
+    add_pack_of_rows<more>(block, r, windows, 1, total);
+  }
+  /// Adds a pack of rows to their totals, in the windows of sum_pack_of_rows.
+  template <int words>
+  [[gnu::noinline]] void add_pack_of_rows(const RowBlock& block, std::size_t r, const Windows<words>* windows,
+                                          std::size_t apart, Total& total) const {
+    Sums<words> sum;
+    Extremes<T> unseen;
+    sum_pack_of_rows<words, false>(block, r, windows, apart, sum, unseen);
+    Streams::add_to(total, sum);
+  }
+  template <int words, bool looks>
+  [[gnu::always_inline]] void sum_row(const T* x, const T* y, const RowBlock& block,
+                                      const Windows<words>& windows, Sums<words>& sum,
+                                      Extremes<T>& seen) const {
+    const std::size_t n = block.n;
+    constexpr std::size_t per_look = vector_bytes / sizeof(T),
+                          chains = words == 1 ? 4 : 2,  // additions that do not wait for each other
+        step = !looks || chains * w > per_look ? chains * w : per_look;
+    V anchor[streams][words];
+    Streams::broadcast(windows, anchor);
+    Sums<words> chain[chains] = {};
+    const Words mask = term_mask();
+    const auto add_pack = [&](const T* a, const T* b, std::size_t c) {
+      V v = V::load(a);
+      Streams::keep(v, mask);
+      Streams::add(chain[c % chains], anchor, v, has_products ? V::load(b) : v);
+    };
+    std::size_t i = 0;
+    if constexpr (is_wide && !has_products) {
+      // Vectors that cross cache lines read memory at half the speed, so a long row begins with a partial
+      // vector, which ends where aligned ones begin.
+      const std::size_t to_line = (0 - reinterpret_cast<std::uintptr_t>(x) / sizeof(T)) % w;
+      if (n >= 16 * w && to_line > 0) {
+        Words lane;
+        for (std::size_t l = 0; l < w; ++l) lane[l] = l;
+        V v = V::load(x);
+        Streams::keep(v, mask & same_bits<Words>(lane < to_line));
+        if (looks) seen.see(same_bits<Register<std::int64_t, width>>(v.v));
+        Streams::add(chain[0], anchor, v, v);
+        i = to_line;
+      }
+    }
+    for (; i + step <= n; i += step)
+      for (std::size_t c = 0; c * w < step; ++c) {
+        if (c * w % per_look == 0) {
+          if (looks) seen.see(x + i + c * w);
+          prefetch_bytes(x + i + c * w, vector_bytes, block.ahead * sizeof(T));
+          if (has_products) prefetch_bytes(y + i + c * w, vector_bytes, block.ahead * sizeof(T));
+        }
+        add_pack(x + i + c * w, y + i + c * w, c);
+      }
+    if (looks && i < n) seen.see(x + i, n - i);
+    for (; i + w <= n; i += w) add_pack(x + i, y + i, 0);
+    if (i < n) {
+      T last_x[w], last_y[w];
+      const auto rest_of_x = load_first<width>(x + i, n - i), rest_of_y = load_first<width>(y + i, n - i);
+      std::memcpy(static_cast<void*>(last_x), &rest_of_x, sizeof rest_of_x);
+      std::memcpy(static_cast<void*>(last_y), &rest_of_y, sizeof rest_of_y);
+      add_pack(last_x, last_y, 1);
+    }
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int k = 0; k < words; ++k) {
+        sum[s][k] = chain[0][s][k];
+        for (std::size_t c = 1; c < chains; ++c) sum[s][k] = sum[s][k] + chain[c][s][k];
+      }
+  }
+  /// Lane l of the result is the sum of the lanes of v[l]. Overwrites v.
+  [[gnu::always_inline]] static V across(V (&v)[w]) {
+    for (std::size_t half = w / 2; half > 0; half /= 2)
+      for (std::size_t i = 0; i < half; ++i)
+        v[i] =
+            V{every_second<0>(v[2 * i].v, v[2 * i + 1].v)} + V{every_second<1>(v[2 * i].v, v[2 * i + 1].v)};
+    return v[0];
+  }
+
+  std::size_t to_next_;  ///< elements between the first of these rows and the first of the next ones
+};
+
+}  // namespace
+}  // namespace samesum::cpu

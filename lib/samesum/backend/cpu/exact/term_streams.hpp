@@ -1,0 +1,96 @@
+/// The terms of exact sums as streams of doubles: which streams an element has, in which windows they are
+/// added, and where their sums go. Each instruction set compiles its own copy.
+#pragma once
+
+#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/stream_window.hpp"
+#include "samesum/backend/cpu/exact/three_words.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// The streams of terms of elements of format T, each in a window of its own: elements, products, and the low
+/// words of products.
+template <class T, ExactlySummed what> struct TermStreams {
+  static constexpr int width = vector_bytes / 8;
+  static constexpr std::size_t w = width;
+  using V = Pack<fp64, width>;
+  using Words = Register<std::uint64_t, width>;
+
+  static constexpr bool moments = what == ExactlySummed::elements_and_squares,
+                        has_products = what == ExactlySummed::products, adds_elements = !has_products,
+                        multiplies = what != ExactlySummed::elements;
+  static constexpr bool is_wide = sizeof(T) == 8;  ///< then a product needs two doubles
+  static constexpr std::size_t streams = adds_elements + (multiplies ? 1 + is_wide : 0);
+  static constexpr bool is_of_squares(std::size_t stream) { return moments && stream > 0; }
+  /// Words per stream of ordinary data. Other data need one more, or do not fit.
+  static constexpr int few = multiplies || is_wide ? 2 : 1, more = few + 1;
+
+  template <int words> using Windows = StreamWindow<words>[streams];
+  template <int words> using Sums = V[streams][words];
+  struct Total {
+    ThreeWords<width> sum, square;
+  };
+
+  /// Returns the range of elements, or of products.
+  static TermRange terms(BitRange x, BitRange y) {
+    if constexpr (adds_elements) return {x.highest + 1, x.lowest};
+    return {x.highest + y.highest + 2, x.lowest + y.lowest};
+  }
+  /// Places the windows of all streams for n elements, and other factors, of these ranges. Returns false if
+  /// the words cannot hold all sums.
+  template <int words>
+  static bool place(StreamWindow<words> (&windows)[streams], BitRange x, BitRange y, std::size_t n) {
+    const int log2_n = log2_count(n);
+    if (!x.finite || !y.finite) return false;
+    if (adds_elements && !windows[0].place({x.highest + 1, x.lowest}, log2_n)) return false;
+    if (!multiplies) return true;
+    const int top = x.highest + y.highest + 2, lowest = x.lowest + y.lowest;
+    if constexpr (!is_wide) return windows[streams - 1].place({top, lowest}, log2_n);
+    // A normal number is at least 2^52 times its last bit.
+    constexpr int smallest = Format<fp64>::min_quantum;
+    if (x.lowest == smallest || y.lowest == smallest || lowest < smallest) return false;
+    return windows[streams - 2].place({top, lowest + 52}, log2_n) &&
+           windows[streams - 1].place({top - 53, lowest}, log2_n);
+  }
+
+  template <int words>
+  [[gnu::always_inline]] static void broadcast(const StreamWindow<words> (&windows)[streams],
+                                               V (&anchor)[streams][words]) {
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i) anchor[s][i] = V::broadcast(windows[s].anchor[i]);
+  }
+  /// Adds the terms of a pack of elements, and of other factors.
+  template <int words>
+  [[gnu::always_inline]] static void add(V (&sum)[streams][words], const V (&anchor)[streams][words], V x,
+                                         V y) {
+    V term[streams];
+    if constexpr (adds_elements) term[0] = x;
+    if constexpr (multiplies) {
+      const V product = x * y;
+      term[adds_elements] = product;
+      if constexpr (is_wide) term[streams - 1] = residual(x, y, product);
+    }
+    for (std::size_t s = 0; s < streams; ++s) {
+      for (int i = 0; i + 1 < words; ++i) {
+        const V part = (anchor[s][i] + term[s]) - anchor[s][i];
+        sum[s][i] = sum[s][i] + part;
+        term[s] = term[s] - part;
+      }
+      sum[s][words - 1] = sum[s][words - 1] + term[s];
+    }
+  }
+  template <int words>
+  [[gnu::always_inline]] static void add_to(Total& total, const V (&sum)[streams][words]) {
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < words; ++i) (is_of_squares(s) ? total.square : total.sum).add(sum[s][i]);
+  }
+  /// Clears the bits of v outside the mask.
+  [[gnu::always_inline]] static void keep(V& v, Words mask) {
+    v.v = same_bits<typename V::Storage>(Words(same_bits<Words>(v.v) & mask));
+  }
+};
+
+}  // namespace
+}  // namespace samesum::cpu
