@@ -124,7 +124,12 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
       });
   }
   void copy(const T* x, std::size_t n, T* to) const {
-    for (std::size_t k = 0; k < n; ++k)
+    constexpr std::size_t step = 8;  // rows whose lines stay in the first-level cache at any pitch
+    std::size_t k = 0;
+    for (; k + step <= n; k += step)
+      for (std::size_t c = 0; c < count_; ++c)
+        for (std::size_t i = k; i < k + step; ++i) to[c * block_length + i] = x[i * call_.pitch + c];
+    for (; k < n; ++k)
       for (std::size_t c = 0; c < count_; ++c) to[c * block_length + k] = x[k * call_.pitch + c];
   }
   [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
