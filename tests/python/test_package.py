@@ -223,12 +223,12 @@ def test_the_wheel_carries_types_and_no_library_of_nvidia(wheel, tmp_path):
     assert {"samesum/__init__.py", "samesum/py.typed"} <= set(names)
     assert [n for n in names if re.search(r"cuda|nvidia|cudart|\.a$|\.hpp$|__pycache__", n.lower())] == []
     [module] = tmp_path.glob("samesum/_core*.so")
-    # A wheel for other machines is built without MPI, and without OpenMP and TBB, with which the tool compares. libz is
-    # one of the libraries that PEP 599 lets wheels expect.
+    # A wheel for other machines is built without MPI, and without OpenMP, TBB and BLAS, with which the tool
+    # compares. libz is one of the libraries that PEP 599 lets wheels expect.
     usual = {"libstdc", "libm", "libmvec", "libgcc_s", "libc", "libdl", "librt", "libpthread", "ld", "ld-linux-x86-64"}
     for program, extra in (
         (module, set()),
-        *((tool, {"libz", "libgomp", "libtbb", "libmpi"}) for tool in tmp_path.glob("samesum/bin/*")),
+        *((tool, {"libz", "libgomp", "libtbb", "libopenblas", "libmpi"}) for tool in tmp_path.glob("samesum/bin/*")),
     ):
         needed = subprocess.run(["readelf", "--dynamic", program], text=True, capture_output=True, check=True).stdout
         libraries = set(re.findall(r"NEEDED.*\[([\w-]+)", needed))
