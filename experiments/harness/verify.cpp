@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace samesum::harness {
@@ -69,19 +71,19 @@ class Verifier {
   explicit Verifier(const Call& done)
       : c_{done}, layout_{done.layout}, rounding_{*done.out.format}, operation_{done.method->operation} {}
 
-  Verification found() {
+  /// Compares the results of the vectors from `begin` to `end`; of sums by key all.
+  Verification found(std::size_t begin, std::size_t end) {
     with_format(*c_.x.format, [&]<class F>() {
       if (c_.method->takes_keys) return by_key<F>();
-      for (std::size_t o = 0; o < layout_.outer; ++o)
-        for (std::size_t i = 0; i < layout_.inner; ++i) {
-          const std::size_t first = layout_.first(o) + i;
-          const F *x = static_cast<const F*>(c_.x.data), *y = static_cast<const F*>(c_.y.data);
-          const Vector<F> v{x + first, y ? y + first : nullptr, layout_.n, layout_.stride};
-          if (c_.method->has_result_per_element)
-            per_element(v, o * c_.out.stride_of(layout_) + i);
-          else
-            per_vector(v, (o * layout_.inner + i) * static_cast<std::size_t>(c_.method->results));
-        }
+      for (std::size_t at = begin; at < end; ++at) {
+        const std::size_t o = at / layout_.inner, i = at % layout_.inner, first = layout_.first(o) + i;
+        const F *x = static_cast<const F*>(c_.x.data), *y = static_cast<const F*>(c_.y.data);
+        const Vector<F> v{x + first, y ? y + first : nullptr, layout_.n, layout_.stride};
+        if (c_.method->has_result_per_element)
+          per_element(v, o * c_.out.stride_of(layout_) + i);
+        else
+          per_vector(v, at * static_cast<std::size_t>(c_.method->results));
+      }
     });
     return found_;
   }
@@ -218,6 +220,24 @@ class Verifier {
 
 }  // namespace
 
-Verification verify(const Call& done) { return Verifier{done}.found(); }
+Verification verify(const Call& done) {
+  const std::size_t vectors = done.layout.outer * done.layout.inner,
+                    processors = std::thread::hardware_concurrency();
+  const std::size_t threads =
+      done.method->takes_keys ? 1 : std::max<std::size_t>(std::min(vectors, processors), 1);
+  std::vector<std::future<Verification>> parts;
+  for (std::size_t t = 0; t < threads; ++t)
+    parts.push_back(std::async(std::launch::async,
+                               [&done, begin = vectors * t / threads, end = vectors * (t + 1) / threads] {
+                                 return Verifier{done}.found(begin, end);
+                               }));
+  Verification all;
+  for (std::future<Verification>& part : parts) {
+    const Verification found = part.get();
+    if (all.wrong.empty()) all.wrong = found.wrong;
+    all.significant += found.significant;
+  }
+  return all;
+}
 
 }  // namespace samesum::harness
