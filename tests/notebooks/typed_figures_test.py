@@ -20,7 +20,7 @@ FIGURE = re.compile(r"(?<![\^\d.])\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minu
                     r"|\b(?:half|twice|thrice|\w+ times) as (?:fast|slow|long)\b|\btimes (?:faster|slower|longer)\b"
                     r"|\b(?:half|a third|a quarter|a tenth) (?:of )?(?:the|its|their|\w+') time\b")
 EXCEPTIONS = {  # what has the form of a measurement, and is none
-    "about 5.5 minutes": "the time of ./experiments/run, which its --help repeats",
+    "about 6 minutes": "the time of ./experiments/run, which its --help repeats",
     "100% in the denominator": "a bound that theory gives",
     "2^14 times as large": "a made data set",
     "for 2 ms": "how long python_speed repeats a call in each round",
