@@ -7,9 +7,8 @@ thread, NumPy's vecdot too. Sums of long vectors and of rows are also measured w
 two threads of Python do by NumPy's max of integers. GB/s counts the input, for cumsum also the output.
 
 Before they are timed, results of at most 16 lines along the axis are compared with those in wider arithmetic, within
-4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the sums of the first k elements and u is the unit roundoff; of variances
-within n k u,
-k^2 = 1 + mean^2 / variance (Chan, Golub and LeVeque 1983).
+4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the sums of the first k elements and u is the unit roundoff; of
+variances within n k u, k^2 = 1 + mean^2 / variance (Chan, Golub and LeVeque 1983).
 
 The exact sums of xsum, bitrep and accupy, of requirements-exact.txt, are measured on a vector, and on rows if they take
 those. All sums of these cells must be the correctly rounded ones, which math.fsum returns.
@@ -48,7 +47,6 @@ ROWS, LONG = SHAPES[1], ((1 << 26,), 0)  # those that are also measured with two
 LIST = 10**6  # numbers
 OF_EXACT_SUMS = (1000, 1024)  # rows
 LINES = 16  # whose results are verified
-UNIT_ROUNDOFF = {"fp32": 2**-24, "fp64": 2**-53}
 AS_SUM = (0.7, 0.7, 0.35, 0.35, 1)
 # Functions, their operations, and for each method the targets on SHAPES: multiples of the speed of NumPy.
 FUNCTIONS = {
@@ -159,10 +157,9 @@ def wider(np, a):
 
 def expected(np, function, inputs, axis, format):
     """The results of some lines in a wider format, and their tolerances."""
-    x, u = some_lines(np, inputs[0], axis), UNIT_ROUNDOFF[format]
+    x, u = some_lines(np, inputs[0], axis), study.UNIT_ROUNDOFF[format]
     terms = x * some_lines(np, inputs[1], axis) if function == "vecdot" else x
-    n, sums = x.shape[-1], terms.cumsum(-1)
-    tolerance = 4 * u * (np.sqrt(np.arange(1, n + 1)) * np.maximum.accumulate(abs(sums), -1) + abs(terms).cumsum(-1))
+    n, (sums, tolerance) = x.shape[-1], study.prefix_sums(np, terms, u)
     if function == "cumsum":
         return sums, tolerance
     value, tolerance = sums[:, -1], tolerance[:, -1]

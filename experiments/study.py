@@ -24,6 +24,16 @@ HOST = ("cpu", "processor", "hardware_threads", "os", "kernel")  # what tells ho
 GPU_CLOCKS = ("gpu_sm_mhz", "gpu_sm_max_mhz", "gpu_memory_mhz", "gpu_memory_max_mhz", "gpu_power_limit_w")
 
 
+UNIT_ROUNDOFF = {"fp16": 2**-11, "bf16": 2**-8, "fp32": 2**-24, "fp64": 2**-53}
+
+
+def prefix_sums(numpy, terms, u):
+    """The sums s_k of the first terms along the last axis, and how far rounded ones may be from them: by
+    4u (sqrt(n) max|s_k| + sum|x|), as harness/verify.hpp explains."""
+    sums, count = terms.cumsum(-1), numpy.arange(1, terms.shape[-1] + 1)
+    return sums, 4 * u * (numpy.sqrt(count) * numpy.maximum.accumulate(abs(sums), -1) + abs(terms).cumsum(-1))
+
+
 def rounded(seconds):
     """Seconds with the five digits that results files have."""
     return [float(f"{s:.4e}") for s in seconds]

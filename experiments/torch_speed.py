@@ -35,7 +35,6 @@ import study
 ROUNDS, WARM_UP, RUNS = {"quick": 5, "full": 11}, 2, 30
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
-UNIT_ROUNDOFF = {"fp16": 2**-11, "bf16": 2**-8, "fp32": 2**-24, "fp64": 2**-53}
 IN_NUMPY = ("fp32", "fp64")
 KEY_BYTES = 4  # of the experiment, whose speeds the report compares
 MOVED = {"sum": 1, "softmax": 2, "cumsum": 2, "scatter_add": 1}  # bytes moved / bytes of the array, for each operation
@@ -155,8 +154,8 @@ def torch_inputs(torch, key):
 
 
 @contextlib.contextmanager
-def deterministic(torch):
-    torch.use_deterministic_algorithms(True)
+def deterministic(torch, mode=True):
+    torch.use_deterministic_algorithms(mode)
     try:
         yield
     finally:
@@ -203,7 +202,7 @@ def recorded(torch, run):
 
 def torch_expected(torch, key, inputs):
     """The results in fp64, and their tolerances."""
-    u, root = 4 * UNIT_ROUNDOFF["fp64" if key["input_format"] == "fp64" else "fp32"], math.sqrt(key["n"])
+    u, root = 4 * study.UNIT_ROUNDOFF["fp64" if key["input_format"] == "fp64" else "fp32"], math.sqrt(key["n"])
     x = inputs[-1].double()
     if key["operation"] == "softmax":
         value = torch.softmax(x, 1)
@@ -236,7 +235,7 @@ def is_right(found, expected):
     value, tolerance = expected
     format = next(f for f, name in DTYPES.items() if name == str(found.dtype).removeprefix("torch."))
     if BYTES[format] == 2:
-        tolerance = tolerance + UNIT_ROUNDOFF[format] * abs(value) + (format == "fp16") * 2**-25  # fp16 may be subnormal
+        tolerance = tolerance + study.UNIT_ROUNDOFF[format] * abs(value) + (format == "fp16") * 2**-25  # fp16 may be subnormal
     found = found.double() if hasattr(found, "double") else found.astype(value.dtype)
     if not bool((abs(found - value) <= tolerance).all()):
         return False
@@ -276,12 +275,11 @@ def torch_repeats(torch, key):
         return int((result.view(torch.int32).to(torch.int64) * weights).sum())  # integers: the same for the same bits
 
     for name, mode in (("index_add", False), ("index_add_deterministic", True)) if by_key else (("cumsum", False),):
-        torch.use_deterministic_algorithms(mode)
-        found = {digest(torch.zeros(key["bins"], device="cuda").index_add_(0, keys, x) if by_key else x.cumsum(0))
-                 for _ in range(RUNS)}
+        with deterministic(torch, mode):
+            found = {digest(torch.zeros(key["bins"], device="cuda").index_add_(0, keys, x) if by_key else x.cumsum(0))
+                     for _ in range(RUNS)}
         yield ({"kind": "repeats", "method": f"torch/{name}/fp32@peer", "promise": "none"} | key
                | {"axis": "runs", "runs": RUNS, "distinct_bits": len(found), "broken": False})
-    torch.use_deterministic_algorithms(False)
 
 
 def import_torch(gpu, experiment):
@@ -321,11 +319,10 @@ def numpy_call(numpy, key, inputs):
 
 def numpy_expected(numpy, key, inputs):
     """The results in long double, and their tolerances."""
-    u = 4 * UNIT_ROUNDOFF[key["input_format"]]
+    u = study.UNIT_ROUNDOFF[key["input_format"]]
     x = inputs[-1].astype(numpy.longdouble)
     if "keys" not in key:
-        sums, count = x.cumsum(1), numpy.arange(1, key["n"] + 1)
-        return sums, u * (numpy.sqrt(count) * numpy.maximum.accumulate(abs(sums), 1) + abs(x).cumsum(1))
+        return study.prefix_sums(numpy, x, u)
     out, keys, _ = inputs
     order = keys.argsort(kind="stable")
     keys, x = keys[order], x[order].reshape(len(keys), -1)
@@ -334,7 +331,7 @@ def numpy_expected(numpy, key, inputs):
     farthest = numpy.maximum.reduceat(abs(before[1:] - numpy.repeat(before[starts], counts, 0)), starts)
     value, tolerance = (numpy.zeros((len(out), x.shape[1]), x.dtype) for _ in range(2))
     value[used] = numpy.add.reduceat(x, starts)
-    tolerance[used] = u * (numpy.sqrt(counts)[:, None] * farthest + numpy.add.reduceat(abs(x), starts))
+    tolerance[used] = 4 * u * (numpy.sqrt(counts)[:, None] * farthest + numpy.add.reduceat(abs(x), starts))
     return value.reshape(out.shape), tolerance.reshape(out.shape)
 
 
