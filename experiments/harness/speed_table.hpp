@@ -32,8 +32,8 @@ std::string shape_in_words(const Cell& cell);
 void decline(Study& study, const Cell& cell, const std::vector<PeersOfCell::Declined>& declined);
 
 /// Measures all tasks as rows of kind "reduction", and prints them with the targets that they reach or miss.
-/// Reports wrong bits, and wrong results
-/// of peers: such rows are marked, and nothing is compared with their times.
+/// Reports wrong bits, and wrong results of peers: such rows are marked, and nothing is compared with their
+/// times.
 void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks);
 
 }  // namespace samesum::harness

@@ -38,10 +38,10 @@ struct Verification {
 /// Chan, Golub and LeVeque 1983 for updating formulas (nκu) and for two passes (nu + n²κ²u²). Rounding errors
 /// of running variances of fp32 are not random: squares that are small beside their sum are rounded alike.
 ///
-/// So a long variance of fp32 cannot be told from one with n - 1 for n, nor a long sum of fp32 from one
-/// without an element: callers also verify the first `few_elements`, where both are noticed. If a sum or
-/// product may overflow or underflow in some order, or if elements are not finite, any result is accepted,
-/// and none is significant.
+/// Hence a long variance of fp32 does not differ noticeably from one with n - 1 for n, nor a long sum of fp32
+/// from one without an element: callers also verify the first `few_elements`, where both are noticed. If a
+/// sum or product may overflow or underflow in some order, or if elements are not finite, any result is
+/// accepted, and none is significant.
 ///
 /// Throws std::invalid_argument for an operation that no peer computes.
 Verification verify(const Call& done);

@@ -53,7 +53,7 @@ class Headlines(made_up.SentenceTest):
         here[1]["error_ulps"] = here[4]["error_ulps"] = 7.0
         check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
         check(expected.format("2¹⁰", 40, 7, 0.25, at, "data: normal"), here[:3])
-        # Two values have no median: their range is told, and data on which the loop may stagnate.
+        # Two values have no median: the sentence gives their range, and names the data on which the loop may stagnate.
         two = [r | ({"marked": "stagnation"} if r["data"] == "uniform" else {}) for r in here[:6]]
         check(expected.format("2¹⁰", "40 to 80", 7, "0.25 to 0.5", at,
                               "data: normal and uniform; the loop may stagnate on uniform"), two)
