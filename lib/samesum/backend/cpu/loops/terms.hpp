@@ -45,63 +45,63 @@ template <class F> class Terms {
     using Loops = Leaves<Shape, Plain, F>;
     const T* a = static_cast<const T*>(x);
     auto* out = static_cast<Plain<Scalar<F>>*>(states);
-    const auto of = [&](auto term_of) {
+    const auto sum_of = [&](auto term_of) {
       return Loops::sum_whole(Source<T, decltype(term_of)>{a, static_cast<const T*>(y), term_of}, n, out);
     };
-    if (!is_product(term)) return of([term](Vector v, const T*) { return element_term(term, v); });
-    if (term == Term::square) return of([](Vector v, const T*) { return v * v; });
-    return of([](Vector v, const T* other) { return v * Vector::load(other); });
+    if (!is_product(term)) return sum_of([term](Vector v, const T*) { return element_term(term, v); });
+    if (term == Term::square) return sum_of([](Vector v, const T*) { return v * v; });
+    return sum_of([](Vector v, const T* other) { return v * Vector::load(other); });
   }
 
   /// See SumMiddling.
   template <class Shape, class T>
   static std::size_t sum_middling(const void* x, std::size_t n, void* states) {
-    using Of = Squares<F>;
-    using Wide = Pack<typename Of::G, width>;
-    auto others = Of::is_big(Wide::zero());
+    using Square = Squares<F>;
+    using Wide = Pack<typename Square::G, width>;
+    auto others = Square::is_big(Wide::zero());
     const auto square = [&others](Vector v, const T*) {
       const Wide wide{v.v};
-      others |= Of::is_big(wide) | Of::is_small(wide);
+      others |= Square::is_big(wide) | Square::is_small(wide);
       return wide * wide;
     };
-    const std::size_t done = Leaves<Shape, Plain, typename Of::G>::sum_whole(
+    const std::size_t done = Leaves<Shape, Plain, typename Square::G>::sum_whole(
         Source<T, decltype(square)>{static_cast<const T*>(x), nullptr, square}, n,
-        static_cast<Plain<Scalar<typename Of::G>>*>(states));
+        static_cast<Plain<Scalar<typename Square::G>>*>(states));
     return any_lane(others) ? 0 : done;
   }
 
   /// See WriteSquares.
   template <class T>
   static bool write_squares(const void* x, std::size_t n, void* middling, void* big, void* small) {
-    using Of = Squares<F>;
-    using Wide = Pack<typename Of::G, width>;
+    using Square = Squares<F>;
+    using Wide = Pack<typename Square::G, width>;
     const T* a = static_cast<const T*>(x);
-    auto of_others = Of::is_big(Wide::zero());
+    auto others_seen = Square::is_big(Wide::zero());
     loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
       const Wide wide{v.v};
-      of_others |= Of::is_big(wide) | Of::is_small(wide);
-      store_lanes(Of::middling(wide), static_cast<Carrier*>(middling) + i, count);
+      others_seen |= Square::is_big(wide) | Square::is_small(wide);
+      store_lanes(Square::middling(wide), static_cast<Carrier*>(middling) + i, count);
     });
-    const bool others = any_lane(of_others);
+    const bool others = any_lane(others_seen);
     if (others)
       loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
-        store_lanes(Of::big(Wide{v.v}), static_cast<Carrier*>(big) + i, count);
-        store_lanes(Of::small(Wide{v.v}), static_cast<Carrier*>(small) + i, count);
+        store_lanes(Square::big(Wide{v.v}), static_cast<Carrier*>(big) + i, count);
+        store_lanes(Square::small(Wide{v.v}), static_cast<Carrier*>(small) + i, count);
       });
     return others;
   }
 
  private:
-  /// A source (see Elements) of the terms of elements, or of pairs of elements.
-  template <class T, class Of> struct Source {
+  /// A source (see PacksOfElements) of the terms of elements, or of pairs of elements.
+  template <class T, class TermOf> struct Source {
     static constexpr bool narrow = true;  // terms make loops bound by computation
     static constexpr bool one_stream = true;
     const T *x, *y;
-    Of of;
-    auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
+    TermOf term_of;
+    auto load(std::size_t i) const { return term_of(Vector::load(x + i), y == nullptr ? y : y + i); }
     /// Prefetches one input only; two are read as fast without.
     [[gnu::always_inline]] void prefetch(std::size_t i, std::size_t count) const {
-      if (y == nullptr) Elements<Vector, T>{x}.prefetch(i, count);
+      if (y == nullptr) PacksOfElements<Vector, T>{x}.prefetch(i, count);
     }
   };
 
