@@ -33,15 +33,15 @@ template <class Order, template <class> class A> constexpr void fill(SumLeaves* 
 }
 
 constexpr void fill_terms(Kernels& all) {
-  using Of = Terms<F>;
+  using TermLoops = Terms<F>;
   Formats::for_each([&]<class T>() {
     constexpr std::size_t f = Formats::index_of<T>();
-    all.write_terms[f] = Of::template write<T>;
+    all.write_terms[f] = TermLoops::template write<T>;
     if constexpr (can_read<T, F>) {
       using Shape = CoarsenedTree::Shape;
-      all.write_squares[f] = Of::template write_squares<T>;
-      all.sum_terms[f] = Of::template sum<Shape, T>;
-      all.sum_middling[f] = Of::template sum_middling<Shape, T>;
+      all.write_squares[f] = TermLoops::template write_squares<T>;
+      all.sum_terms[f] = TermLoops::template sum<Shape, T>;
+      all.sum_middling[f] = TermLoops::template sum_middling<Shape, T>;
       all.sum_rows[f] = Leaves<Shape, Plain, F>::template sum_rows<T>;
       all.leaf_moments[f] = MomentLoops<F>::template leaf_moments<Shape, T>;
       all.largest_key[f] = ExtremumLoops<F>::template largest_key<T>;

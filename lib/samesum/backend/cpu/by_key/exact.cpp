@@ -164,14 +164,14 @@ bool sum_sorted(const Call& call, bool mean, const FormatInfo& format, const Man
 
 /// Whether so few elements of the sample lie outside the window that a list is for them.
 template <class T>
-bool fits_sample(const OneWindow<T>& window, const SampledExponents& of, const T* x, std::size_t n) {
-  if (of.count == 0 || of.smallest() >= window.grid() + Format<T>::precision - 1) return true;
+bool fits_sample(const OneWindow<T>& window, const SampledExponents& sample, const T* x, std::size_t n) {
+  if (sample.count == 0 || sample.smallest() >= window.grid() + Format<T>::precision - 1) return true;
   std::size_t outside = 0;
   Wide sum = 0;
   for_each_of_sample(x, n, [&](T element) {
     outside += exponent_of(element) != no_exponent && !window.add_other(sum, element);
   });
-  return 2 * outside * cost_of_listed <= of.count;
+  return 2 * outside * cost_of_listed <= sample.count;
 }
 
 /// Sums exactly in windows.

@@ -246,15 +246,15 @@ template <class T> class GridColumnLoops {
       exact_[p].normalise();
       for (std::size_t l = 0; l < w && p * w + l < b_.count; ++l) {
         const std::size_t c = p * w + l;
-        GridColumnSum& of = out[c];
+        GridColumnSum& sum = out[c];
         for (int i = 0; i < 3; ++i) {
-          of.exact[i] = exact_[p].word[i].v[l];
-          of.units[i] = units_[i][c];
+          sum.exact[i] = exact_[p].word[i].v[l];
+          sum.units[i] = units_[i][c];
         }
-        of.largest = static_cast<std::uint64_t>(largest_[c]);
-        of.grid = grid_[c];
-        of.known = known_[c];
-        of.is_exact = !(rounded_ >> p & 1);
+        sum.largest = static_cast<std::uint64_t>(largest_[c]);
+        sum.grid = grid_[c];
+        sum.known = known_[c];
+        sum.is_exact = !(rounded_ >> p & 1);
       }
     }
   }

@@ -145,26 +145,29 @@ template <class T> struct IndexOf {
 };
 
 /// Reduces an array of integers of type T.
-template <class T, class Of> class Walk {
-  using State = typename Of::State;
-  using Result = typename Of::Result;
+template <class T, class Reduction> class Walk {
+  using State = typename Reduction::State;
+  using Result = typename Reduction::Result;
 
  public:
-  Walk(const IntegerArray& array, Of of, void* out)
-      : of_{of}, x_{static_cast<const T*>(array.x)}, where_{array.where}, out_{static_cast<Result*>(out)} {
+  Walk(const IntegerArray& array, Reduction reduction, void* out)
+      : reduction_{reduction},
+        x_{static_cast<const T*>(array.x)},
+        where_{array.where},
+        out_{static_cast<Result*>(out)} {
     std::ptrdiff_t results = 1, indices = 1;
     for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
       std::ptrdiff_t& step = a->reduced ? indices : results;
       if (a->n != 1)
         (a->reduced ? reduced_ : kept_)
-            .push_back(
-                {a->n, a->stride, where_ ? a->where_stride : 0, a->reduced && !Of::needs_index ? 0 : step});
+            .push_back({a->n, a->stride, where_ ? a->where_stride : 0,
+                        a->reduced && !Reduction::needs_index ? 0 : step});
       step *= static_cast<std::ptrdiff_t>(a->n);
     }
     std::ranges::reverse(reduced_);
     for (Axis& a : kept_) turn(a);
     for (Axis& a : reduced_)
-      if (!Of::needs_index) turn(a);
+      if (!Reduction::needs_index) turn(a);
     by_index_ = reduced_;
     simplify(reduced_);
     simplify(kept_);
@@ -174,7 +177,7 @@ template <class T, class Of> class Walk {
   bool run() {
     if (size_of(kept_) == 0) return false;
     if (size_of(reduced_) == 0)
-      for_each_place(kept_, origin_, [&](Place to) { write(of_.start(), to); });
+      for_each_place(kept_, origin_, [&](Place to) { write(reduction_.start(), to); });
     else if (distance(reduced_.back()) < distance(kept_.back()) && reduced_.back().n >= short_line)
       reduce_lines();
     else
@@ -208,7 +211,7 @@ template <class T, class Of> class Walk {
     return first;
   }
   void write(const State& state, Place to) {
-    failed_ |= of_.write(
+    failed_ |= reduction_.write(
         state, [&] { return first_of(to); }, out_[to.out]);
   }
 
@@ -220,12 +223,12 @@ template <class T, class Of> class Walk {
       const Place p = from.at(rows, r);
       const T* const x = x_ + p.x;
       if (where_ && along == 1 && columns.stride == 1 && columns.where == 1) {
-        of_.loops.keep(x, where_ + p.where, columns.n, &of_.stand_in, to);
+        reduction_.loops.keep(x, where_ + p.where, columns.n, &reduction_.stand_in, to);
       } else {
         for (std::size_t c = 0; c < columns.n; ++c) {
           const auto k = static_cast<std::ptrdiff_t>(c);
           const bool takes = !where_ || where_[p.where + k * columns.where];
-          to[c * along] = takes ? x[k * columns.stride] : of_.stand_in;
+          to[c * along] = takes ? x[k * columns.stride] : reduction_.stand_in;
         }
       }
     }
@@ -241,18 +244,18 @@ template <class T, class Of> class Walk {
     const Axis line = reduced_.back();
     const Axes others{reduced_.begin(), reduced_.end() - 1};
     for_each_place(kept_, origin_, [&](Place to) {
-      State state = of_.start();
+      State state = reduction_.start();
       for_each_place(others, {to.x, to.where, 0}, [&](Place from) {
         for (std::size_t i = 0, n; i < line.n; i += n) {
           n = std::min(line.n - i, room);
           const Place first = from.at(line, i);
-          if (of_.is_final(state, first.out)) break;
+          if (reduction_.is_final(state, first.out)) break;
           const T* x = x_ + first.x;
           if (!is_direct(line)) {
             fill(block_.data(), first, {1, 0, 0, 0}, 0, part_of(line, n), 1);
             x = block_.data();
           }
-          of_.take(state, x, n, first.out, line.out);
+          reduction_.take(state, x, n, first.out, line.out);
         }
       });
       write(state, to);
@@ -263,13 +266,13 @@ template <class T, class Of> class Walk {
   void reduce_columns() {
     const Axis columns = kept_.back(), rows = reduced_.back();
     const Axes outer{kept_.begin(), kept_.end() - 1}, others{reduced_.begin(), reduced_.end() - 1};
-    const std::size_t together = Of::needs_index ? 128 / sizeof(T) : most_columns;
+    const std::size_t together = Reduction::needs_index ? 128 / sizeof(T) : most_columns;
     std::vector<State> states(std::min(columns.n, together));
     for_each_place(outer, origin_, [&](Place first) {
       for (std::size_t c = 0, count; c < columns.n; c += count) {
         count = std::min(columns.n - c, together);
         const Place to = first.at(columns, c);
-        std::fill_n(states.begin(), count, of_.start());
+        std::fill_n(states.begin(), count, reduction_.start());
         for_each_place(others, {to.x, to.where, 0},
                        [&](Place from) { take_rows(states.data(), from, rows, part_of(columns, count)); });
         for (std::size_t k = 0; k < count; ++k) write(states[k], to.at(columns, k));
@@ -277,25 +280,26 @@ template <class T, class Of> class Walk {
     });
   }
   void take_rows(State* states, Place from, const Axis& rows, const Axis& columns) {
-    const bool in_place = !Of::needs_index && is_direct(columns);
+    const bool in_place = !Reduction::needs_index && is_direct(columns);
     const std::size_t most = in_place ? most_rows : room / columns.n;
     for (std::size_t r = 0, n; r < rows.n; r += n) {
       n = std::min(rows.n - r, most);
       const Place first = from.at(rows, r);
-      if constexpr (Of::needs_index) {
+      if constexpr (Reduction::needs_index) {
         fill(block_.data(), first, part_of(rows, n), 1, columns, n);
         for (std::size_t c = 0; c < columns.n; ++c)
-          of_.take(states[c], block_.data() + c * n, n, first.out, rows.out);
+          reduction_.take(states[c], block_.data() + c * n, n, first.out, rows.out);
       } else if (in_place) {
-        of_.take_columns(states, {x_ + first.x, rows.stride, n, columns.n});
+        reduction_.take_columns(states, {x_ + first.x, rows.stride, n, columns.n});
       } else {
         fill(block_.data(), first, part_of(rows, n), columns.n, columns, 1);
-        of_.take_columns(states, {block_.data(), static_cast<std::ptrdiff_t>(columns.n), n, columns.n});
+        reduction_.take_columns(states,
+                                {block_.data(), static_cast<std::ptrdiff_t>(columns.n), n, columns.n});
       }
     }
   }
 
-  Of of_;
+  Reduction reduction_;
   const T* x_;
   const std::uint8_t* where_;
   Result* out_;
@@ -333,10 +337,11 @@ template <class Visit> bool with_type(IntegerType type, Visit visit) {
   return result;
 }
 
-template <template <class> class Of> bool reduce(const IntegerArray& array, bool smallest, void* out) {
+template <template <class> class Reduction> bool reduce(const IntegerArray& array, bool smallest, void* out) {
   return with_type(array.type, [&]<class T>(const IntegerLoops& loops) {
-    const Of<T> of{loops, smallest, limit<T>(array.type, !smallest), limit<T>(array.type, smallest)};
-    return Walk<T, Of<T>>{array, of, out}.run();
+    const Reduction<T> reduction{loops, smallest, limit<T>(array.type, !smallest),
+                                 limit<T>(array.type, smallest)};
+    return Walk<T, Reduction<T>>{array, reduction, out}.run();
   });
 }
 

@@ -97,11 +97,11 @@ template <class T> class IntegersOf {
   }
   /// Calls visit(row) for each row of a strip of columns, and prefetches the rows behind it.
   template <std::size_t packs, class Visit>
-  [[gnu::always_inline]] static void for_each_row(const IntegerRows& of, std::size_t column, std::size_t from,
-                                                  std::size_t to, Visit visit) {
-    const std::size_t bytes_ahead = 16 * sizeof(T) * static_cast<std::size_t>(of.pitch);  // modulo 2^64
+  [[gnu::always_inline]] static void for_each_row(const IntegerRows& rows, std::size_t column,
+                                                  std::size_t from, std::size_t to, Visit visit) {
+    const std::size_t bytes_ahead = 16 * sizeof(T) * static_cast<std::size_t>(rows.pitch);  // modulo 2^64
     for (std::size_t r = from; r < to; ++r) {
-      const T* const x = static_cast<const T*>(of.x) + column + static_cast<std::ptrdiff_t>(r) * of.pitch;
+      const T* const x = static_cast<const T*>(rows.x) + column + static_cast<std::ptrdiff_t>(r) * rows.pitch;
       if (packs > 1) prefetch_row(x, packs * sizeof(Lanes), bytes_ahead);
       visit(x);
     }
@@ -138,22 +138,22 @@ template <class T> class IntegersOf {
                         b = sum_of(high + pairs<typename Sums::Lane>(rest.high));
     return bits == 64 ? total_of(a, b, padded) : Int128::of(Wide{a} + b - Wide{padded} * zero);
   }
-  static void sum_columns(const IntegerRows& of, Int128* sums) {
-    const std::size_t done = for_each_strip < vector_bytes == 64
-                                 ? most_packs
-                                 : most_packs / 2 > (of.count, 0, [&]<std::size_t packs>(std::size_t column) {
-                                     for (std::size_t from = 0, to; from < of.rows; from = to) {
-                                       to = of.rows - from < Sums::most ? of.rows : from + Sums::most;
-                                       Sums sum[packs];
-                                       for_each_row<packs>(of, column, from, to, [&](const T* x) {
-                                         for (std::size_t p = 0; p < packs; ++p) sum[p].add(load(x + p * w));
-                                       });
-                                       for (std::size_t p = 0; p < packs; ++p)
-                                         sum[p].move_to(sums + column + p * w, to - from);
-                                     }
-                                   });
-    for_each_row<1>(of, done, 0, of.rows, [&](const T* x) {
-      for (std::size_t c = done; c < of.count; ++c) sums[c].add(Int128::of(Wide(x[c - done])));
+  static void sum_columns(const IntegerRows& rows, Int128* sums) {
+    const std::size_t done =
+        for_each_strip < vector_bytes == 64
+            ? most_packs
+            : most_packs / 2 > (rows.count, 0, [&]<std::size_t packs>(std::size_t column) {
+                for (std::size_t from = 0, to; from < rows.rows; from = to) {
+                  to = rows.rows - from < Sums::most ? rows.rows : from + Sums::most;
+                  Sums sum[packs];
+                  for_each_row<packs>(rows, column, from, to, [&](const T* x) {
+                    for (std::size_t p = 0; p < packs; ++p) sum[p].add(load(x + p * w));
+                  });
+                  for (std::size_t p = 0; p < packs; ++p) sum[p].move_to(sums + column + p * w, to - from);
+                }
+              });
+    for_each_row<1>(rows, done, 0, rows.rows, [&](const T* x) {
+      for (std::size_t c = done; c < rows.count; ++c) sums[c].add(Int128::of(Wide(x[c - done])));
     });
   }
   template <bool smallest> static void extremum(const void* data, std::size_t n, void* best) {
@@ -180,19 +180,19 @@ template <class T> class IntegersOf {
     for (; i < n; ++i) found = better<smallest>(found, x[i]);
     *static_cast<T*>(best) = found;
   }
-  template <bool smallest> static void extremum_columns(const IntegerRows& of, void* best) {
+  template <bool smallest> static void extremum_columns(const IntegerRows& rows, void* best) {
     T* const out = static_cast<T*>(best);
     const std::size_t done =
-        for_each_strip<most_packs>(of.count, 0, [&]<std::size_t packs>(std::size_t column) {
+        for_each_strip<most_packs>(rows.count, 0, [&]<std::size_t packs>(std::size_t column) {
           Lanes found[packs];
           std::memcpy(found, out + column, sizeof found);
-          for_each_row<packs>(of, column, 0, of.rows, [&](const T* x) {
+          for_each_row<packs>(rows, column, 0, rows.rows, [&](const T* x) {
             for (std::size_t p = 0; p < packs; ++p) found[p] = better<smallest>(found[p], load(x + p * w));
           });
           std::memcpy(out + column, found, sizeof found);
         });
-    for_each_row<1>(of, done, 0, of.rows, [&](const T* x) {
-      for (std::size_t c = done; c < of.count; ++c) out[c] = better<smallest>(out[c], x[c - done]);
+    for_each_row<1>(rows, done, 0, rows.rows, [&](const T* x) {
+      for (std::size_t c = done; c < rows.count; ++c) out[c] = better<smallest>(out[c], x[c - done]);
     });
   }
   static std::size_t find(const void* data, std::size_t n, const void* value) {

@@ -131,13 +131,13 @@ template <class F> class RowLoops {
   /// and slow for rows of a few elements.
   template <int width, bool few>
   [[gnu::always_inline]] static void add_row(const F* x, std::size_t n, double scale, std::int64_t* sums) {
-    using Of = PackOfUnits<width, few, false>;
+    using Units = PackOfUnits<width, few, false>;
     std::size_t i = 0;
     for (; i + width <= n; i += width) {
-      typename Of::Words sum, lost{};
+      typename Units::Words sum, lost{};
       std::memcpy(&sum, sums + i, sizeof sum);
-      Of::add(sum, lost, Pack<fp64, width>::load(x + i).v, scale);
-      sum -= Of::of_zero;
+      Units::add(sum, lost, Pack<fp64, width>::load(x + i).v, scale);
+      sum -= Units::of_zero;
       std::memcpy(sums + i, &sum, sizeof sum);
       if (width < vector_bytes / 8) {
         i += width;
@@ -176,8 +176,8 @@ template <class F> class RowLoops {
   template <bool few, bool exactly>
   static bool sum(const RowsOfKey& rows, const GridOfRows& grid, std::int64_t* sums) {
     constexpr int width = vector_bytes / 8;
-    using Of = PackOfUnits<width, few, exactly>;
-    using Words = typename Of::Words;
+    using Units = PackOfUnits<width, few, exactly>;
+    using Words = typename Units::Words;
     using Magnitude = std::make_signed_t<BitsOf<F>>;
     const auto most = static_cast<Magnitude>(grid.limit - 1);
     const double scale = grid.scale;
@@ -186,11 +186,11 @@ template <class F> class RowLoops {
       constexpr int columns = packs * width, wide = std::min(columns, vector_bytes / int{sizeof(F)});
       using Magnitudes = Register<Magnitude, wide>;
       Words sum[packs], lost{};
-      for (Words& s : sum) s = Words{} - rows.count * Of::of_zero;
+      for (Words& s : sum) s = Words{} - rows.count * Units::of_zero;
       Magnitudes beyond{};  // with the sign of what is left until the limit
       for_each_row<columns>(rows, column, [&](const F* x) {
         for (int p = 0; p < packs; ++p)
-          Of::add(sum[p], lost, Pack<fp64, width>::load(x + p * width).v, scale);
+          Units::add(sum[p], lost, Pack<fp64, width>::load(x + p * width).v, scale);
         for (int c = 0; c < columns; c += wide) {
           Magnitudes bits;
           std::memcpy(&bits, x + c, sizeof bits);

@@ -156,7 +156,7 @@ template <template <class> class A, class F> class ScanLoops {
   template <bool is_whole>
   [[gnu::always_inline]] static void scan_run(const ScannedColumns& b, const Carrier* const (&rows)[run],
                                               std::size_t first, std::size_t size, std::size_t p,
-                                              ColumnPack& of) {
+                                              ColumnPack& sums) {
     const std::size_t r = first / row, k = first % row / run, c = p * w, count = is_whole ? w : b.count - c,
                       columns = count < w ? count : w;
     F* const exclusive = b.exclusive ? static_cast<F*>(b.exclusive) + c : nullptr;
@@ -173,14 +173,14 @@ template <template <class> class A, class F> class ScanLoops {
         sum = Many{Vector{element[j]}};
       else
         sum.add(Vector{element[j]});
-      Many part = j + 1 == run ? of.runs.push(k, sum) : k == 0 ? sum : merged(of.runs.state(), sum);
+      Many part = j + 1 == run ? sums.runs.push(k, sum) : k == 0 ? sum : merged(sums.runs.state(), sum);
       if (j + 1 == run && k + 1 == PrefixTree::runs)
-        part = of.rows.push(r, part);
+        part = sums.rows.push(r, part);
       else if (r > 0)
-        part = merged(of.rows.state(), part);
+        part = merged(sums.rows.state(), part);
       if (b.states && first + j + 1 == b.n)
         for (std::size_t l = 0; l < columns; ++l) static_cast<One*>(b.states)[c + l] = extract(part, l);
-      const Storage result = (b.carry ? merged(of.before, part) : part).result().v;
+      const Storage result = (b.carry ? merged(sums.before, part) : part).result().v;
       F* const to = exclusive && j + 1 == size ? exclusive : out + j * b.out_pitch;
       if (is_whole) {
         write(result, to);
@@ -203,7 +203,8 @@ template <template <class> class A, class F> class ScanLoops {
   }
 
   /// Applies f to each number of a state, which is stored as one register per number.
-  template <class Of> [[gnu::always_inline]] static Many each(const Many& a, const Many& b, Of f) {
+  template <class Function>
+  [[gnu::always_inline]] static Many each(const Many& a, const Many& b, Function f) {
     Storage of_a[numbers], of_b[numbers];
     std::memcpy(of_a, &a, sizeof a);
     std::memcpy(of_b, &b, sizeof b);
@@ -214,23 +215,23 @@ template <template <class> class A, class F> class ScanLoops {
   }
   /// Sklansky's scan of the lanes of each pack: at each level, the lanes of a right half merge the last lane
   /// of their left half.
-  template <int half, std::size_t size> [[gnu::always_inline]] static void scan_lanes(Many (&of)[size]) {
+  template <int half, std::size_t size> [[gnu::always_inline]] static void scan_lanes(Many (&pack)[size]) {
     if constexpr (half < width) {
       for (std::size_t p = 0; p < size; ++p) {
-        const Many left = each(of[p], of[p], [](Storage a, Storage) {
+        const Many left = each(pack[p], pack[p], [](Storage a, Storage) {
           return [&]<int... l>(std::integer_sequence<int, l...>) {
             return __builtin_shufflevector(a, a, (l & half ? l / half * half - 1 : l)...);
           }
           (std::make_integer_sequence<int, width>{});
         });
-        of[p] = each(of[p], merged(left, of[p]), [](Storage a, Storage b) {
+        pack[p] = each(pack[p], merged(left, pack[p]), [](Storage a, Storage b) {
           return [&]<int... l>(std::integer_sequence<int, l...>) {
             return __builtin_shufflevector(a, b, (l & half ? width + l : l)...);
           }
           (std::make_integer_sequence<int, width>{});
         });
       }
-      scan_lanes<2 * half>(of);
+      scan_lanes<2 * half>(pack);
     }
   }
   /// The last lane of a in each lane.

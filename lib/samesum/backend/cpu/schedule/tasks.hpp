@@ -14,7 +14,7 @@ void run_tasks(int threads, std::size_t tasks, void (*call)(void* task, std::siz
 /// task is compiled once, for one thread and for several.
 template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
   run_tasks(
-      threads, tasks, [](void* of, std::size_t k) { (*static_cast<Task*>(of))(k); }, &task);
+      threads, tasks, [](void* called, std::size_t k) { (*static_cast<Task*>(called))(k); }, &task);
 }
 
 /// Leaves per task. A thread sums and merges an aligned group of them, which is a subtree.

@@ -92,11 +92,11 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   }
 
   /// Writes a result, if its words tell how to round it.
-  template <class F> bool finish(const ExactSums& of, std::uint64_t n, std::size_t at) const {
+  template <class F> bool finish(const ExactSums& sums, std::uint64_t n, std::size_t at) const {
     F* const out = static_cast<F*>(this->call.out.data);
-    if (!kind_.moments) return round_sum(of, n, kind_.mean, out[at]);
-    return round_sum(of, n, true, out[2 * at]) &&
-           round_variance(of, n, whole(this->call.options.ddof), out[2 * at + 1]);
+    if (!kind_.moments) return round_sum(sums, n, kind_.mean, out[at]);
+    return round_sum(sums, n, true, out[2 * at]) &&
+           round_variance(sums, n, whole(this->call.options.ddof), out[2 * at + 1]);
   }
 
   /// Writes moments of finite elements that are all equal, whose variance of 0 words cannot tell.

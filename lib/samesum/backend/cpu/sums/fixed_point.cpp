@@ -267,22 +267,22 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
         writes ? finish_column<fp64>(sums[k], first + c + k) : finish_column<T>(sums[k], first + c + k);
     }
   }
-  /// Finishes a column whose terms have the format `Of`.
-  template <class Of> void finish_column(const GridColumnSum& of, std::size_t at) {
-    if (!of.known) return reduce(at);
+  /// Finishes a column whose terms have the format `Terms`.
+  template <class Terms> void finish_column(const GridColumnSum& column, std::size_t at) {
+    if (!column.known) return reduce(at);
     // Terms cannot overflow a grid that is found.
     const std::int32_t bits =
-        given_ ? to_grid(from_bits<Of>(static_cast<BitsOf<Of>>(of.largest)), of.grid).bits : 0;
-    if (of.is_exact && !may_overflow(bits, this->length_of(at))) {
+        given_ ? to_grid(from_bits<Terms>(static_cast<BitsOf<Terms>>(column.largest)), column.grid).bits : 0;
+    if (column.is_exact && !may_overflow(bits, this->length_of(at))) {
       ExactSums exact{};
-      std::ranges::copy(of.exact, exact.sum);
+      std::ranges::copy(column.exact, exact.sum);
       exact.known = true;
       if (finish_exact(exact, at)) return;
     }
     GridSum sum;
-    for (const double word : of.exact) sum.add({to_grid(word, of.grid).units, bits});
-    sum.add({units_of_slices(of.units), bits});
-    finish(sum, at, of.grid);
+    for (const double word : column.exact) sum.add({to_grid(word, column.grid).units, bits});
+    sum.add({units_of_slices(column.units), bits});
+    finish(sum, at, column.grid);
   }
   void reduce(std::size_t at) {
     const int grid = grid_of(at);
@@ -292,18 +292,18 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     finish(sum, at, grid);
   }
   /// Whether all terms of a result are known to be multiples of its grid that cannot overflow it.
-  bool are_on_grid(const ExactSums& of, std::size_t n, std::size_t at) const {
-    if (given_) return of.known && of.lowest >= *given_ && !may_overflow(of.top - *given_, n);
+  bool are_on_grid(const ExactSums& sums, std::size_t n, std::size_t at) const {
+    if (given_) return sums.known && sums.lowest >= *given_ && !may_overflow(sums.top - *given_, n);
     // The neighbours may have larger terms, and for these a coarser grid would be found.
-    return of.known && of.lowest >= found(at, of.top - 1);
+    return sums.known && sums.lowest >= found(at, sums.top - 1);
   }
   /// Writes a result whose terms are multiples of the grid: their exact sum, rounded once. Returns false if
   /// that is not known.
-  bool finish_exact(const ExactSums& of, std::size_t at) const {
-    if (!of.known) return false;
+  bool finish_exact(const ExactSums& sums, std::size_t at) const {
+    if (!sums.known) return false;
     F& result = static_cast<F*>(this->call.out.data)[at];
-    if (of.sum[0] != 0 && !round_sum(of, this->length_of(at), kind_.mean, result)) return false;
-    if (of.sum[0] == 0 || to_bits(result) == Format<F>::sign_bit) result = F{};  // every zero is +0
+    if (sums.sum[0] != 0 && !round_sum(sums, this->length_of(at), kind_.mean, result)) return false;
+    if (sums.sum[0] == 0 || to_bits(result) == Format<F>::sign_bit) result = F{};  // every zero is +0
     return true;
   }
   /// Whether n terms of up to 2^bits units may overflow the given grid.
