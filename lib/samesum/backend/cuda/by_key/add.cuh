@@ -1,8 +1,8 @@
 /// Sums and counts by key without moving the elements: in the shared memory of each block, or in global
 /// memory.
 ///
-/// The kernels add the elements to one total per result, all 0 before, and leave out those with bad keys,
-/// which they report. SharedSums also adds the partitions of partitions.cuh.
+/// The kernels add the elements to one total per result. The caller clears the totals. Elements with bad keys
+/// are reported and left out. SharedSums also adds the partitions of partitions.cuh.
 #pragma once
 
 #include "samesum/backend/cuda/by_key/cells.cuh"
@@ -24,13 +24,13 @@ struct SharedPlan {
 
 /// The results whose cells a block has in shared memory.
 struct CellsOfBlock {
-  std::uint64_t first;    ///< the first of them
-  std::uint32_t results;  ///< number of results
-  std::uint32_t copies;   ///< cells of a result; neighbouring threads add to different ones
-  std::uint32_t* own;     ///< the first cell that this thread adds to
+  std::uint64_t first;        ///< the first of them
+  std::uint32_t results;      ///< number of results
+  std::uint32_t copies;       ///< cells of a result; neighbouring threads add to different ones
+  std::uint32_t* first_cell;  ///< of those that this thread adds to
 
   __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
-  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return own + place * copies; }
+  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return first_cell + place * copies; }
   __device__ void clear(int words) const {
     for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) shared_words[i] = 0;
     __syncthreads();
@@ -52,17 +52,18 @@ struct CellsOfBlock {
   }
 };
 
-/// Which results and which elements a block has.
+/// The results and the elements of a block.
 struct RangeOfBlock {
   CellsOfBlock cells;
   std::uint64_t begin, step;  ///< first element of its first tile; elements between its tiles
 
-  __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
+  __device__ RangeOfBlock(const KeyedElements& keyed, const SharedPlan& plan)
       : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies,
               shared_words + (threadIdx.x & (plan.copies - 1))},
         begin{blockIdx.x / plan.ranges * std::uint64_t{key_tile_length}},
         step{gridDim.x / plan.ranges * std::uint64_t{key_tile_length}} {
-    cells.results = static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
+    cells.results =
+        static_cast<std::uint32_t>(min(keyed.results() - cells.first, std::uint64_t{plan.results}));
   }
 };
 
@@ -71,9 +72,9 @@ template <class T, Cells kind> class SharedSums {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ SharedSums(const CellWindows& windows, const CellWindow& w, const KeyedElements& all,
+  __device__ SharedSums(const CellWindows& windows, const CellWindow& w, const KeyedElements& keyed,
                         const CellsOfBlock& cells)
-      : cells_{cells}, elements_{windows, w, all} {}
+      : cells_{cells}, elements_{windows, w, keyed} {}
 
   __device__ void add(Bits x, std::uint32_t place) const {
     Units units;
@@ -96,27 +97,27 @@ template <class T, Cells kind> class SharedSums {
   template <class Key, class Again, class Bad>
   __device__ __forceinline__ void add_loaded(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
                                              Key origin, Key bins, Again again, Bad bad) const {
-    Rest rest;
+    Pending pending;
     if constexpr (!are_fast(kind)) {
-      rest = add_common(key, bits, origin, bins);
-    } else if (!add_converted(key, bits, origin, bins, rest)) {
+      pending = add_common(key, bits, origin, bins);
+    } else if (!add_converted(key, bits, origin, bins, pending)) {
       // Not all words at once: that code would take registers from the common case.
 #pragma unroll 1
       for (int j = 0; j < key_elements; ++j) {
-        if (rest.here >> j & 1)
+        if (pending.here >> j & 1)
           again(j, [&](Key k, Bits x) { add_if_here(k, x, origin, bins, [&] { bad(j); }); });
         __syncwarp();  // as below
       }
-      rest = {};
+      pending = {};
     }
 #pragma unroll 1
-    for (unsigned left = rest.uncommon | rest.carries; left != 0; left &= left - 1) {
+    for (unsigned left = pending.uncommon | pending.carries; left != 0; left &= left - 1) {
       const int j = __ffs(static_cast<int>(left)) - 1;
       again(j, [&](Key k, Bits x) {
         const auto place = static_cast<Offset<Key>>(k - origin);
         if (place >= cells_.results)
           bad(j);
-        else if (rest.uncommon >> j & 1)
+        else if (pending.uncommon >> j & 1)
           add(x, static_cast<std::uint32_t>(place));
         else
           carry(elements_.common_units(x), static_cast<std::uint32_t>(place));
@@ -130,7 +131,7 @@ template <class T, Cells kind> class SharedSums {
   template <class Key, class KeyOf, class Bad>
   __device__ __forceinline__ void add_tiles(KeyOf key_of, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
-    const SharedSums own = *this;  // a copy in registers
+    const SharedSums copy = *this;  // in registers
     for (; base + key_tile_length <= end; base += step) {
       const auto at = [&](int j) { return base + threadIdx.x + static_cast<unsigned>(j) * key_threads; };
       const Bits* const own_x = x + base + threadIdx.x;
@@ -140,7 +141,7 @@ template <class T, Cells kind> class SharedSums {
       for (int j = 0; j < key_elements; ++j) key[j] = key_of(at(j));
 #pragma unroll
       for (int j = 0; j < key_elements; ++j) bits[j] = own_x[j * key_threads];
-      own.add_loaded(
+      copy.add_loaded(
           key, bits, origin, bins, [&](int j, auto add) { add(key_of(at(j)), x[at(j)]); },
           [&](int j) { bad(at(j)); });
     }
@@ -169,8 +170,8 @@ template <class T, Cells kind> class SharedSums {
   /// Words of the units of an element, and words of a cell that may be the first of them.
   static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3, places = words_of(kind) - parts + 1;
   template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
-  /// Elements of a thread, by bits, that need more.
-  struct Rest {
+  /// Elements that a thread has not added completely: bit j stands for its element j.
+  struct Pending {
     unsigned here = 0;      ///< elements with one of these cells, or with a bad key; only of add_converted
     unsigned uncommon = 0;  ///< elements that are not added, or that have a bad key
     unsigned carries = 0;   ///< elements whose units are added, except for what they carry to further words
@@ -196,20 +197,20 @@ template <class T, Cells kind> class SharedSums {
   template <class Key>
   __device__ __forceinline__ bool add_converted(const Key (&key)[key_elements],
                                                 const Bits (&bits)[key_elements], Key origin, Key bins,
-                                                Rest& rest) const {
+                                                Pending& pending) const {
     const std::uint32_t stride = cells_.stride();
     Addend<2> to[key_elements];
 #pragma unroll
     for (int j = 0; j < key_elements; ++j) {
       const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
-      if (place < cells_.results || key[j] >= bins) rest.here |= 1u << j;
+      if (place < cells_.results || key[j] >= bins) pending.here |= 1u << j;
       if (place < cells_.results && elements_.is_convertible(bits[j]))
         to[j].set(cells_.cell_of(static_cast<std::uint32_t>(place)) + (kind == Cells::of_96 ? stride : 0),
                   elements_.converted(bits[j]));
       else if (place < cells_.results || key[j] >= bins)
-        rest.uncommon |= 1u << j;
+        pending.uncommon |= 1u << j;
     }
-    if (kind == Cells::of_96 && __reduce_max_sync(whole_warp, __popc(rest.uncommon)) > 2) return false;
+    if (kind == Cells::of_96 && __reduce_max_sync(whole_warp, __popc(pending.uncommon)) > 2) return false;
     if constexpr (kind == Cells::counted)
       add_to_counted_cells(to, stride);
     else
@@ -218,10 +219,11 @@ template <class T, Cells kind> class SharedSums {
   }
   /// Adds the common elements, without branches.
   template <class Key>
-  __device__ __forceinline__ Rest add_common(const Key (&key)[key_elements], const Bits (&bits)[key_elements],
-                                             Key origin, Key bins) const {
+  __device__ __forceinline__ Pending add_common(const Key (&key)[key_elements],
+                                                const Bits (&bits)[key_elements], Key origin,
+                                                Key bins) const {
     constexpr int at_once = parts == 2 ? key_elements : key_elements / 2;
-    Rest rest;
+    Pending pending;
     unsigned negative = 0, has_more = 0;  // whether units are negative, and have words above them
 #pragma unroll
     for (int first = 0; first < key_elements; first += at_once) {
@@ -235,15 +237,15 @@ template <class T, Cells kind> class SharedSums {
           if (u.negative) negative |= 1u << j;
           if (first_word(u) < places - 1) has_more |= 1u << j;
         } else if (place < cells_.results || key[j] >= bins) {
-          rest.uncommon |= 1u << j;
+          pending.uncommon |= 1u << j;
         }
       }
       add_to_cells<true>(to, cells_.stride());
 #pragma unroll
-      for (int j = first; j < first + at_once; ++j) rest.carries |= to[j - first].word[parts - 1] << j;
+      for (int j = first; j < first + at_once; ++j) pending.carries |= to[j - first].word[parts - 1] << j;
     }
-    rest.carries = (rest.carries ^ negative) & has_more;
-    return rest;
+    pending.carries = (pending.carries ^ negative) & has_more;
+    return pending;
   }
 
   CellsOfBlock cells_;
@@ -254,46 +256,46 @@ template <class T, Cells kind> class SharedSums {
 /// the window of the call has such cells.
 template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_in_shared(KeyedElements all, CellWindows windows, SharedPlan plan, Totals totals) {
-  const CellWindow w = windows.placed(*all.events);
-  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
-  const RangeOfBlock range{all, plan};
+    add_in_shared(KeyedElements keyed, CellWindows windows, SharedPlan plan, Totals totals) {
+  const CellWindow w = windows.placed(*keyed.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : keyed.results());
+  const RangeOfBlock range{keyed, plan};
   range.cells.clear(words_of(cells));
-  const SharedSums<T, cells> sums{windows, w, all, range.cells};
-  const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  if (all.inner == 1) {
-    with_key_bits(all.format, [&]<class Key>() {
-      const Key* const keys = static_cast<const Key*>(all.keys);
+  const SharedSums<T, cells> sums{windows, w, keyed, range.cells};
+  const auto* x = static_cast<const BitsOf<T>*>(keyed.x);
+  if (keyed.inner == 1) {
+    with_key_bits(keyed.format, [&]<class Key>() {
+      const Key* const keys = static_cast<const Key*>(keyed.keys);
       sums.add_tiles([=](std::uint64_t e) { return keys[e]; }, static_cast<Key>(range.cells.first), x,
-                     range.begin, all.elements, range.step, static_cast<Key>(all.bins),
-                     [&](std::uint64_t e) { report_bad_key(all.events, e); });
+                     range.begin, keyed.elements, range.step, static_cast<Key>(keyed.bins),
+                     [&](std::uint64_t e) { report_bad_key(keyed.events, e); });
     });
   } else {
     // Results fit the shared memory of a few blocks, so 32 bits number them.
     const auto result_of = [&](std::uint64_t e) {
-      const std::uint64_t row = quotient(e, all.inner), key = key_at(all.format, all.keys, row);
-      return key < all.bins ? static_cast<std::uint32_t>(key * all.inner + (e - row * all.inner)) : ~0u;
+      const std::uint64_t row = quotient(e, keyed.inner), key = key_at(keyed.format, keyed.keys, row);
+      return key < keyed.bins ? static_cast<std::uint32_t>(key * keyed.inner + (e - row * keyed.inner)) : ~0u;
     };
-    sums.add_tiles(result_of, static_cast<std::uint32_t>(range.cells.first), x, range.begin, all.elements,
+    sums.add_tiles(result_of, static_cast<std::uint32_t>(range.cells.first), x, range.begin, keyed.elements,
                    range.step, ~0u,
-                   [&](std::uint64_t e) { report_bad_key(all.events, quotient(e, all.inner)); });
+                   [&](std::uint64_t e) { report_bad_key(keyed.events, quotient(e, keyed.inner)); });
   }
   range.cells.flush<cells>(totals);
 }
 
 /// Counts the elements of each result.
 __global__ void __launch_bounds__(key_threads)
-    count_in_shared(KeyedElements all, SharedPlan plan, Totals totals) {
-  const RangeOfBlock range{all, plan};
+    count_in_shared(KeyedElements keyed, SharedPlan plan, Totals totals) {
+  const RangeOfBlock range{keyed, plan};
   range.cells.clear(2);
-  for (std::uint64_t base = range.begin; base < all.elements; base += range.step)
-    for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, all.elements);
+  for (std::uint64_t base = range.begin; base < keyed.elements; base += range.step)
+    for (std::uint64_t e = base + threadIdx.x; e < min(base + key_tile_length, keyed.elements);
          e += key_threads)
-      with_result(all, e, [&](std::uint64_t result) {
+      with_result(keyed, e, [&](std::uint64_t result) {
         if (result - range.cells.first >= range.cells.results) return;
-        std::uint32_t* const own =
+        std::uint32_t* const cell =
             range.cells.cell_of(static_cast<std::uint32_t>(result - range.cells.first));
-        if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
+        if (atomicAdd(cell, 1u) == ~0u) atomicAdd(cell + range.cells.stride(), 1u);
       });
   range.cells.flush<Cells::of_64>(totals);
 }
@@ -301,20 +303,21 @@ __global__ void __launch_bounds__(key_threads)
 /// Adds all elements to cells in global memory, if the window of the call has such cells.
 template <class T>
 __global__ void __launch_bounds__(256)
-    add_in_global(KeyedElements all, CellWindows windows, Cells cells, Totals totals) {
-  const CellWindow w = windows.placed(*all.events);
-  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
-  const Gridded<T> elements{windows, w, all};
-  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {
+    add_in_global(KeyedElements keyed, CellWindows windows, Cells cells, Totals totals) {
+  const CellWindow w = windows.placed(*keyed.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : keyed.results());
+  const Gridded<T> elements{windows, w, keyed};
+  for_each_in_range(keyed, [&](std::uint64_t e, std::uint64_t result) {
     Units u;
-    if (elements.units(static_cast<const BitsOf<T>*>(all.x)[e], result, u))
+    if (elements.units(static_cast<const BitsOf<T>*>(keyed.x)[e], result, u))
       add_to_total(totals, result, words_of_total(cells), u.wide());
   });
 }
 
 /// Counts the elements of each result.
-__global__ void __launch_bounds__(256) count_in_global(KeyedElements all, Totals totals) {
-  for_each_in_range(all, [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals.word + result, 1ull); });
+__global__ void __launch_bounds__(256) count_in_global(KeyedElements keyed, Totals totals) {
+  for_each_in_range(keyed,
+                    [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals.word + result, 1ull); });
 }
 
 }  // namespace

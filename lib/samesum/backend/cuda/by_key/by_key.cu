@@ -13,24 +13,24 @@ class PlainByKey : public CallByKey {
 
   template <class F> cudaError_t extremum(bool smallest) {
     using Key = typename KeyOf<F>::Key;
-    const std::uint64_t results = all_.results();
+    const std::uint64_t results = keyed_.results();
     Key* const keys = add<Key>(results);
     clear_up_to_here();
     if (!begin()) return error_;
     const bool shared =
         work_.key_schedule != KeySchedule::global && results * sizeof(Key) <= shared_by_default;
-    enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>, blocks_for(all_.elements, 512, 4), 512,
-                 all_, input(), smallest, static_cast<std::uint32_t>(shared ? results : 0), keys);
-    enqueue_finish(finish_extrema<F>, 256, all_, destination(), smallest, keys);
+    enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>, blocks_for(keyed_.elements, 512, 4),
+                 512, keyed_, input(), smallest, static_cast<std::uint32_t>(shared ? results : 0), keys);
+    enqueue_finish(finish_extrema<F>, 256, keyed_, destination(), smallest, keys);
     return error_;
   }
 
   template <class F> cudaError_t in_arrival_order() {
     if (!begin()) return error_;
-    if (!work_.call.options.combine) clear(work_.call.out.data, all_.results() * sizeof(F));
-    enqueue(add_on_arrival<F>, blocks_for(all_.elements, 256, 16), 256, all_, input(),
+    if (!work_.call.options.combine) clear(work_.call.out.data, keyed_.results() * sizeof(F));
+    enqueue(add_on_arrival<F>, blocks_for(keyed_.elements, 256, 16), 256, keyed_, input(),
             static_cast<F*>(work_.call.out.data));
-    enqueue_finish(finish_on_arrival<F>, 256, all_, destination());
+    enqueue_finish(finish_on_arrival<F>, 256, keyed_, destination());
     return error_;
   }
 
@@ -40,7 +40,7 @@ class PlainByKey : public CallByKey {
     if (!begin()) return error_;
     const SortedRows rows = sort(sorting);
     const auto add_all = [&](const auto& with) {
-      enqueue_finish(add_in_turn<std::decay_t<decltype(with)>>, 128, with, all_, input(), rows,
+      enqueue_finish(add_in_turn<std::decay_t<decltype(with)>>, 128, with, keyed_, input(), rows,
                      destination());
     };
     add_all(reducer);

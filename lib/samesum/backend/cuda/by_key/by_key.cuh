@@ -1,6 +1,6 @@
-/// What the kernels of reductions by key share: the elements, what happens to them, and where the results go.
-/// The schedules of the kernels do not show in the bits: sums are integers, and extrema are integers that are
-/// ordered like their numbers. Kernels have internal linkage, since only by_key.cu uses them.
+/// Types that the kernels of reductions by key share: the elements of a call, its events, and its list of
+/// outliers. The schedule of a kernel cannot change a bit: sums are integers, and extrema are integers that
+/// are ordered like their numbers. Kernels have internal linkage, since only by_key.cu uses them.
 #pragma once
 
 #include "samesum/backend/cuda/device/key_status.hpp"
@@ -11,19 +11,19 @@
 
 namespace samesum::gpu {
 
-/// What has happened to a call by key, in device memory. All zero at first.
+/// Events of a call by key that its kernels report to each other, in device memory. All are zero at first.
 struct KeyEvents {
   std::uint64_t bad_key;     ///< complement of the index of the first key out of range; 0 if there is none
-  std::uint32_t missed;      ///< whether neither the window nor the list of outliers holds an element
+  std::uint32_t missed;      ///< whether an element fits neither the window nor the list of outliers
   std::uint32_t ambiguous;   ///< whether the sign of a zero depends on a second look at the elements
   std::uint32_t outliers;    ///< number of terms on the list of outliers
   std::uint32_t expected;    ///< number of outliers that look_for_outliers has found
   std::uint32_t overflowed;  ///< whether a sum overflows a given grid
   static constexpr std::uint32_t ranges = 8;
-  ExponentRange range[ranges];  ///< what the elements need that were looked at, in parts
+  ExponentRange range[ranges];  ///< exponents that the elements of each part of the sample need
 
-  /// What all parts need, or, if one is left out, what all but one need: what only one part of a sample needs
-  /// is rare.
+  /// The range of exponents that all parts need; or, if one part may be left out, the range that all but one
+  /// need, since elements that only one part of a sample has are rare.
   __device__ ExponentRange seen(bool leaves_out_one) const {
     ExponentRange most, second;
 #pragma unroll
@@ -35,21 +35,21 @@ struct KeyEvents {
   }
 };
 
-/// What the elements of one key have been, in bits of a byte per result: Exact::Flag, and these. The first
-/// look sets seen_other_than_minus_zero for +0 only, and only the second look sets seen_any.
+/// Flags of the elements of one key, a byte per result: those of Exact::Flag, and these. The first look sets
+/// seen_other_than_minus_zero for +0 only, and only the second look sets seen_any.
 constexpr unsigned seen_minus_zero = 32,
                    is_ambiguous = 64,  ///< the result waits for a second look
     has_outliers = 128;                ///< terms on the list of outliers are part of the sum
 
-/// Terms that the window does not hold: term[i] is part of result[i]. Sums in registers that have outliers
-/// are on the list, too.
+/// Terms that the window does not hold: term[i] is part of result[i]. A sum in registers is on the list, too,
+/// if its result has outliers.
 struct OutlierList {
   static constexpr std::uint32_t room = 1 << 14;
   /// (-1)^negative · magnitude · 2^exponent, or, without flags, the element with the bits `magnitude`.
   struct Term {
     std::uint64_t magnitude;
     std::int32_t exponent;
-    std::uint16_t flags;  ///< what other elements of the result have been
+    std::uint16_t flags;  ///< flags of other elements of the result
     bool negative;
   };
   std::uint64_t* result;
@@ -69,10 +69,10 @@ struct KeyedElements {
   SAMESUM_HD std::uint64_t results() const { return bins * inner; }
   /// The rows as elements, which are not read.
   KeyedElements rows() const {
-    KeyedElements own = *this;
-    own.elements = inner > 0 ? elements / inner : 0;
-    own.inner = 1;
-    return own;
+    KeyedElements rows = *this;
+    rows.elements = inner > 0 ? elements / inner : 0;
+    rows.inner = 1;
+    return rows;
   }
 };
 
@@ -88,18 +88,18 @@ __device__ inline void flag(std::uint32_t* flags, std::uint64_t result, unsigned
   const std::uint32_t bits = which << 8 * (result % 4);
   if ((*static_cast<volatile std::uint32_t*>(word) & bits) != bits) atomicOr(word, bits);
 }
-/// Says that only a second look at all elements finds the sums.
+/// Reports an element that fits neither the window nor the list, so that the second look sums all elements.
 __device__ inline void miss(KeyEvents* events) {
   if (*static_cast<volatile std::uint32_t*>(&events->missed) == 0) atomicOr(&events->missed, 1u);
 }
 /// Appends a term of a result to the list of outliers.
-__device__ inline void append_outlier(const KeyedElements& all, std::uint64_t result,
+__device__ inline void append_outlier(const KeyedElements& keyed, std::uint64_t result,
                                       OutlierList::Term term) {
-  if (*static_cast<volatile std::uint32_t*>(&all.events->missed) != 0) return;
-  const std::uint32_t at = atomicAdd(&all.events->outliers, 1u);
-  if (at >= OutlierList::room) return miss(all.events);
-  all.outliers.result[at] = result;
-  all.outliers.term[at] = term;
+  if (*static_cast<volatile std::uint32_t*>(&keyed.events->missed) != 0) return;
+  const std::uint32_t at = atomicAdd(&keyed.events->outliers, 1u);
+  if (at >= OutlierList::room) return miss(keyed.events);
+  keyed.outliers.result[at] = result;
+  keyed.outliers.term[at] = term;
 }
 
 __device__ inline unsigned flags_of(const std::uint32_t* flags, std::uint64_t result) {
@@ -119,25 +119,26 @@ __device__ inline std::uint64_t index_in_grid() {
 }
 
 /// Calls visit(result) for element e if its key is in range, and reports the key otherwise.
-template <class Visit> __device__ void with_result(const KeyedElements& all, std::uint64_t e, Visit visit) {
-  const std::uint64_t k = all.inner == 1 ? e : quotient(e, all.inner), key = key_at(all.format, all.keys, k);
-  if (key < all.bins)
-    visit(key * all.inner + (e - k * all.inner));
+template <class Visit> __device__ void with_result(const KeyedElements& keyed, std::uint64_t e, Visit visit) {
+  const std::uint64_t k = keyed.inner == 1 ? e : quotient(e, keyed.inner),
+                      key = key_at(keyed.format, keyed.keys, k);
+  if (key < keyed.bins)
+    visit(key * keyed.inner + (e - k * keyed.inner));
   else
-    report_bad_key(all.events, k);
+    report_bad_key(keyed.events, k);
 }
 
 /// Calls visit(e, result) for the elements of a thread from `first` to `last` - 1, if their keys are in
 /// range.
 template <class Visit>
-__device__ void for_each_in_range(const KeyedElements& all, std::uint64_t first, std::uint64_t last,
+__device__ void for_each_in_range(const KeyedElements& keyed, std::uint64_t first, std::uint64_t last,
                                   Visit visit) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t e = first + index_in_grid(); e < last; e += step)
-    with_result(all, e, [&](std::uint64_t result) { visit(e, result); });
+    with_result(keyed, e, [&](std::uint64_t result) { visit(e, result); });
 }
-template <class Visit> __device__ void for_each_in_range(const KeyedElements& all, Visit visit) {
-  for_each_in_range(all, 0, all.elements, visit);
+template <class Visit> __device__ void for_each_in_range(const KeyedElements& keyed, Visit visit) {
+  for_each_in_range(keyed, 0, keyed.elements, visit);
 }
 
 /// Loads an element of the format with that index, rounded to F.

@@ -1,5 +1,5 @@
-/// What the schedules of all reductions by key share on the host: the elements of a call, the parts of its
-/// workspace, its launches, and the sort of its rows. by_key.cu derives its calls from it.
+/// The host side of all reductions by key: the elements of a call, the parts of its workspace, its launches,
+/// and the sort of its rows. The calls of by_key.cu derive from it.
 #pragma once
 
 #include <cub/device/device_radix_sort.cuh>
@@ -22,15 +22,15 @@ class CallByKey {
  protected:
   explicit CallByKey(Launch& work) : work_{work}, memory_{reinterpret_cast<std::uintptr_t>(work.workspace)} {
     const Layout& l = work.call.layout;
-    all_ = {work.call.keys.format,
-            work.call.keys.data,
-            work.call.x.data,
-            l.n * l.inner,
-            l.inner,
-            bins(work.call),
-            add<KeyEvents>(1),
-            nullptr,
-            {}};
+    keyed_ = {work.call.keys.format,
+              work.call.keys.data,
+              work.call.x.data,
+              l.n * l.inner,
+              l.inner,
+              bins(work.call),
+              add<KeyEvents>(1),
+              nullptr,
+              {}};
     clear_up_to_here();
   }
 
@@ -48,7 +48,7 @@ class CallByKey {
   /// Accepts the workspace, too, and clears the first parts.
   bool begin() {
     if (!accept()) return false;
-    clear(all_.events, cleared_);
+    clear(keyed_.events, cleared_);
     return error_ == cudaSuccess;
   }
   void clear(void* from, std::size_t bytes) {
@@ -72,7 +72,8 @@ class CallByKey {
   /// without results.
   template <class... Parameter, class... Argument>
   void enqueue_finish(void (*kernel)(Parameter...), int threads, Argument... argument) {
-    enqueue(kernel, blocks_of(all_.results() + 1, static_cast<std::uint64_t>(threads)), threads, argument...);
+    enqueue(kernel, blocks_of(keyed_.results() + 1, static_cast<std::uint64_t>(threads)), threads,
+            argument...);
   }
 
   int attribute(cudaDeviceAttr which, int value) {
@@ -91,7 +92,7 @@ class CallByKey {
   }
 
   /// Whether the rows can be sorted by key: both numbers have 31 bits.
-  bool can_sort() const { return work_.call.layout.n >> 31 == 0 && all_.bins >> 31 == 0; }
+  bool can_sort() const { return work_.call.layout.n >> 31 == 0 && keyed_.bins >> 31 == 0; }
   /// The parts of the workspace for a sort.
   struct Sorting {
     std::uint32_t *bins, *places, *sorted_bins, *sorted_places;
@@ -113,13 +114,13 @@ class CallByKey {
   /// Sorts the rows by key.
   SortedRows sort(Sorting s) {
     const std::uint64_t rows = work_.call.layout.n;
-    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, s.bins, s.places);
+    enqueue(number_rows, blocks_of(rows, 256), 256, keyed_, rows, s.bins, s.places);
     if (rows > 0 && error_ == cudaSuccess) error_ = sort_pairs(s);
     return {s.sorted_bins, s.sorted_places, rows};
   }
 
   Launch& work_;
-  KeyedElements all_;
+  KeyedElements keyed_;
   cudaError_t error_ = cudaSuccess;
   std::size_t cleared_ = 0;  ///< bytes of the first parts
 
@@ -128,7 +129,7 @@ class CallByKey {
   cudaError_t sort_pairs(Sorting& s) {
     return cub::DeviceRadixSort::SortPairs(s.temporary, s.bytes, s.bins, s.sorted_bins, s.places,
                                            s.sorted_places, static_cast<int>(work_.call.layout.n), 0,
-                                           std::bit_width(all_.bins), work_.stream);
+                                           std::bit_width(keyed_.bins), work_.stream);
   }
 
   std::uintptr_t memory_;

@@ -30,8 +30,8 @@ template <class T> class Gridded {
  public:
   using Bits = BitsOf<T>;
 
-  __device__ Gridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& all)
-      : all_{all},
+  __device__ Gridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& keyed)
+      : keyed_{keyed},
         exact_{windows.exact},
         grid_{w.grid},
         lowest_{exact_ ? max(grid_ - Format<T>::min_quantum + 1, 1) : 1},
@@ -88,7 +88,7 @@ template <class T> class Gridded {
   }
   /// Converts x as the other form does, and records flags and outliers of a result in global memory.
   __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
-    const auto record = [&](unsigned which) { flag(all_.flags, result, which); };
+    const auto record = [&](unsigned which) { flag(keyed_.flags, result, which); };
     return units(x, u, record, [&] {
       append(x, result);
       record(has_outliers);
@@ -96,7 +96,7 @@ template <class T> class Gridded {
   }
   /// Appends x to the outliers.
   __device__ void append(Bits x, std::uint64_t result) const {
-    append_outlier(all_, result, {x, 0, 0, false});
+    append_outlier(keyed_, result, {x, 0, 0, false});
   }
 
  protected:
@@ -115,7 +115,7 @@ template <class T> class Gridded {
     return {significand >> below, significand & (half + half - 1), half};
   }
 
-  const KeyedElements& all_;
+  const KeyedElements& keyed_;
   bool exact_;
   int grid_;
   int lowest_, highest_;  ///< exponent fields of common elements; an element above them does not fit
@@ -129,8 +129,8 @@ template <class T, int skipped> class FastGridded : public Gridded<T> {
  public:
   using typename Gridded<T>::Bits;
 
-  __device__ FastGridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& all)
-      : Gridded<T>{windows, w, all} {
+  __device__ FastGridded(const CellWindows& windows, const CellWindow& w, const KeyedElements& keyed)
+      : Gridded<T>{windows, w, keyed} {
     constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
     const int unit = min(this->grid_ + skipped, coarsest);
     // In two steps, since 2^-unit may be beyond the largest number.
@@ -190,15 +190,15 @@ __device__ void add_to_cells(Addend<words> (&x)[count], std::uint32_t stride) {
 #pragma unroll
   for (int i = 0; i < words; ++i)
 #pragma unroll
-    for (Addend<words>& own : x) {
-      const std::uint32_t carry = i == 0 ? 0 : own.word[i - 1], sum = own.word[i] + carry;
-      std::uint32_t* const cell = own.cell + static_cast<std::uint32_t>(i) * stride;
+    for (Addend<words>& addend : x) {
+      const std::uint32_t carry = i == 0 ? 0 : addend.word[i - 1], sum = addend.word[i] + carry;
+      std::uint32_t* const cell = addend.cell + static_cast<std::uint32_t>(i) * stride;
       if (!has_carries && i == words - 1) {
         if (sum != 0) atomicAdd(cell, sum);
         continue;
       }
-      own.word[i] = sum < carry;
-      if (sum != 0) own.word[i] |= atomicAdd(cell, sum) > ~sum;
+      addend.word[i] = sum < carry;
+      if (sum != 0) addend.word[i] |= atomicAdd(cell, sum) > ~sum;
     }
 }
 
@@ -206,16 +206,16 @@ __device__ void add_to_cells(Addend<words> (&x)[count], std::uint32_t stride) {
 /// one.
 template <int count> __device__ void add_to_counted_cells(Addend<2> (&x)[count], std::uint32_t stride) {
 #pragma unroll
-  for (Addend<2>& own : x)
-    if (own.word[0] != 0) own.word[1] += atomicAdd(own.cell, own.word[0]) > ~own.word[0];
+  for (Addend<2>& addend : x)
+    if (addend.word[0] != 0) addend.word[1] += atomicAdd(addend.cell, addend.word[0]) > ~addend.word[0];
 #pragma unroll
-  for (Addend<2>& own : x)
-    if (own.word[1] != 0) own.word[0] = atomicAdd(own.cell + stride, own.word[1]);
+  for (Addend<2>& addend : x)
+    if (addend.word[1] != 0) addend.word[0] = atomicAdd(addend.cell + stride, addend.word[1]);
 #pragma unroll
-  for (Addend<2>& own : x) {
-    const std::uint32_t old = own.word[0], high = own.word[1], sum = old + high;
+  for (Addend<2>& addend : x) {
+    const std::uint32_t old = addend.word[0], high = addend.word[1], sum = old + high;
     if (high != 0 && (~(old ^ high) & (old ^ sum)) >> 31 != 0)
-      atomicAdd(own.cell + 2 * stride, high >> 31 != 0 ? ~0u : 1u);
+      atomicAdd(addend.cell + 2 * stride, high >> 31 != 0 ? ~0u : 1u);
   }
 }
 

@@ -12,7 +12,7 @@ template <Cells cells> class ColumnSum {
 
   __device__ void add_common(std::int64_t units) {
     if constexpr (cells == Cells::counted)
-      all_.add(Int128::of(units));
+      wide_.add(Int128::of(units));
     else
       high_ += units;
   }
@@ -28,12 +28,12 @@ template <Cells cells> class ColumnSum {
       high_ += static_cast<std::int64_t>(units.wide() >> skipped);
       low_ += static_cast<std::uint32_t>(units.low);
     } else {
-      all_.add(units);
+      wide_.add(units);
     }
   }
   __device__ WideInteger<3> units() const {
     if constexpr (cells == Cells::of_192) return widest_;
-    if constexpr (cells >= Cells::of_128 || cells == Cells::counted) return WideInteger<3>::of(all_);
+    if constexpr (cells >= Cells::of_128 || cells == Cells::counted) return WideInteger<3>::of(wide_);
     Int128 sum = Int128::of(high_).shifted(skipped);
     sum.add(Int128::of(static_cast<std::int64_t>(low_)));
     return WideInteger<3>::of(sum);
@@ -53,12 +53,12 @@ template <Cells cells> class ColumnSum {
     if constexpr (cells == Cells::of_64) return {high_, 0};
     if constexpr (cells == Cells::of_192) return {Leading::none, 0};
     if constexpr (cells == Cells::counted) {
-      const auto low = static_cast<std::int64_t>(all_.low);
-      return {all_.high == low >> 63 && low <= most && low >= -most ? low : Leading::none, 0};
+      const auto low = static_cast<std::int64_t>(wide_.low);
+      return {wide_.high == low >> 63 && low <= most && low >= -most ? low : Leading::none, 0};
     }
     if constexpr (cells == Cells::of_128) {
-      const auto all = ShortNumber::of(all_.is_negative(), all_.magnitude(), false);
-      return {all.integer, all.exponent};
+      const auto rounded = ShortNumber::of(wide_.is_negative(), wide_.magnitude(), false);
+      return {rounded.integer, rounded.exponent};
     }
     const std::int64_t high = high_ + static_cast<std::int64_t>(low_ >> skipped);
     const bool is_whole = static_cast<std::uint32_t>(low_) == 0,
@@ -69,7 +69,7 @@ template <Cells cells> class ColumnSum {
  private:
   std::int64_t high_ = 0;  ///< units of 2^(grid + skipped)
   std::uint64_t low_ = 0;  ///< what is below them
-  Int128 all_;
+  Int128 wide_;
   WideInteger<3> widest_{};
 };
 

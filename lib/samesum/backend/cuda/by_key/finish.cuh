@@ -18,13 +18,13 @@ template <class F> __device__ unsigned flags_of_number(BitsOf<F> bits) {
 }
 
 /// Leaves a result for the second look.
-__device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i) {
-  all.events->ambiguous = 1;
-  flag(all.flags, i, is_ambiguous);
+__device__ inline void mark_ambiguous(const KeyedElements& keyed, std::uint64_t i) {
+  keyed.events->ambiguous = 1;
+  flag(keyed.flags, i, is_ambiguous);
 }
 
-/// Whether a sum, of which the finite terms have so many units, overflows the word of its result on a grid.
-/// Then it is NaN, and the events tell.
+/// Whether a sum whose finite terms have so many units overflows the word of its result on a grid. If so,
+/// writes NaN and reports the overflow.
 template <class F>
 __device__ bool overflows_grid(const WideInteger<3>& units, bool exact, KeyEvents& events, BitsOf<F>& out) {
   if (exact || (units.fits(2) && units.low_128().magnitude() <= Wide{1} << grid_word_bits<F>)) return false;
@@ -53,32 +53,32 @@ __device__ BitsOf<F> sum_bits(const WideInteger<3>& units, bool exact, int grid,
 /// Rounds all sums, unless an element missed both the window and the list of outliers. Sums that have
 /// outliers are left to second_look.
 ///
-/// Two things are not known here, since recording them for each element would cost too much: whether a key
-/// whose sum is zero has any elements, and whether -0 is all that it has. Where the result depends on that,
-/// `out` gets or keeps -0 or a NaN, and second_look decides.
+/// This kernel does not know whether a key whose sum is zero has any elements, nor whether all of them are
+/// -0: to record that for each element would cost too much. If the result depends on it, `out` gets or keeps
+/// -0 or a NaN, and second_look decides.
 template <class F>
 __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
-    finish_sums(KeyedElements all, CellWindows windows, KeyResults r) {
+    finish_sums(KeyedElements keyed, CellWindows windows, KeyResults r) {
   const std::uint64_t i = index_in_grid();
-  r.report(i, *all.events);
-  if (all.events->missed != 0) return;
-  if (i >= all.results()) return;
+  r.report(i, *keyed.events);
+  if (keyed.events->missed != 0) return;
+  if (i >= keyed.results()) return;
   auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
-  const CellWindow w = windows.placed(*all.events);
+  const CellWindow w = windows.placed(*keyed.events);
   const WideInteger<3> units = total(r.totals, i, words_of_total(w.cells));
-  const unsigned own = flags_of(all.flags, i);
-  if (own & has_outliers) return;
-  const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
-  const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
+  const unsigned seen = flags_of(keyed.flags, i);
+  if (seen & has_outliers) return;
+  const unsigned flags = seen | (r.combines ? flags_of_number<F>(held) : 0);
+  const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, keyed.inner)] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
-  } else if (overflows_grid<F>(units, windows.exact, *all.events, *out)) {
+  } else if (overflows_grid<F>(units, windows.exact, *keyed.events, *out)) {
     return;
   } else if (flags & Exact::special_flags) {
     const BitsOf<F> bits = special_bits<F>(flags);
-    if (own == 0 && units.is_zero() && bits != held)
-      mark_ambiguous(all, i);
+    if (seen == 0 && units.is_zero() && bits != held)
+      mark_ambiguous(keyed, i);
     else
       *out = bits;
   } else if (!units.is_zero()) {
@@ -86,15 +86,15 @@ __global__ void __launch_bounds__(256, sizeof(F) < 8 ? 8 : 6)
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
-    if (all_minus) mark_ambiguous(all, i);
+    if (all_minus) mark_ambiguous(keyed, i);
   }
 }
 
 /// Writes counts, added to what `out` holds if they are combined.
-__global__ void __launch_bounds__(256) finish_counts(KeyedElements all, KeyResults r) {
+__global__ void __launch_bounds__(256) finish_counts(KeyedElements keyed, KeyResults r) {
   const std::uint64_t i = index_in_grid();
-  r.report(i, *all.events);
-  if (i >= all.results()) return;
+  r.report(i, *keyed.events);
+  if (i >= keyed.results()) return;
   auto* const out = static_cast<std::uint64_t*>(r.out) + i;
   *out = r.totals.word[i] + (r.combines ? *out : 0);
 }
@@ -106,7 +106,7 @@ using NarrowDigits = DigitsFrom<-160, 11>;  // hold elements and results of up t
 /// Terms that digits of 64 bits can add, each less than 2^32 in a digit, before carries are propagated.
 constexpr std::uint64_t terms_of_digit = std::uint64_t{1} << 30;
 
-/// What the second look needs besides.
+/// Arguments of the second look.
 struct SecondLook {
   std::size_t input, format;  ///< format indices of elements and results
   std::int64_t* digits;
@@ -118,7 +118,7 @@ struct SecondLook {
 
 /// The steps of second_look for one element or one result.
 template <class AnyDigits> struct SecondLooker {
-  const KeyedElements& all;
+  const KeyedElements& keyed;
   const KeyResults& r;
   const SecondLook& look;
   bool exact;
@@ -128,20 +128,20 @@ template <class AnyDigits> struct SecondLooker {
 
   /// Records the flags of element e of result i.
   __device__ __forceinline__ void note(std::uint64_t e, std::uint64_t i) const {
-    if (!again && !(flags_of(all.flags, i) & is_ambiguous)) return;
-    const double x = load_as<fp64>(look.input, all.x, e).v;
+    if (!again && !(flags_of(keyed.flags, i) & is_ambiguous)) return;
+    const double x = load_as<fp64>(look.input, keyed.x, e).v;
     const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
-    flag(all.flags, i,
+    flag(keyed.flags, i,
          Exact::seen_any | special_flags_of(x) |
              (minus_zero ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero}));
   }
 
   /// Adds element e of result i to the digits of the result.
   __device__ __forceinline__ void add(std::uint64_t e, std::uint64_t i, std::int64_t* digit) const {
-    const double x = load_as<fp64>(look.input, all.x, e).v;
+    const double x = load_as<fp64>(look.input, keyed.x, e).v;
     if (!(abs(x) < INFINITY)) return;
     const unsigned flags = add(x, digit);
-    if (flags != 0) flag(all.flags, i, flags);
+    if (flags != 0) flag(keyed.flags, i, flags);
   }
   /// Adds a finite element to the digits of its result, and returns flags of the result.
   __device__ __forceinline__ unsigned add(double x, std::int64_t* digit) const {
@@ -171,16 +171,16 @@ template <class AnyDigits> struct SecondLooker {
 
   /// Writes result i, whose elements have these flags, from its digits. Without digits, its elements are
   /// zeros.
-  __device__ __forceinline__ void write(std::uint64_t i, unsigned own, std::int64_t* digit) const {
+  __device__ __forceinline__ void write(std::uint64_t i, unsigned seen, std::int64_t* digit) const {
     visit_format(look.format, [&]<class F>() {
       auto& out = static_cast<BitsOf<F>*>(r.out)[i];
-      if (!(own & Exact::seen_any)) {
+      if (!(seen & Exact::seen_any)) {
         if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
         return;
       }
       const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
-      const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
-      const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
+      const unsigned flags = seen | (r.combines ? flags_of_number<F>(held) : 0);
+      const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, keyed.inner)] : 1;
       const auto zero = [&] {
         return exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
       };
@@ -213,20 +213,20 @@ template <class AnyDigits> struct SecondLooker {
   /// Writes the results that have outliers. A warp, which has some digits in shared memory, collects the
   /// terms of one result, and adds its total.
   __device__ void write_outliers(std::int64_t* digit) const {
-    const std::uint64_t count = all.events->outliers,
+    const std::uint64_t count = keyed.events->outliers,
                         warps_of_grid = std::uint64_t{gridDim.x} * blockDim.x / warp;
     for (std::uint64_t i = index_in_grid() / warp; i < count; i += warps_of_grid) {
-      const std::uint64_t result = all.outliers.result[i];
+      const std::uint64_t result = keyed.outliers.result[i];
       for (int d = thread(); d < digits; d += warp) digit[d] = 0;
       __syncwarp();          // all digits are 0
       bool is_first = true;  // of the terms of its result
       unsigned flags = 0;
       for (std::uint64_t first = 0; first < count && is_first; first += warp) {
         const std::uint64_t k = first + static_cast<unsigned>(thread());
-        const bool belongs = k < count && all.outliers.result[k] == result;
+        const bool belongs = k < count && keyed.outliers.result[k] == result;
         is_first = !__any_sync(whole_warp, belongs && k < i);
         if (!belongs || !is_first) continue;
-        const OutlierList::Term& term = all.outliers.term[k];
+        const OutlierList::Term& term = keyed.outliers.term[k];
         flags |=
             term.flags != 0 ? add(term, digit) : add(load_as<fp64>(look.input, &term.magnitude, 0).v, digit);
       }
@@ -244,7 +244,7 @@ template <class AnyDigits> struct SecondLooker {
       for (int part = 0; part < 3; ++part)
         add({magnitude.word[part], w.grid + 64 * part, Exact::seen_any, units.is_negative()}, digit);
     }
-    write(i, flags | flags_of(all.flags, i) | Exact::seen_any | Exact::seen_other_than_minus_zero, digit);
+    write(i, flags | flags_of(keyed.flags, i) | Exact::seen_any | Exact::seen_other_than_minus_zero, digit);
   }
 };
 
@@ -253,12 +253,12 @@ template <class AnyDigits> struct SecondLooker {
 /// needed.
 template <class AnyDigits>
 __global__ void __launch_bounds__(512)
-    second_look(KeyedElements all, CellWindows windows, KeyResults r, SecondLook look) {
-  const KeyEvents& events = *all.events;
+    second_look(KeyedElements keyed, CellWindows windows, KeyResults r, SecondLook look) {
+  const KeyEvents& events = *keyed.events;
   if (events.overflowed != 0) r.report_overflow();
   if ((events.missed | events.ambiguous | events.outliers) == 0) return;
   __shared__ std::int64_t digits_of_warp[512 / warp][AnyDigits::count];
-  const SecondLooker<AnyDigits> looker{all,
+  const SecondLooker<AnyDigits> looker{keyed,
                                        r,
                                        look,
                                        windows.exact,
@@ -269,36 +269,36 @@ __global__ void __launch_bounds__(512)
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   const int digits = looker.digits;
   if (!look.has_flags) {
-    for (std::uint64_t i = index_in_grid(); i < (all.results() + 3) / 4; i += step) all.flags[i] = 0;
+    for (std::uint64_t i = index_in_grid(); i < (keyed.results() + 3) / 4; i += step) keyed.flags[i] = 0;
     grid.sync();
   }
   if (!looker.again && events.outliers != 0) looker.write_outliers(digits_of_warp[warp_index()]);
   if (!looker.again && events.ambiguous == 0) return;
-  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) { looker.note(e, i); });
+  for_each_in_range(keyed, [&](std::uint64_t e, std::uint64_t i) { looker.note(e, i); });
   grid.sync();
   if (!looker.again) {
-    for (std::uint64_t i = index_in_grid(); i < all.results(); i += step)
-      if (const unsigned flags = flags_of(all.flags, i); flags & is_ambiguous)
+    for (std::uint64_t i = index_in_grid(); i < keyed.results(); i += step)
+      if (const unsigned flags = flags_of(keyed.flags, i); flags & is_ambiguous)
         looker.write(i, flags, nullptr);
     return;
   }
-  for (std::uint64_t first = 0; first < all.results(); first += look.results) {
-    const std::uint64_t count = min(look.results, all.results() - first);
+  for (std::uint64_t first = 0; first < keyed.results(); first += look.results) {
+    const std::uint64_t count = min(look.results, keyed.results() - first);
     for (std::uint64_t i = index_in_grid(); i < count * digits; i += step) look.digits[i] = 0;
     grid.sync();
-    for (std::uint64_t begin = 0; begin < all.elements; begin += terms_of_digit) {
-      for_each_in_range(all, begin, min(begin + terms_of_digit, all.elements),
+    for (std::uint64_t begin = 0; begin < keyed.elements; begin += terms_of_digit) {
+      for_each_in_range(keyed, begin, min(begin + terms_of_digit, keyed.elements),
                         [&](std::uint64_t e, std::uint64_t i) {
                           if (i - first < count) looker.add(e, i, look.digits + (i - first) * digits);
                         });
       grid.sync();
-      if (begin + terms_of_digit >= all.elements) break;
+      if (begin + terms_of_digit >= keyed.elements) break;
       for (std::uint64_t i = index_in_grid(); i < count; i += step)
         propagate_carries(look.digits + i * digits, digits);
       grid.sync();
     }
     for (std::uint64_t i = index_in_grid(); i < count; i += step)
-      looker.write(first + i, flags_of(all.flags, first + i), look.digits + i * digits);
+      looker.write(first + i, flags_of(keyed.flags, first + i), look.digits + i * digits);
     grid.sync();
   }
 }

@@ -23,7 +23,7 @@ struct LongTiles {
 template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads* Tiles::elements_of_thread;
 constexpr std::uint32_t most_partitions_with_short_tiles = 256;
 
-/// The elements of a partition.
+/// The size of a partition, and where its elements are.
 struct PartitionSize {
   unsigned long long elements;
   std::uint32_t until_first;  ///< number of tiles minus the index of the first tile that has any
@@ -64,13 +64,13 @@ __device__ inline std::uint32_t sum_up_to(std::uint32_t sum) {
 template <int threads> __device__ std::uint32_t sum_before(std::uint32_t count, std::uint32_t* number) {
   // Each warp has rows of 32 neighbours, so that no two threads use the same bank.
   const std::uint32_t rows = (count + threads - 1) / threads;
-  std::uint32_t* const own = number + static_cast<std::uint32_t>(warp_index()) * rows * warp + thread();
-  const auto exists = [&](std::uint32_t r) { return own + r * warp < number + count; };
+  std::uint32_t* const column = number + static_cast<std::uint32_t>(warp_index()) * rows * warp + thread();
+  const auto exists = [&](std::uint32_t r) { return column + r * warp < number + count; };
   __shared__ std::uint32_t of_warp[threads / warp];
   std::uint32_t before = 0;
   for (std::uint32_t r = 0; r < rows; ++r) {
-    const std::uint32_t mine = exists(r) ? own[r * warp] : 0, up_to = sum_up_to(mine);
-    if (exists(r)) own[r * warp] = before + up_to - mine;
+    const std::uint32_t mine = exists(r) ? column[r * warp] : 0, up_to = sum_up_to(mine);
+    if (exists(r)) column[r * warp] = before + up_to - mine;
     before += __shfl_sync(whole_warp, up_to, warp - 1);
   }
   if (thread() == 0) of_warp[warp_index()] = before;
@@ -78,7 +78,7 @@ template <int threads> __device__ std::uint32_t sum_before(std::uint32_t count, 
   const std::uint32_t mine = thread() < threads / warp ? of_warp[thread()] : 0, up_to = sum_up_to(mine),
                       base = __shfl_sync(whole_warp, up_to - mine, warp_index());
   for (std::uint32_t r = 0; r < rows; ++r)
-    if (exists(r)) own[r * warp] += base;
+    if (exists(r)) column[r * warp] += base;
   __syncthreads();  // all numbers are written
   return __shfl_sync(whole_warp, up_to, warp - 1);
 }
@@ -99,23 +99,24 @@ __device__ __forceinline__ void load_batch(const Item* from, std::uint64_t first
 
 /// Counts the elements of each partition, and ranks them in the order of arrival: two ranks per word.
 template <class Tiles, class Key, class CounterOf>
-__device__ __forceinline__ void rank_elements(const KeyedElements& all, const Key* keys, std::uint64_t first,
-                                              CounterOf counter_of, RanksOfThread<Tiles>& rank) {
+__device__ __forceinline__ void rank_elements(const KeyedElements& keyed, const Key* keys,
+                                              std::uint64_t first, CounterOf counter_of,
+                                              RanksOfThread<Tiles>& rank) {
 #pragma unroll
   for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
     Key key[sort_batch];
-    load_batch<Tiles>(keys, first, j0, all.elements, key);
+    load_batch<Tiles>(keys, first, j0, keyed.elements, key);
 #pragma unroll
     for (std::uint32_t j = 0; j < sort_batch; ++j) {
-      std::uint32_t own = left_out;
-      if (first + (j0 + j) * Tiles::threads < all.elements) {
-        if (key[j] < all.bins)
-          own = atomicAdd(counter_of(key[j]), 1u);
+      std::uint32_t arrival = left_out;
+      if (first + (j0 + j) * Tiles::threads < keyed.elements) {
+        if (key[j] < keyed.bins)
+          arrival = atomicAdd(counter_of(key[j]), 1u);
         else
-          report_bad_key(all.events, first + (j0 + j) * Tiles::threads);
+          report_bad_key(keyed.events, first + (j0 + j) * Tiles::threads);
       }
       std::uint32_t& both = rank[(j0 + j) / 2];
-      both = j % 2 == 0 ? own : both | own << 16;
+      both = j % 2 == 0 ? arrival : both | arrival << 16;
     }
   }
 }
@@ -123,19 +124,19 @@ __device__ __forceinline__ void rank_elements(const KeyedElements& all, const Ke
 /// Calls visit(key, bits, rank) for the elements that are not left out. The keys are loaded again, since
 /// registers are scarce.
 template <class Tiles, class Key, class Bits, class Visit>
-__device__ __forceinline__ void for_each_ranked(const KeyedElements& all, const Key* keys, const Bits* x,
+__device__ __forceinline__ void for_each_ranked(const KeyedElements& keyed, const Key* keys, const Bits* x,
                                                 std::uint64_t first, const RanksOfThread<Tiles>& rank,
                                                 Visit visit) {
 #pragma unroll
   for (std::uint32_t j0 = 0; j0 < Tiles::elements_of_thread; j0 += sort_batch) {
     Key key[sort_batch];
     Bits bits[sort_batch];
-    load_batch<Tiles>(keys, first, j0, all.elements, key);
-    load_batch<Tiles>(x, first, j0, all.elements, bits);
+    load_batch<Tiles>(keys, first, j0, keyed.elements, key);
+    load_batch<Tiles>(x, first, j0, keyed.elements, bits);
 #pragma unroll
     for (std::uint32_t j = 0; j < sort_batch; ++j) {
-      const std::uint32_t own = rank[(j0 + j) / 2] >> 16 * (j % 2) & 0xffff;
-      if (own != left_out) visit(key[j], bits[j], own);
+      const std::uint32_t arrival = rank[(j0 + j) / 2] >> 16 * (j % 2) & 0xffff;
+      if (arrival != left_out) visit(key[j], bits[j], arrival);
     }
   }
 }
@@ -152,15 +153,15 @@ template <class Tiles, class Item> __device__ __forceinline__ void write_tile(It
 /// Sorts each tile by partition. Elements with bad keys are left out.
 template <class T, class Tiles>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
-    sort_tiles(KeyedElements all, Partitions<T> to) {
+    sort_tiles(KeyedElements keyed, Partitions<T> to) {
   constexpr std::uint32_t threads = Tiles::threads, length = length_of<Tiles>;
   auto* const value = reinterpret_cast<BitsOf<T>*>(shared_words);
   auto* const place = reinterpret_cast<std::uint16_t*>(value + length);
   auto* const counter = reinterpret_cast<std::uint32_t*>(place + length);
   const std::uint32_t counters = to.count * to.copies, copy = threadIdx.x & (to.copies - 1);
-  with_key_bits(all.format, [&]<class Key>() {
-    const auto* const keys = static_cast<const Key*>(all.keys);
-    const auto* const x = static_cast<const BitsOf<T>*>(all.x);
+  with_key_bits(keyed.format, [&]<class Key>() {
+    const auto* const keys = static_cast<const Key*>(keyed.keys);
+    const auto* const x = static_cast<const BitsOf<T>*>(keyed.x);
     const auto counter_of = [&](Key key) {
       return counter + (static_cast<std::uint32_t>(key >> to.log2_results) * to.copies + copy);
     };
@@ -169,17 +170,18 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
       for (std::uint32_t i = threadIdx.x; i < counters; i += threads) counter[i] = 0;
       __syncthreads();  // all counters are 0, and the previous tile has been written
       RanksOfThread<Tiles> rank;
-      rank_elements<Tiles>(all, keys, first, counter_of, rank);
+      rank_elements<Tiles>(keyed, keys, first, counter_of, rank);
       __syncthreads();  // all elements are counted
       const std::uint32_t sorted = sum_before<threads>(counters, counter);
       for (std::uint32_t p = threadIdx.x; p <= to.count; p += threads)
         to.begin[t * (to.count + 1) + p] =
             static_cast<std::uint16_t>(p < to.count ? counter[p * to.copies] : sorted);
-      for_each_ranked<Tiles>(all, keys, x, first, rank, [&](Key key, BitsOf<T> bits, std::uint32_t own) {
-        const std::uint32_t at = *counter_of(key) + own;
-        value[at] = bits;
-        place[at] = static_cast<std::uint16_t>(key & ((Key{1} << to.log2_results) - 1));
-      });
+      for_each_ranked<Tiles>(
+          keyed, keys, x, first, rank, [&](Key key, BitsOf<T> bits, std::uint32_t arrival) {
+            const std::uint32_t at = *counter_of(key) + arrival;
+            value[at] = bits;
+            place[at] = static_cast<std::uint16_t>(key & ((Key{1} << to.log2_results) - 1));
+          });
       __syncthreads();  // the tile is sorted
       write_tile<Tiles>(to.x + t * length, value);
       write_tile<Tiles>(to.place + t * length, place);
@@ -188,16 +190,16 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 }
 
 constexpr std::uint32_t measured_tiles = 16;
-/// Measures the partitions. A warp has 32 of them, and some tiles.
-template <class T> __global__ void __launch_bounds__(warp) measure_partitions(Partitions<T> of) {
-  const std::uint32_t columns = (of.count + warp - 1) / warp, p = blockIdx.x % columns * warp + threadIdx.x,
+/// Measures the partitions. Each warp counts the elements of 32 partitions in some of the tiles.
+template <class T> __global__ void __launch_bounds__(warp) measure_partitions(Partitions<T> from) {
+  const std::uint32_t columns = (from.count + warp - 1) / warp, p = blockIdx.x % columns * warp + threadIdx.x,
                       first = blockIdx.x / columns * measured_tiles;
-  if (p >= of.count) return;
+  if (p >= from.count) return;
   std::uint64_t elements = 0;
-  std::uint32_t begin = of.tiles, end = 0;
+  std::uint32_t begin = from.tiles, end = 0;
 #pragma unroll 8
-  for (std::uint32_t t = first; t < min(first + measured_tiles, of.tiles); ++t) {
-    const std::uint16_t* const at = of.begin_of(t, p);
+  for (std::uint32_t t = first; t < min(first + measured_tiles, from.tiles); ++t) {
+    const std::uint16_t* const at = from.begin_of(t, p);
     const unsigned length = at[1] - at[0];
     elements += length;
     if (length > 0) {
@@ -206,42 +208,42 @@ template <class T> __global__ void __launch_bounds__(warp) measure_partitions(Pa
     }
   }
   if (elements == 0) return;
-  atomicAdd(&of.size[p].elements, elements);
-  atomicMax(&of.size[p].until_first, of.tiles - begin);
-  atomicMax(&of.size[p].end, end);
+  atomicAdd(&from.size[p].elements, elements);
+  atomicMax(&from.size[p].until_first, from.tiles - begin);
+  atomicMax(&from.size[p].end, end);
 }
 
-/// Shares out the work: a share is a range of tiles of one partition, of about so many elements.
+/// Divides the work into shares: ranges of tiles of one partition, with about `elements_of_share` elements.
 template <class T>
-__global__ void __launch_bounds__(key_threads) share_out(Partitions<T> of, std::uint64_t elements_of_share) {
-  for (std::uint32_t p = threadIdx.x; p < of.count; p += key_threads) {
-    const PartitionSize& size = of.size[p];
+__global__ void __launch_bounds__(key_threads)
+    share_out(Partitions<T> from, std::uint64_t elements_of_share) {
+  for (std::uint32_t p = threadIdx.x; p < from.count; p += key_threads) {
+    const PartitionSize& size = from.size[p];
     shared_words[p] = static_cast<std::uint32_t>(
         min((size.elements + elements_of_share - 1) / elements_of_share,
-            static_cast<unsigned long long>(size.end + size.until_first - of.tiles)));
+            static_cast<unsigned long long>(size.end + size.until_first - from.tiles)));
   }
   __syncthreads();
-  const std::uint32_t all = sum_before<key_threads>(of.count, shared_words);
-  for (std::uint32_t p = threadIdx.x; p <= of.count; p += key_threads)
-    of.size[p].first_share = p < of.count ? shared_words[p] : all;
+  const std::uint32_t shares = sum_before<key_threads>(from.count, shared_words);
+  for (std::uint32_t p = threadIdx.x; p <= from.count; p += key_threads)
+    from.size[p].first_share = p < from.count ? shared_words[p] : shares;
 }
 
-/// Adds the runs of partition p in the tiles from `begin` to `end`, as far as their cells, the first of which
-/// has the place `origin`, are in shared memory. A warp takes up to 32 runs at a time.
-/// Each thread adds neighbouring elements that it loads at once: a chunk that a run has or shares with
-/// others.
+/// Adds the runs of partition p in the tiles from `begin` to `end` whose cells are in shared memory; the
+/// first of these cells has the place `origin`. A warp takes up to 32 runs at a time. A thread loads a chunk
+/// of neighbouring elements at once, and adds those that belong to its run.
 template <class T, Cells cells>
 __device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& from, std::uint32_t p,
                          std::uint32_t begin, std::uint32_t end, std::uint16_t origin) {
   constexpr std::uint32_t warps = key_threads / warp;
   constexpr std::uint16_t none = 0x8000, bins = 0xffff;
   struct alignas(16) Places {
-    std::uint16_t of[key_elements];
+    std::uint16_t item[key_elements];
   };
-  struct alignas(16) Elements {
-    BitsOf<T> of[key_elements];
+  struct alignas(16) Items {
+    BitsOf<T> item[key_elements];
   };
-  const SharedSums<T, cells> own = sums;  // a copy in registers
+  const SharedSums<T, cells> copy = sums;  // in registers
   const std::uint32_t runs = min((end - begin + warps - 1) / warps, std::uint32_t{warp}), lane = thread();
   for (std::uint32_t t = begin + warp_index() * runs; t < end; t += warps * runs) {
     std::uint32_t first = 0, last = 0;
@@ -251,14 +253,14 @@ __device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& 
       last = at[1];
     }
     const std::uint32_t chunks = first < last ? (last - 1) / key_elements - first / key_elements + 1 : 0,
-                        until = sum_up_to(chunks), all = __shfl_sync(whole_warp, until, warp - 1),
+                        until = sum_up_to(chunks), chunks_of_warp = __shfl_sync(whole_warp, until, warp - 1),
                         shift = lane * (from.tile_length / key_elements) + first / key_elements -
                                 (until - chunks),
                         range = last << 16 | first;
-    for (std::uint32_t i = lane; i - lane < all; i += warp) {
+    for (std::uint32_t i = lane; i - lane < chunks_of_warp; i += warp) {
       std::uint32_t run = __popc(__ballot_sync(whole_warp, until <= i - lane));
       while (true) {
-        const bool is_later = min(i, all - 1) >= __shfl_sync(whole_warp, until, run);
+        const bool is_later = min(i, chunks_of_warp - 1) >= __shfl_sync(whole_warp, until, run);
         if (!__any_sync(whole_warp, is_later)) break;
         run += is_later;
       }
@@ -268,19 +270,19 @@ __device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& 
       const std::uint64_t base = std::uint64_t{t} * from.tile_length + std::uint64_t{chunk} * key_elements;
       std::uint16_t place[key_elements];
       BitsOf<T> bits[key_elements];
-      if (i < all) {
+      if (i < chunks_of_warp) {
         const auto places = *reinterpret_cast<const Places*>(from.place + base);
-        const auto elements = *reinterpret_cast<const Elements*>(from.x + base);
+        const auto elements = *reinterpret_cast<const Items*>(from.x + base);
 #pragma unroll
         for (std::uint32_t j = 0; j < key_elements; ++j) {
-          place[j] = at + j >= (in_run & 0xffff) && at + j < in_run >> 16 ? places.of[j] : none;
-          bits[j] = elements.of[j];
+          place[j] = at + j >= (in_run & 0xffff) && at + j < in_run >> 16 ? places.item[j] : none;
+          bits[j] = elements.item[j];
         }
       } else {
 #pragma unroll
         for (std::uint32_t j = 0; j < key_elements; ++j) place[j] = none;
       }
-      own.add_loaded(
+      copy.add_loaded(
           place, bits, origin, bins, [&](int j, auto add) { add(from.place[base + j], from.x[base + j]); },
           [](int) {});
     }
@@ -291,18 +293,19 @@ __device__ void add_runs(const SharedSums<T, cells>& sums, const Partitions<T>& 
 /// to those in global memory. If there is not enough shared memory for the cells of all its results, the
 /// elements are read once for each part of them.
 template <class T, Cells cells>
-__device__ void add_tiles_of(const KeyedElements& all, const CellWindows& windows, const CellWindow& w,
+__device__ void add_tiles_of(const KeyedElements& keyed, const CellWindows& windows, const CellWindow& w,
                              const Partitions<T>& from, std::uint32_t p, std::uint32_t begin,
                              std::uint32_t end, int log2_cells, const Totals& totals, bool is_whole) {
   for (std::uint32_t origin = 0; origin < 1u << from.log2_results; origin += 1u << log2_cells) {
-    CellsOfBlock own{(std::uint64_t{p} << from.log2_results) + origin, 0, 1, shared_words};
-    if (own.first >= all.results()) return;
-    own.results = static_cast<std::uint32_t>(min(all.results() - own.first, std::uint64_t{1} << log2_cells));
+    CellsOfBlock part{(std::uint64_t{p} << from.log2_results) + origin, 0, 1, shared_words};
+    if (part.first >= keyed.results()) return;
+    part.results =
+        static_cast<std::uint32_t>(min(keyed.results() - part.first, std::uint64_t{1} << log2_cells));
     __syncthreads();  // the previous cells are added to the totals
-    own.clear(words_of(cells));
-    add_runs(SharedSums<T, cells>{windows, w, all, own}, from, p, begin, end,
+    part.clear(words_of(cells));
+    add_runs(SharedSums<T, cells>{windows, w, keyed, part}, from, p, begin, end,
              static_cast<std::uint16_t>(origin));
-    own.flush<cells>(totals, is_whole);
+    part.flush<cells>(totals, is_whole);
   }
 }
 
@@ -310,10 +313,10 @@ __device__ void add_tiles_of(const KeyedElements& all, const CellWindows& window
 /// number of shares, of one or more partitions.
 template <class T, Cells cells>
 __global__ void __launch_bounds__(key_threads)
-    add_partitions(KeyedElements all, CellWindows windows, Partitions<T> from, int log2_cells,
+    add_partitions(KeyedElements keyed, CellWindows windows, Partitions<T> from, int log2_cells,
                    Totals totals) {
-  const CellWindow w = windows.placed(*all.events);
-  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : all.results());
+  const CellWindow w = windows.placed(*keyed.events);
+  if (w.cells != cells) return clear_top(totals, windows.is_wide(cells) ? 0 : keyed.results());
   const auto first_share = [&](std::uint32_t p) { return from.size[p].first_share; };
   const std::uint64_t shares = first_share(from.count);
   auto share = static_cast<std::uint32_t>(shares * blockIdx.x / gridDim.x);
@@ -332,7 +335,7 @@ __global__ void __launch_bounds__(key_threads)
     const auto tile_of = [&](std::uint32_t s) {
       return first + static_cast<std::uint32_t>((s - first_share(p)) * tiles / of_partition);
     };
-    add_tiles_of<T, cells>(all, windows, w, from, p, tile_of(share), tile_of(until), log2_cells, totals,
+    add_tiles_of<T, cells>(keyed, windows, w, from, p, tile_of(share), tile_of(until), log2_cells, totals,
                            share == first_share(p) && until == first_share(p + 1));
     share = until;
   }

@@ -1,5 +1,5 @@
-/// Reductions by key that are no sums in integers: extrema, and plain sums in the order of arrival or in
-/// turn. Also the sorted rows of a call, which sums in integers use, too.
+/// Reductions by key other than sums in integers: extrema, and plain sums in the order of arrival or in turn.
+/// Also the sorted rows of a call, which sums in integers use as well.
 #pragma once
 
 #include "samesum/backend/cuda/by_key/by_key.cuh"
@@ -19,16 +19,16 @@ template <class Key> __device__ void raise(Key* key, Key candidate) {
 
 /// Finds the extremum of each key, first in shared memory if `results` of them have room there.
 template <class F>
-__global__ void __launch_bounds__(512) find_extrema(KeyedElements all, std::size_t input, bool smallest,
+__global__ void __launch_bounds__(512) find_extrema(KeyedElements keyed, std::size_t input, bool smallest,
                                                     std::uint32_t results, typename KeyOf<F>::Key* keys) {
   using Key = typename KeyOf<F>::Key;
   auto* const shared = reinterpret_cast<Key*>(shared_words);
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) shared[r] = 0;
   __syncthreads();
-  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
-    const Key own = KeyOf<F>::of(load_as<F>(input, all.x, e).v, smallest);
+  for_each_in_range(keyed, [&](std::uint64_t e, std::uint64_t i) {
+    const Key key = KeyOf<F>::of(load_as<F>(input, keyed.x, e).v, smallest);
     Key* const place = results != 0 ? shared + i : keys + i;
-    if (own > *static_cast<volatile Key*>(place)) raise(place, own);
+    if (key > *static_cast<volatile Key*>(place)) raise(place, key);
   });
   __syncthreads();
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x)
@@ -38,10 +38,10 @@ __global__ void __launch_bounds__(512) find_extrema(KeyedElements all, std::size
 /// Writes extrema, merged with what `out` holds if they are combined.
 template <class F>
 __global__ void __launch_bounds__(256)
-    finish_extrema(KeyedElements all, KeyResults r, bool smallest, const typename KeyOf<F>::Key* keys) {
+    finish_extrema(KeyedElements keyed, KeyResults r, bool smallest, const typename KeyOf<F>::Key* keys) {
   const std::uint64_t i = index_in_grid();
-  r.report(i, *all.events);
-  if (i >= all.results()) return;
+  r.report(i, *keyed.events);
+  if (i >= keyed.results()) return;
   auto* const out = static_cast<F*>(r.out) + i;
   auto key = keys[i];
   if (r.combines) {
@@ -53,9 +53,9 @@ __global__ void __launch_bounds__(256)
 
 /// Adds elements in the order of their arrival.
 template <class F>
-__global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::size_t input, F* out) {
-  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
-    const F x = to_format<F>(load_as<F>(input, all.x, e));
+__global__ void __launch_bounds__(256) add_on_arrival(KeyedElements keyed, std::size_t input, F* out) {
+  for_each_in_range(keyed, [&](std::uint64_t e, std::uint64_t i) {
+    const F x = to_format<F>(load_as<F>(input, keyed.x, e));
     if constexpr (std::is_same_v<F, fp16>)
       atomicAdd(reinterpret_cast<__half*>(out + i), __ushort_as_half(x.bits));
     else if constexpr (std::is_same_v<F, bf16>)
@@ -65,11 +65,12 @@ __global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::si
   });
 }
 
-/// Reports a bad key, and makes NaN results canonical, with what `out` held among them.
-template <class F> __global__ void __launch_bounds__(256) finish_on_arrival(KeyedElements all, KeyResults r) {
+/// Reports a bad key, and makes all NaN in `out` canonical, those that the call has not changed included.
+template <class F>
+__global__ void __launch_bounds__(256) finish_on_arrival(KeyedElements keyed, KeyResults r) {
   const std::uint64_t i = index_in_grid();
-  r.report(i, *all.events);
-  if (i >= all.results()) return;
+  r.report(i, *keyed.events);
+  if (i >= keyed.results()) return;
   auto& bits = static_cast<BitsOf<F>*>(r.out)[i];
   if (is_nan_bits<F>(bits)) bits = Format<F>::canonical_nan;
 }
@@ -96,24 +97,24 @@ __device__ inline std::uint64_t first_not_below(const SortedRows& rows, std::uin
 
 /// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
 __global__ void __launch_bounds__(256)
-    number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
+    number_rows(KeyedElements keyed, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
   const std::uint64_t k = index_in_grid();
   if (k >= rows) return;
-  const std::uint64_t key = key_at(all.format, all.keys, k);
-  if (key >= all.bins) report_bad_key(all.events, k);
-  bins[k] = static_cast<std::uint32_t>(min(key, all.bins));
+  const std::uint64_t key = key_at(keyed.format, keyed.keys, k);
+  if (key >= keyed.bins) report_bad_key(keyed.events, k);
+  bins[k] = static_cast<std::uint32_t>(min(key, keyed.bins));
   places[k] = static_cast<std::uint32_t>(k);
 }
 
 /// One thread adds the elements of a result in turn. What `out` holds is the first element if it is combined.
 template <class Reducer>
 __global__ void __launch_bounds__(128)
-    add_in_turn(Reducer reducer, KeyedElements all, std::size_t input, SortedRows rows, KeyResults r) {
+    add_in_turn(Reducer reducer, KeyedElements keyed, std::size_t input, SortedRows rows, KeyResults r) {
   using F = typename Reducer::Format;
   const std::uint64_t i = index_in_grid();
-  r.report(i, *all.events);
-  if (i >= all.results()) return;
-  const std::uint64_t key = quotient(i, all.inner), column = i - key * all.inner;
+  r.report(i, *keyed.events);
+  if (i >= keyed.results()) return;
+  const std::uint64_t key = quotient(i, keyed.inner), column = i - key * keyed.inner;
   const std::uint64_t first = first_not_below(rows, key), last = first_not_below(rows, key + 1);
   if (first == last && r.combines) return;
   SerialWalker<Reducer> walker{reducer};
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(128)
   };
   if (r.combines) push({widen(static_cast<const F*>(r.out)[i])});
   for (std::uint64_t at = first; at < last; ++at)
-    push(load_as<F>(input, all.x, std::uint64_t{rows.places[at]} * all.inner + column));
+    push(load_as<F>(input, keyed.x, std::uint64_t{rows.places[at]} * keyed.inner + column));
   reducer.finish(walker.state(), n, i, r.out);
 }
 

@@ -18,27 +18,28 @@ class SumByKey : public CallByKey {
   /// Sums elements of format T; `format` is the format index of the results.
   template <class T> cudaError_t sum(std::size_t format, bool exact, bool mean) {
     const CellWindows w = windows(*work_.call.x.format, formats[format], exact);
-    const std::uint64_t results = all_.results();
+    const std::uint64_t results = keyed_.results();
     const bool sorted = sorts_rows();
     const std::optional<SharedPlan> plan = sorted ? std::nullopt : plan_shared(w.narrow.cells, most_ranges);
     const bool partitioned = !sorted && uses_partitions(w.narrow.cells, sizeof(T), plan.has_value());
-    std::uint8_t* const present = sorted ? add<std::uint8_t>(all_.bins) : nullptr;
-    const std::uint64_t sums = sorted ? blocks_of(work_.call.layout.n, rows_of_piece) * all_.inner : results;
+    std::uint8_t* const present = sorted ? add<std::uint8_t>(keyed_.bins) : nullptr;
+    const std::uint64_t sums =
+        sorted ? blocks_of(work_.call.layout.n, rows_of_piece) * keyed_.inner : results;
     Totals totals = add_totals(w, sums);
     RowRuns runs{{}, format, {}, sorted ? add<std::uint32_t>((sums + 3) / 4) : nullptr};
-    auto* const counts = mean ? add<unsigned long long>(all_.bins) : nullptr;
+    auto* const counts = mean ? add<unsigned long long>(keyed_.bins) : nullptr;
     if (sorted) clear_up_to_here();
-    all_.flags = add<std::uint32_t>((results + 3) / 4);
+    keyed_.flags = add<std::uint32_t>((results + 3) / 4);
     if (!sorted) clear_up_to_here();
     const Partitions<T> partitions = partitioned ? add_partitions_of<T>(w.narrow.cells) : Partitions<T>{};
     const Sorting sorting = sorted ? add_sorting() : Sorting{};
     if (w.has_top()) totals.top = add<unsigned long long>(sums);
-    all_.outliers = {add<std::uint64_t>(OutlierList::room), add<OutlierList::Term>(OutlierList::room)};
+    keyed_.outliers = {add<std::uint64_t>(OutlierList::room), add<OutlierList::Term>(OutlierList::room)};
     const bool full_range = std::max(Format<T>::precision, formats[format].precision) > 24;
     const SecondLook look = add_second_look(format, exact, full_range, !sorted);
     if (!begin_sum<T>(w)) return error_;
     const KeyResults r = destination(sorted ? Totals{} : totals, counts);
-    if (mean) count(all_.rows(), counts);
+    if (mean) count(keyed_.rows(), counts);
     if (sorted) {
       runs.totals = totals;
       runs.rows = sort(sorting);
@@ -49,7 +50,7 @@ class SumByKey : public CallByKey {
       else
         add_in_place<T>(w, plan.has_value(), totals);
       with_kernel_format(formats[format],
-                         [&]<class F>() { enqueue_finish(finish_sums<F>, 256, all_, w, r); });
+                         [&]<class F>() { enqueue_finish(finish_sums<F>, 256, keyed_, w, r); });
     }
     if (exact || w.given || r.combines)
       full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
@@ -57,11 +58,11 @@ class SumByKey : public CallByKey {
   }
 
   cudaError_t count() {
-    auto* const totals = add<unsigned long long>(all_.results());
+    auto* const totals = add<unsigned long long>(keyed_.results());
     clear_up_to_here();
     if (!begin()) return error_;
-    count(all_, totals);
-    enqueue_finish(finish_counts, 256, all_, destination({totals, nullptr, 1}));
+    count(keyed_, totals);
+    enqueue_finish(finish_counts, 256, keyed_, destination({totals, nullptr, 1}));
     return error_;
   }
 
@@ -87,25 +88,25 @@ class SumByKey : public CallByKey {
     } else {
       w.narrow = window(Cells::of_128, given ? 126 : word_bits);
     }
-    w.is_sampled = takes_sample(w) && all_.elements > std::uint64_t{1} << log2_sample;
+    w.is_sampled = takes_sample(w) && keyed_.elements > std::uint64_t{1} << log2_sample;
     return w;
   }
   Totals add_totals(const CellWindows& w, std::uint64_t count) {
     const int together = words_of_total(w.narrow.cells);
     return {add<unsigned long long>(count * static_cast<unsigned>(together)), nullptr, together};
   }
-  /// Otherwise all elements are looked at, or none.
+  /// Whether the window follows from a sample of the elements; otherwise from all of them, or from none.
   static bool takes_sample(const CellWindows& w) { return w.exact || w.has_wide; }
-  /// Accepts the workspace and clears its first parts. Enqueues what determines the window.
+  /// Accepts the workspace and clears its first parts. Enqueues the kernel that finds the range of exponents.
   template <class T> bool begin_sum(const CellWindows& w) {
     if (!takes_sample(w)) {
       if (!begin()) return false;
       if (!w.given)
-        enqueue(find_largest<T>, blocks_for(all_.elements, key_tile_length, 2), key_threads, all_);
+        enqueue(find_largest<T>, blocks_for(keyed_.elements, key_tile_length, 2), key_threads, keyed_);
     } else {
       if (!accept()) return false;
       const std::uint64_t blocks = blocks_for(cleared_ / sizeof(uint4), 4 * key_threads, 2);
-      enqueue(clear_and_sample<T>, std::max<std::uint64_t>(blocks, KeyEvents::ranges), key_threads, all_,
+      enqueue(clear_and_sample<T>, std::max<std::uint64_t>(blocks, KeyEvents::ranges), key_threads, keyed_,
               cleared_);
     }
     return error_ == cudaSuccess;
@@ -133,11 +134,11 @@ class SumByKey : public CallByKey {
   std::size_t most_shared() {
     return static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
   }
-  /// Plans cells in shared memory. Returns none if global memory is faster: if they need more than so many
-  /// ranges.
+  /// Plans cells in shared memory. Returns none if they need more than `limit` ranges of results: then global
+  /// memory is faster.
   std::optional<SharedPlan> plan_shared(Cells cells, std::uint64_t limit) {
     const std::size_t cell = 4 * static_cast<std::size_t>(words_of(cells));
-    const std::uint64_t room = most_shared() / cell, results = all_.results();
+    const std::uint64_t room = most_shared() / cell, results = keyed_.results();
     if (room == 0) return {};
     const std::uint64_t ranges = blocks_of(results, room);
     if (work_.key_schedule == KeySchedule::shared) limit = std::max(limit, multiprocessors());
@@ -154,70 +155,73 @@ class SumByKey : public CallByKey {
   void enqueue_planned(const SharedPlan& plan, void (*kernel)(Parameter...), Argument... argument) {
     const std::uint64_t per_range = std::max<std::uint64_t>(multiprocessors() / plan.ranges, 1);
     enqueue_with(plan.bytes(), kernel,
-                 std::min(blocks_of(all_.elements, key_tile_length), per_range) * plan.ranges, key_threads,
+                 std::min(blocks_of(keyed_.elements, key_tile_length), per_range) * plan.ranges, key_threads,
                  argument...);
   }
   template <class T> void add_in_place(const CellWindows& w, bool shared, const Totals& totals) {
     for_each_window(w, [&](Cells cells) {
       if (!shared)
-        enqueue(add_in_global<T>, blocks_for(all_.elements, 256, 8), 256, all_, w, cells, totals);
+        enqueue(add_in_global<T>, blocks_for(keyed_.elements, 256, 8), 256, keyed_, w, cells, totals);
       else
-        with_cells<T>(cells, [&]<Cells of>() {
-          const SharedPlan plan = *plan_shared(of, all_.results());
-          enqueue_planned(plan, add_in_shared<T, of>, all_, w, plan, totals);
+        with_cells<T>(cells, [&]<Cells kind>() {
+          const SharedPlan plan = *plan_shared(kind, keyed_.results());
+          enqueue_planned(plan, add_in_shared<T, kind>, keyed_, w, plan, totals);
         });
     });
   }
-  void count(const KeyedElements& all, unsigned long long* counts) {
+  void count(const KeyedElements& keyed, unsigned long long* counts) {
     const Totals totals{counts, nullptr, 1};
     if (const std::optional<SharedPlan> plan = plan_shared(Cells::of_64, most_ranges))
-      enqueue_planned(*plan, count_in_shared, all, *plan, totals);
+      enqueue_planned(*plan, count_in_shared, keyed, *plan, totals);
     else
-      enqueue(count_in_global, blocks_for(all_.elements, 256, 8), 256, all, totals);
+      enqueue(count_in_global, blocks_for(keyed_.elements, 256, 8), 256, keyed, totals);
   }
 
   // --- by rows that are sorted by key ----------------------------------------------------------------------
 
-  /// Where sorting the rows is worth it: they are long, so that there are few keys for many elements.
+  /// Whether sorting the rows is worth it: only for long rows, which have few keys for many elements.
   bool sorts_rows() const {
     if (!can_sort()) return false;
     return work_.key_schedule == KeySchedule::sorted ||
-           (work_.key_schedule == KeySchedule::automatic && all_.inner >= shortest_sorted &&
-            all_.elements >= fewest_to_sort);
+           (work_.key_schedule == KeySchedule::automatic && keyed_.inner >= shortest_sorted &&
+            keyed_.elements >= fewest_to_sort);
   }
   /// `present` is null if keys without elements keep their results.
   template <class T>
   void add_by_rows(const CellWindows& w, const KeyResults& r, const RowRuns& runs, std::uint8_t* present) {
     // Results are written as soon as they are known, so what `out` holds must not be needed later.
     if (r.combines && (w.exact || w.given))
-      enqueue(look_for_outliers<T>, blocks_for(all_.elements, row_threads, 8), row_threads, all_, w);
+      enqueue(look_for_outliers<T>, blocks_for(keyed_.elements, row_threads, 8), row_threads, keyed_, w);
     const std::uint64_t pieces = blocks_of(runs.rows.count, rows_of_piece),
-                        columns = blocks_of(all_.inner, columns_of_warp), warps = row_threads / warp;
+                        columns = blocks_of(keyed_.inner, columns_of_warp), warps = row_threads / warp;
     for_each_window(w, [&](Cells cells) {
-      with_cells<T>(cells, [&]<Cells of>() {
-        enqueue(add_runs_of_rows<T, of>, blocks_of(pieces * columns, warps), row_threads, all_, w, runs, r,
-                present);
+      with_cells<T>(cells, [&]<Cells kind>() {
+        enqueue(add_runs_of_rows<T, kind>, blocks_of(pieces * columns, warps), row_threads, keyed_, w, runs,
+                r, present);
       });
     });
-    enqueue(finish_open_runs, blocks_of(pieces * all_.inner + 1, row_threads), row_threads, all_, w, runs, r);
+    enqueue(finish_open_runs, blocks_of(pieces * keyed_.inner + 1, row_threads), row_threads, keyed_, w, runs,
+            r);
     if (present != nullptr)
       with_kernel_format(formats[runs.format], [&]<class F>() {
-        enqueue(finish_absent_keys<F>, blocks_of(all_.bins * columns, warps), row_threads, all_, r, present);
+        enqueue(finish_absent_keys<F>, blocks_of(keyed_.bins * columns, warps), row_threads, keyed_, r,
+                present);
       });
   }
 
   // --- by partitions of the results ------------------------------------------------------------------------
 
-  /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
+  /// Whether partitions are worth it: if the results do not fit shared memory, and are at most twice as many
+  /// as the elements.
   bool uses_partitions(Cells cells, std::size_t element_bytes, bool fits_shared) {
     const std::size_t longest = length_of<LongTiles> / (element_bytes == 8 ? 4 : 1);
-    if (all_.inner != 1 || most_shared() < std::max(bytes_to_add(cells, log2_partition(cells)),
-                                                    bytes_to_sort(element_bytes, longest, most_partitions)))
+    if (keyed_.inner != 1 || most_shared() < std::max(bytes_to_add(cells, log2_partition(cells)),
+                                                      bytes_to_sort(element_bytes, longest, most_partitions)))
       return false;
     if (work_.key_schedule == KeySchedule::partitioned) return true;
-    return work_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_sort &&
-           all_.elements >= all_.results() / 2 && !fits_shared &&
-           blocks_of(all_.results(), std::uint64_t{1} << log2_partition(cells)) <= most_partitions;
+    return work_.key_schedule == KeySchedule::automatic && keyed_.elements >= fewest_to_sort &&
+           keyed_.elements >= keyed_.results() / 2 && !fits_shared &&
+           blocks_of(keyed_.results(), std::uint64_t{1} << log2_partition(cells)) <= most_partitions;
   }
   static int log2_partition(Cells cells) { return cells == Cells::of_128 ? 13 : 14; }
   /// Shared memory of the kernels of partitions.
@@ -237,12 +241,12 @@ class SumByKey : public CallByKey {
   template <class T> Partitions<T> add_partitions_of(Cells cells) {
     Partitions<T> p{};
     p.log2_results = log2_partition(cells);
-    p.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << p.log2_results));
+    p.count = static_cast<std::uint32_t>(blocks_of(keyed_.results(), std::uint64_t{1} << p.log2_results));
     p.copies = 1;
     // Few partitions get several counters each, so that threads rarely meet.
     while (p.copies < warp && p.copies * p.count < 2 * warp) p.copies *= 2;
     p.tile_length = with_tiles<T>(p.count, [&]<class Tiles>() { return length_of<Tiles>; });
-    p.tiles = static_cast<std::uint32_t>(blocks_of(all_.elements, p.tile_length));
+    p.tiles = static_cast<std::uint32_t>(blocks_of(keyed_.elements, p.tile_length));
     const std::uint64_t elements = std::uint64_t{p.tiles} * p.tile_length;
     p.size = add<PartitionSize>(p.count + 1);
     clear_up_to_here();
@@ -256,17 +260,17 @@ class SumByKey : public CallByKey {
     const std::uint64_t processors = multiprocessors();
     with_tiles<T>(p.count, [&]<class Tiles>() {
       enqueue_with(bytes_to_sort(sizeof(T), p.tile_length, p.count * p.copies), sort_tiles<T, Tiles>,
-                   std::min<std::uint64_t>(p.tiles, Tiles::blocks * processors), Tiles::threads, all_, p);
+                   std::min<std::uint64_t>(p.tiles, Tiles::blocks * processors), Tiles::threads, keyed_, p);
     });
     enqueue(measure_partitions<T>, blocks_of(p.count, warp) * blocks_of(p.tiles, measured_tiles), warp, p);
     enqueue_with(p.count * sizeof(std::uint32_t), share_out<T>, 1, key_threads, p,
-                 std::max<std::uint64_t>(all_.elements / (32 * processors), 1));
+                 std::max<std::uint64_t>(keyed_.elements / (32 * processors), 1));
     for_each_window(w, [&](Cells cells) {
       int log2_cells = p.log2_results;
       while (bytes_to_add(cells, log2_cells) > most_shared()) --log2_cells;
-      with_cells<T>(cells, [&]<Cells of>() {
-        enqueue_with(bytes_to_add(cells, log2_cells), add_partitions<T, of>, processors, key_threads, all_, w,
-                     p, log2_cells, totals);
+      with_cells<T>(cells, [&]<Cells kind>() {
+        enqueue_with(bytes_to_add(cells, log2_cells), add_partitions<T, kind>, processors, key_threads,
+                     keyed_, w, p, log2_cells, totals);
       });
     });
   }
@@ -276,7 +280,7 @@ class SumByKey : public CallByKey {
   SecondLook add_second_look(std::size_t format, bool exact, bool full_range, bool has_flags) {
     const std::size_t digits_of_result = !exact ? 4 : full_range ? Digits::count : NarrowDigits::count;
     const std::uint64_t results =
-        std::min<std::uint64_t>(all_.results(), (std::size_t{32} << 20) / (8 * digits_of_result));
+        std::min<std::uint64_t>(keyed_.results(), (std::size_t{32} << 20) / (8 * digits_of_result));
     auto* const digits = add<std::int64_t>(results * digits_of_result);
     const int word_bits = word_bits_for(formats[format].precision);
     return {work_.call.x.format->index, format,    digits,   results,
@@ -287,7 +291,7 @@ class SumByKey : public CallByKey {
     std::size_t blocks = 0;
     keep(resident_blocks(second_look<AnyDigits>, 512, blocks));
     if (error_ == cudaSuccess)
-      keep(launch_cooperative(second_look<AnyDigits>, blocks, 512, work_.stream, all_, w, r, look));
+      keep(launch_cooperative(second_look<AnyDigits>, blocks, 512, work_.stream, keyed_, w, r, look));
   }
 
   static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20,

@@ -20,7 +20,7 @@ SAMESUM_HD constexpr int words_of(Cells cells) {
 SAMESUM_HD constexpr int words_of_total(Cells cells) {
   return cells == Cells::of_64 ? 1 : cells <= Cells::of_128 ? 2 : 3;
 }
-/// Whether the cells are for elements of which one instruction converts the most.
+/// Whether the cells are for elements most of which one instruction converts.
 constexpr bool are_fast(Cells cells) { return cells <= Cells::of_96; }
 /// Bits of a cell below the units of such elements.
 constexpr int skipped_bits(Cells cells) { return cells == Cells::of_96 ? 32 : 0; }
@@ -37,7 +37,7 @@ struct CellWindow {
 struct CellWindows {
   CellWindow narrow, wide;
   bool has_wide;
-  bool exact;       ///< whether an element between two multiples does not fit; otherwise it is rounded
+  bool exact;       ///< whether only multiples of the unit fit; otherwise elements are rounded to multiples
   bool given;       ///< whether the grid is given; otherwise it follows from KeyEvents::seen
   bool is_sampled;  ///< whether KeyEvents::range is that of a part of the elements
   int lowest;  ///< exponent of the smallest number of the elements; a grid that is not given is at least that
@@ -70,7 +70,7 @@ constexpr int key_threads = 1024,
               key_elements = 8;  ///< elements that a thread loads at once
 constexpr std::uint32_t key_tile_length = key_threads * key_elements;
 
-/// Merges what the threads of a block have seen into a part of the events that is 0 before.
+/// Merges the ranges of all threads of a block into a part of the events. The caller clears that part.
 __device__ inline void merge_ranges(const ExponentRange& seen, ExponentRange& part) {
   __shared__ std::uint32_t above, below;
   if (threadIdx.x == 0) above = below = 0;
@@ -85,16 +85,16 @@ __device__ inline void merge_ranges(const ExponentRange& seen, ExponentRange& pa
 namespace {
 
 /// Finds the largest finite element.
-template <class T> __global__ void __launch_bounds__(key_threads) find_largest(KeyedElements all) {
-  const auto* const x = static_cast<const BitsOf<T>*>(all.x);
+template <class T> __global__ void __launch_bounds__(key_threads) find_largest(KeyedElements keyed) {
+  const auto* const x = static_cast<const BitsOf<T>*>(keyed.x);
   BitsOf<T> most = 0;
-  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_tile_length; first < all.elements;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_tile_length; first < keyed.elements;
        first += std::uint64_t{gridDim.x} * key_tile_length) {
     BitsOf<T> bits[key_elements];
 #pragma unroll
     for (int j = 0; j < key_elements; ++j) {
       const std::uint64_t i = first + j * key_threads + threadIdx.x;
-      bits[j] = i < all.elements ? x[i] : BitsOf<T>{0};
+      bits[j] = i < keyed.elements ? x[i] : BitsOf<T>{0};
     }
 #pragma unroll
     for (int j = 0; j < key_elements; ++j) {
@@ -102,39 +102,39 @@ template <class T> __global__ void __launch_bounds__(key_threads) find_largest(K
       if (magnitude < Format<T>::infinity) most = max(most, magnitude);
     }
   }
-  merge_ranges(ExponentRange::of<T>(most), all.events->range[blockIdx.x % KeyEvents::ranges]);
+  merge_ranges(ExponentRange::of<T>(most), keyed.events->range[blockIdx.x % KeyEvents::ranges]);
 }
 
 constexpr int log2_sample = 14;
 
-/// Clears the first bytes of the workspace, which begin with the events, and looks at a sample of the
-/// elements. It has elements of all columns of rows of any length: places are pseudorandom. Each part of it
-/// is spread over all elements.
+/// Clears the first bytes of the workspace, which begin with the events, and finds the exponents of a sample
+/// of the elements. Its places are pseudorandom, so that it has elements of all columns, whatever the length
+/// of a row. Each part of the sample is spread over all elements.
 template <class T>
-__global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements all, std::uint64_t bytes) {
+__global__ void __launch_bounds__(key_threads) clear_and_sample(KeyedElements keyed, std::uint64_t bytes) {
   constexpr std::uint32_t of_block = (1 << log2_sample) / KeyEvents::ranges;
   constexpr std::uint64_t words_of_events = 256 / sizeof(uint4);
   static_assert(sizeof(KeyEvents) <= words_of_events * sizeof(uint4));
   if (blockIdx.x < KeyEvents::ranges) {
     if (threadIdx.x == 0) {
       if (blockIdx.x == 0)
-        all.events->bad_key = all.events->missed = all.events->ambiguous = all.events->outliers =
-            all.events->expected = all.events->overflowed = 0;
-      all.events->range[blockIdx.x] = {};
+        keyed.events->bad_key = keyed.events->missed = keyed.events->ambiguous = keyed.events->outliers =
+            keyed.events->expected = keyed.events->overflowed = 0;
+      keyed.events->range[blockIdx.x] = {};
     }
     ExponentRange seen;
 #pragma unroll
     for (std::uint32_t j = 0; j < of_block / key_threads; ++j) {
       const std::uint32_t k = (j * key_threads + threadIdx.x) * KeyEvents::ranges + blockIdx.x;
-      const std::uint64_t begin = all.elements * k >> log2_sample,
-                          end = all.elements * (k + 1) >> log2_sample;
+      const std::uint64_t begin = keyed.elements * k >> log2_sample,
+                          end = keyed.elements * (k + 1) >> log2_sample;
       if (begin == end) continue;
       const std::uint32_t within = __umulhi(k * 0x9e3779b9u, static_cast<std::uint32_t>(end - begin));
-      seen.merge(ExponentRange::of<T>(static_cast<const BitsOf<T>*>(all.x)[begin + within]));
+      seen.merge(ExponentRange::of<T>(static_cast<const BitsOf<T>*>(keyed.x)[begin + within]));
     }
-    merge_ranges(seen, all.events->range[blockIdx.x]);
+    merge_ranges(seen, keyed.events->range[blockIdx.x]);
   }
-  auto* const word = reinterpret_cast<uint4*>(all.events);
+  auto* const word = reinterpret_cast<uint4*>(keyed.events);
   for (std::uint64_t i = words_of_events + index_in_grid(); i < bytes / sizeof(uint4);
        i += std::uint64_t{gridDim.x} * key_threads)
     word[i] = {};

@@ -1,5 +1,5 @@
-/// What a thread adds the elements of an exact sum to: fp64 bins on a fixed grid of exponents, or expansions
-/// for elements of fp64. Their contents become digits of one wide integer.
+/// Partial exact sums of a thread: fp64 bins on a fixed grid of exponents, or expansions for elements of
+/// fp64. Their contents become digits of one wide integer.
 #pragma once
 
 #include "samesum/backend/cuda/exact/digits.cuh"

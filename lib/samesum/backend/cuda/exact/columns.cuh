@@ -69,8 +69,8 @@ struct Columns {
   }
 };
 
-/// Writes the results of neighbouring columns from `at` on, those of a mask excepted. Returns a mask of those
-/// for which the sums, or the divisions, failed.
+/// Writes the results of neighbouring columns from `at` on, except for the columns of a mask. Returns the
+/// mask of the columns whose sums or divisions failed.
 template <int width>
 __device__ unsigned write_columns(const SumAndRest (&words)[width], unsigned except, const ExactFinish& end,
                                   std::size_t at, int count, std::size_t n) {

@@ -43,8 +43,8 @@ template <int lowest, int digits> struct DigitsFrom {
   /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that GridDigits can add 4095
   /// of them.
   __device__ std::int64_t carried(int i, int last = count - 1) const {
-    const std::int64_t own = i == last ? digit[i] : digit[i] & 0xffffffff;
-    return own + (i > 0 ? digit[i - 1] >> 32 : 0);
+    const std::int64_t kept = i == last ? digit[i] : digit[i] & 0xffffffff;
+    return kept + (i > 0 ? digit[i - 1] >> 32 : 0);
   }
 };
 /// The digits of an Exact.
@@ -96,9 +96,9 @@ __device__ bool add_to_grid_digits(DigitsFrom<lowest, count>& digits, int first,
   };
   __syncwarp();  // all threads have added to the digits
   for (int i = first + thread(); i <= last + 1; i += warp) {
-    const std::uint64_t own =
+    const std::uint64_t added =
         i > last ? GridDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
-    word(i).fetch_add(GridDigits::one + own, ::cuda::memory_order_relaxed);
+    word(i).fetch_add(GridDigits::one + added, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
   __syncwarp();  // all threads have read the digits before they are overwritten

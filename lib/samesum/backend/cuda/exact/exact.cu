@@ -1,4 +1,5 @@
-/// Exact sums of vectors, also as one result of a batch after another, and the preparation of workspaces.
+/// Exact sums of vectors, and of batches of few long vectors, one after another; also the preparation of
+/// workspaces.
 /// Integer addition is associative, so a result does not depend on the order of arrival.
 #include <algorithm>
 

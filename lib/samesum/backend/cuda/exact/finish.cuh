@@ -9,7 +9,7 @@ namespace samesum::gpu {
 // convention to them.
 namespace {
 
-/// What is computed from the sums, and where it is written.
+/// Which result is computed from the sums, and where it is written.
 struct ExactFinish {
   ExactKind kind;
   std::size_t format;
@@ -48,10 +48,10 @@ __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::u
   return quotient;
 }
 
-/// Returns of.operator()<F>() for the format F with that format index.
-template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of) {
+/// Returns round.operator()<F>() for the format F with that format index.
+template <class Round> __device__ std::uint64_t in_format(std::size_t format, Round round) {
   std::uint64_t bits = 0;
-  visit_format(format, [&]<class F>() { bits = of.template operator()<F>(); });
+  visit_format(format, [&]<class F>() { bits = round.template operator()<F>(); });
   return bits;
 }
 

@@ -72,12 +72,12 @@ struct RunLoader {
     return aligned ? *reinterpret_cast<const Run*>(from) : TermReader::load(from, stride);
   }
   /// Loads the runs of a thread in a tile.
-  __device__ void load_all(const fp64* from, Run (&of)[in_flight]) const {
+  __device__ void load_all(const fp64* from, Run (&runs)[in_flight]) const {
     if (aligned)
-      for (int k = 0; k < in_flight; ++k) of[k] = reinterpret_cast<const Run*>(from)[k * exact_threads];
+      for (int k = 0; k < in_flight; ++k) runs[k] = reinterpret_cast<const Run*>(from)[k * exact_threads];
     else
       for (int k = 0; k < in_flight; ++k)
-        of[k] = TermReader::load(from + k * exact_threads * run_length * stride, stride);
+        runs[k] = TermReader::load(from + k * exact_threads * run_length * stride, stride);
   }
 };
 

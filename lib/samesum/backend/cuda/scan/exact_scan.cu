@@ -61,10 +61,10 @@ __device__ void sum_group(const ScanInput& in, const Layout& l, const ExactScan&
   held.load(in, s.first, l.stride, s.count);
   const UnitsFor<C, Sum> units{call};
   const bool common = held.are_common(units);
-  const Sum own = held.sum(units, common);
+  const Sum sum = held.sum(units, common);
   if (segments.is_common != nullptr && thread() == 0) segments.is_common[index] = common;
   __shared__ WordsOfSum<Sum> sums[ScanSegments<Sum>::most_in_group];
-  if (thread() == 0) sums[warp_index()] = std::bit_cast<WordsOfSum<Sum>>(own);
+  if (thread() == 0) sums[warp_index()] = std::bit_cast<WordsOfSum<Sum>>(sum);
   __syncthreads();  // all sums are written
   if (warp_index() > 0 || thread() >= segments.in_group) return;
   Sum before;
@@ -100,14 +100,14 @@ template <class Sum> __device__ void sum_before_groups(const ScanSegments<Sum>& 
   const std::size_t of_thread = (segments.of_result - 1) / group_threads + 1,
                     first = min(threadIdx.x * of_thread, segments.of_result),
                     last = min(first + of_thread, segments.of_result);
-  Sum own;
-  for (std::size_t g = first; g < last; ++g) own = own + group[g];
-  const Sum of_warp = sum_up_to(own);
+  Sum groups;
+  for (std::size_t g = first; g < last; ++g) groups = groups + group[g];
+  const Sum of_warp = sum_up_to(groups);
   if (thread() == warp - 1) sums[warp_index()] = std::bit_cast<WordsOfSum<Sum>>(of_warp);
   __syncthreads();  // the sums of all warps are written
   const Sum of_warps = sum_up_to(std::bit_cast<Sum>(sums[thread()])),
             of_others = shuffled(of_warps, max(warp_index() - 1, 0));
-  Sum before{of_warp.units - own.units};
+  Sum before{of_warp.units - groups.units};
   if (warp_index() > 0) before = before + of_others;
   for (std::size_t g = first; g < last; ++g) {
     const Sum sum = group[g];
@@ -205,9 +205,9 @@ __device__ inline void sum_before_tiles(std::size_t results, const TileList& til
     TileDigits* const of_chunk = sums + c / chunks * tiles.of_result + begin;
     std::int64_t sum = 0;
     for_each_word(of_chunk, min(tiles_of_chunk, tiles.of_result - begin), 1, [&](auto& word, bool is_digit) {
-      const std::int64_t own = word;
+      const std::int64_t added = word;
       word = sum;
-      sum = is_digit ? sum + own : sum | own;
+      sum = is_digit ? sum + added : sum | added;
     });
     for_each_word(of_chunk, 1, 1, [&](auto& word, bool) { word = sum; });
   }
@@ -218,9 +218,9 @@ __device__ inline void sum_before_chunks(std::size_t results, const TileList& ti
     std::int64_t sum = 0;
     for_each_word(sums + result * tiles.of_result, tiles.of_result, tiles_of_chunk,
                   [&](auto& word, bool is_digit) {
-                    const std::int64_t own = word;
+                    const std::int64_t added = word;
                     word = sum;
-                    sum = is_digit ? sum + own : sum | own;
+                    sum = is_digit ? sum + added : sum | added;
                   });
   }
 }
@@ -243,9 +243,9 @@ __device__ inline std::uint64_t add_with_carry(std::uint64_t a, std::uint64_t b,
 }
 
 /// Starts the sum of each thread with what lies before its elements: the sums of the threads before it, and
-/// that of the tiles before, if there are any. The sum of its elements is in `own`, where `sum` has its
+/// that of the tiles before, if there are any. The sum of its elements is in `elements`, where `sum` has its
 /// words, and their flags are `flags`.
-__device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& own, unsigned flags,
+__device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& elements, unsigned flags,
                                   const TileDigits* tile, const TileDigits* chunk) {
   constexpr int steps = 5;  // step s adds the sums of the 2^s threads before
   static_assert(1 << steps == warp);
@@ -259,7 +259,7 @@ __device__ inline void start_tile(RunningTile& sum, const WordsOfWarp& own, unsi
   unsigned carry[steps] = {}, carry_of_tiles = 0;
   std::int64_t of_digits = 0;
   for (int i = 0; i < RunningTile::words; ++i) {
-    std::uint64_t word = own.word[i][thread()];
+    std::uint64_t word = elements.word[i][thread()];
 #pragma unroll
     for (int s = 0; s < steps; ++s) word = add_with_carry(word, before(word, 1 << s), carry[s]);
     const std::int64_t low = digit(2 * i) + of_digits, high = digit(2 * i + 1) + (low >> 32);
@@ -337,8 +337,8 @@ cudaError_t sum_segments_of(const Launch& work, const ExactScan& scan, const Sca
   const ScanInput in{work.call.x};
   const Layout& l = work.call.layout;
   cudaError_t error = cudaMemsetAsync(scan.windows, 0, sizeof *scan.windows, work.stream);
-  const auto enqueue = [&](auto of, std::size_t blocks, int threads, auto... argument) {
-    if (error == cudaSuccess) error = launch(of, blocks, threads, work.stream, argument...);
+  const auto enqueue = [&](auto kernel, std::size_t blocks, int threads, auto... argument) {
+    if (error == cudaSuccess) error = launch(kernel, blocks, threads, work.stream, argument...);
   };
   const auto find = [&](std::size_t apart) {
     constexpr std::size_t most_blocks = 132 * 8;

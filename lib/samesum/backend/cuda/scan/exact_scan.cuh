@@ -128,11 +128,12 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     const auto magnitude = static_cast<std::uint64_t>((all < 0 ? ~all : all) >> most);
     const int shift = magnitude == 0 ? 0 : 64 - leading_zeros(magnitude);
     const SumRounder<F, C> round{units, shift};
-    const auto of = [&](CarrierOf<C> x) { return units.common(x); };
+    const auto units_of = [&](CarrierOf<C> x) { return units.common(x); };
     if (shift == 0)
-      scan_rows(count, SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0}, round, of, writer);
+      scan_rows(count, SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0}, round, units_of,
+                writer);
     else
-      scan_rows(count, SplitSum<__int128>{all, below, shift}, round, of, writer);
+      scan_rows(count, SplitSum<__int128>{all, below, shift}, round, units_of, writer);
   }
   template <class Visit> __device__ void each(Visit visit) const {
 #pragma unroll
@@ -145,17 +146,18 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     for (int delta = 1; delta < warp; delta *= 2) sum = sum + shuffle_xor(sum, delta);
     return sum;
   }
-  template <class Base, class Round, class Of, class Writer>
-  __device__ void scan_rows(int count, Base before, const Round& round, Of of, Writer& writer) const {
-    using Sum = decltype(of(element_[0][0].v));
+  template <class Base, class Round, class UnitsOf, class Writer>
+  __device__ void scan_rows(int count, Base before, const Round& round, UnitsOf units_of,
+                            Writer& writer) const {
+    using Sum = decltype(units_of(element_[0][0].v));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       if (r * row >= count) break;
-      Sum sum[run], own;
+      Sum sum[run], whole;
 #pragma unroll
-      for (int j = 0; j < run; ++j) sum[j] = own = own + of(element_[r][j].v);
-      const Sum up_to = sum_up_to(own);
-      const Base start = before + Sum{up_to.units - own.units};
+      for (int j = 0; j < run; ++j) sum[j] = whole = whole + units_of(element_[r][j].v);
+      const Sum up_to = sum_up_to(whole);
+      const Base start = before + Sum{up_to.units - whole.units};
 #pragma unroll
       for (int j = 0; j < run; ++j) writer.set(j, round(start + sum[j]));
       writer.write(r);

@@ -9,7 +9,7 @@
 
 namespace samesum::gpu {
 
-/// What some elements of a call have in common. All bytes 0 is the window of no elements.
+/// Facts about some elements of a call from which their window follows. With all bytes 0 there are none.
 struct ScanWindow {
   ExponentRange range;
   /// Whether integers cannot give the results: if an element is infinite or NaN, or if the first element of a
@@ -43,7 +43,7 @@ struct ExactScan {
     if (!samples) return max(min(common, window().range.lowest()), least_unit);
     return max(min(common + headroom, (lowest_unit() + expected_lowest()) / 2), least_unit);
   }
-  /// Whether to try sums of 128 bits. What is read does not change while these are computed.
+  /// Whether to try sums of 128 bits. The facts that it reads do not change while these sums are computed.
   __device__ bool tries_narrow() const {
     if (window().missed != 0) return false;
     return samples ? expected_lowest() >= lowest_unit() : window().range.top() - unit() + log2_length <= 126;
@@ -124,7 +124,8 @@ __device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
   return rounded_integer<F, C>(leading.integer, static_cast<int>(all.exponent) + leading.exponent);
 }
 
-/// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.
+/// Returns x as a whole number of units of 2^unit, below 2^bits. If x is not such a number, reports it and
+/// returns 0.
 template <class C>
 __device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits, unsigned* exceeded) {
   const Decomposed d = decompose<C>(to_bits(x));
@@ -177,7 +178,7 @@ template <class C> class WindowUnits {
     else
       return {};
   }
-  /// Any element. Reports one outside of the window, and returns 0 for it.
+  /// Returns any element in units. Reports an element outside the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
     ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
     return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};

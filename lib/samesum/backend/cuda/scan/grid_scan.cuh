@@ -14,7 +14,7 @@ template <class F> inline constexpr bool reads_all<GridScanReducer<F>> = true;
 template <> inline constexpr bool fresh_is_neutral<GridSum> = true;
 template <> inline constexpr bool is_order_free<GridSum> = true;
 
-/// What the kernels of a call share. All bytes are 0 before the first one.
+/// Device memory that the kernels of a call share. All bytes are 0 before the first kernel.
 struct GridScanState {
   unsigned missed;  ///< whether sums of 64 bits do not give the results
   unsigned begun;   ///< blocks of sums of 128 bits that have begun
@@ -47,15 +47,15 @@ template <class F> struct ShortGridScanReducer {
   /// The reducer for result `result`, which has n elements.
   __device__ ShortGridScanReducer at(std::size_t result, std::uint64_t n) const {
     constexpr int most_exponent = 250;
-    ShortGridScanReducer own = *this;
-    own.grid = source.grid(result, n);
+    ShortGridScanReducer placed = *this;
+    placed.grid = source.grid(result, n);
     // On a grid of another exponent, any element counts as too large.
-    const bool is_usual = own.grid >= samesum::Format<fp32>::min_quantum && own.grid <= most_exponent;
-    const int scale = is_usual ? -own.grid : 0;
-    own.first = scale_of<fp32>(scale / 2);
-    own.second = scale_of<fp32>(scale - scale / 2);
-    own.most = is_usual ? scale_of<fp32>(grid_word_bits<fp32> - bits_for_terms(n)) : -1;
-    return own;
+    const bool is_usual = placed.grid >= samesum::Format<fp32>::min_quantum && placed.grid <= most_exponent;
+    const int scale = is_usual ? -placed.grid : 0;
+    placed.first = scale_of<fp32>(scale / 2);
+    placed.second = scale_of<fp32>(scale - scale / 2);
+    placed.most = is_usual ? scale_of<fp32>(grid_word_bits<fp32> - bits_for_terms(n)) : -1;
+    return placed;
   }
   __device__ Item item(const InputElement<fp32>& e) const { return e.x.v; }
   __device__ State start(Item x) const {
@@ -93,9 +93,9 @@ template <class F> struct GridScanReducer {
   __device__ std::size_t next_block() const { return atomicAdd(&common->begun, 1); }
   /// The reducer for result `result`, which has n elements.
   __device__ GridScanReducer at(std::size_t result, std::uint64_t n) const {
-    GridScanReducer own = *this;
-    own.grid = GridOfDoubles{source.grid(result, n)};
-    return own;
+    GridScanReducer placed = *this;
+    placed.grid = GridOfDoubles{source.grid(result, n)};
+    return placed;
   }
   __device__ Item item(const InputElement<fp64>& e) const { return e.x.v; }
   __device__ State start(const Item& x) const {

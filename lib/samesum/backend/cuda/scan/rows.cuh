@@ -314,13 +314,13 @@ template <class F> class RowWriter {
   /// Moves the results by one place: the first place receives the last result of the thread before, thread 0
   /// that of the last thread in the call before.
   __device__ void move() {
-    const F own = run_.result[run - 1];
-    const F given = thread() == warp - 1 ? last_ : own;
-    last_ = own;
+    const F last = run_.result[run - 1];
+    const F passed = thread() == warp - 1 ? last_ : last;
+    last_ = last;
     for (int j = run - 1; j > 0; --j) run_.result[j] = run_.result[j - 1];
     using Word = std::conditional_t<sizeof(F) == 8, BitsOf<F>, std::uint32_t>;
     run_.result[0] = from_bits<F>(
-        static_cast<BitsOf<F>>(__shfl_sync(whole_warp, Word{to_bits(given)}, (thread() + warp - 1) % warp)));
+        static_cast<BitsOf<F>>(__shfl_sync(whole_warp, Word{to_bits(passed)}, (thread() + warp - 1) % warp)));
   }
 
   F* to_;

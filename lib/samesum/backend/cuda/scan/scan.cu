@@ -196,7 +196,7 @@ cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, 
   });
 }
 
-/// Whether results may take the place of elements, so that these cannot be read again.
+/// Whether results may overwrite elements, which then cannot be read again.
 bool is_in_place(const Call& call) {
   const auto x = reinterpret_cast<std::uintptr_t>(call.x.data),
              out = reinterpret_cast<std::uintptr_t>(call.out.data);

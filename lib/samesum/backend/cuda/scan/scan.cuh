@@ -9,8 +9,9 @@
 
 namespace samesum::gpu {
 
-/// Whether a reducer may have nothing to do, as its begin() tells. Then its grid has only as many blocks as
-/// run at once, since blocks that find nothing to do take their time, too. They take next_block() in turn.
+/// Whether a reducer has a begin(), which may find that it has nothing to do. The grid of such a reducer has
+/// only as many blocks as run at once, since even idle blocks take time to start. They take the blocks of the
+/// plan in turn, by next_block().
 template <class Reducer> inline constexpr bool is_fallback = requires(const Reducer& r) { r.begin(); };
 
 /// The reducer for the elements of result `at`: at(result, n) of a reducer whose items depend on the result.
@@ -143,10 +144,10 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
       [&](int r, int j, const State& state) {
         std::uint64_t terms = 1;
         if constexpr (requires { reducer.check(state, terms); }) {
-          const int own = r * row + thread() * run + j;
-          terms = first + static_cast<std::size_t>(own) + 1;
+          const int place = r * row + thread() * run + j;
+          terms = first + static_cast<std::size_t>(place) + 1;
           // that of a result, not of padding
-          if (own < count && (!out.exclusive || terms < p.n)) reducer.check(state, terms);
+          if (place < count && (!out.exclusive || terms < p.n)) reducer.check(state, terms);
         }
         reducer.finish(state, terms, static_cast<std::size_t>(j), writer.row_of_results());
       },

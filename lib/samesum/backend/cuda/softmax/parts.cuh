@@ -34,9 +34,9 @@ template <class C, class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum
   return sum.template operator()<C>();
 }
 
-/// Returns `of.operator()<aligned>()`.
-template <class Of> __host__ __device__ auto by_alignment(bool aligned, Of of) {
-  return aligned ? of.template operator()<true>() : of.template operator()<false>();
+/// Returns `visit.operator()<aligned>()`.
+template <class Visit> __host__ __device__ auto by_alignment(bool aligned, Visit visit) {
+  return aligned ? visit.template operator()<true>() : visit.template operator()<false>();
 }
 
 // --- elements ----------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ template <int group, int run, class State> __device__ State halve(const State (&
   for (; mask > 0; mask /= 2) merge_across(state[0], mask);
   // The lanes of one thread are now distributed over several.
   mask = group / 2;
-  for (int of = run; of > left; of /= 2, mask /= 2)
+  for (int width = run; width > left; width /= 2, mask /= 2)
     for (int i = 0; i < left; ++i) merge_across(state[i], mask);
   for (; left > 1; left /= 2)
     for (int i = 0; i < left / 2; ++i) state[i].merge(state[i + left / 2]);

@@ -55,7 +55,7 @@ class Grid {
 template <class T, class C> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStream_t stream) {
   Grid grid{narrow_threads, 1, 0, stream};
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp per row, if that suffices
-  const auto of = [&]<class Sum, bool log>() {
+  const auto launch_with = [&]<class Sum, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
       return grid.start<T>(softmax_narrow<T, C, Sum, log, run, group, rows_of_lanes>, rows,
                            (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
@@ -66,10 +66,11 @@ template <class T, class C> cudaError_t launch_narrow(const SoftmaxRows<T>& rows
     return kernel.template operator()<4, warp, 8>();
   };
   if (rows.accumulator == SoftmaxSum::exact)
-    return rows.log ? of.template operator()<ExactRowSum, true>()
-                    : of.template operator()<ExactRowSum, false>();
+    return rows.log ? launch_with.template operator()<ExactRowSum, true>()
+                    : launch_with.template operator()<ExactRowSum, false>();
   return by_accumulator<C>(rows.accumulator, [&]<class F>() {
-    return rows.log ? of.template operator()<RowSum<F>, true>() : of.template operator()<RowSum<F>, false>();
+    return rows.log ? launch_with.template operator()<RowSum<F>, true>()
+                    : launch_with.template operator()<RowSum<F>, false>();
   });
 }
 

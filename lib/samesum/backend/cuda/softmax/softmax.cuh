@@ -359,8 +359,8 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T>
   const int all_leaves = Part::leaves() * cluster.size;
   const std::size_t size = static_cast<std::size_t>(cluster.size), stride = gridDim.x / size;
   std::size_t row = blockIdx.x / size;
-  const auto request = [&](int b, std::size_t of) {
-    if (of < p.rows) ahead.request(b, p.x + of * p.x_stride + part.column);
+  const auto request = [&](int b, std::size_t requested) {
+    if (requested < p.rows) ahead.request(b, p.x + requested * p.x_stride + part.column);
   };
   const auto share_largest = [&](int b) {
     float v[Part::rows][Part::run];

@@ -9,24 +9,29 @@ namespace samesum::gpu {
 namespace {
 
 inline constexpr int window_threads = 128;  ///< threads per block
-/// Minimum resident blocks per multiprocessor, so that warps hide the latency of memory: as many as leave
-/// each thread enough registers.
+/// Minimum resident blocks per multiprocessor: the most that leave each thread enough registers, since
+/// resident warps hide the latency of memory.
 template <class Reducer, bool is_light>
 inline constexpr int window_blocks = Reducer::what == ExactlySummed::elements &&
                                              (is_light || sizeof(typename Reducer::Element) == 2)
                                          ? 6
                                          : 4;
-/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows.
-template <class Reducer, int rows> inline constexpr int short_row_blocks = requires {
-  requires Reducer::what == ExactlySummed::elements && sizeof(typename Reducer::Element) == 2;
+/// Whether a reducer sums elements of 16 bits on a grid. Then a thread that holds whole rows needs few
+/// registers.
+template <class Reducer>
+inline constexpr bool sums_short_elements_on_grid = Reducer::what == ExactlySummed::elements &&
+                                                    sizeof(typename Reducer::Element) == 2 && requires {
   Reducer::most_on_chip;
-}
-? 8 : window_blocks<Reducer, rows == 1>;
+};
+/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows.
+template <class Reducer, int rows>
+inline constexpr int short_row_blocks =
+    sums_short_elements_on_grid<Reducer> ? 8 : window_blocks<Reducer, rows == 1>;
 /// The index of a block among those of a reduction.
 template <class Reducer> __device__ std::size_t block_index(const Reducer& reducer) {
   return reducer.is_backwards() ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
-/// Reads the elements of a reducer.
+/// The reader of the elements of a reducer.
 template <class Reducer> using ReaderFor = Reader<typename Reducer::Element, typename Reducer::Element>;
 
 /// Reduces `rows` rows per group of threads, of at most size·threads elements each.
@@ -73,7 +78,7 @@ __global__ void __launch_bounds__(BlockGroup::most_threads, Reducer::blocks_on_c
 /// How rows and segments are divided: each part of at most `elements` has a slot, and a warp reduces several.
 struct WindowRowPlan {
   std::size_t elements;
-  std::size_t parts_per_row;  ///< of segments 1
+  std::size_t parts_per_row;  ///< 1 for segments
   int slots_per_warp;         ///< at most 32
   std::size_t slots;
 };
@@ -112,9 +117,9 @@ template <class Shape> struct WindowSlot {
   }
 };
 
-/// Reduces rows and segments on a warp, with tiles of `size` elements per thread. Writes states of those of
-/// several parts, and results of all others. The results of a warp are computed at the same time, by
-/// different threads.
+/// Reduces rows and segments on a warp, with tiles of `size` elements per thread. Writes the results of rows
+/// of one part, and the states of the parts of all others. The threads of a warp finish its results at the
+/// same time.
 template <int size, class Shape, class Reducer>
 __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
     reduce_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, WindowRowPlan plan,
@@ -122,9 +127,9 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
   using Source = RowSource<typename Reducer::Element>;
   const std::size_t w = block_index(reducer) * (window_threads / warp) + warp_index();
   const WarpGroup group{warp};
-  typename Reducer::Words own;
-  std::size_t own_row = 0, own_n = 0;
-  bool has_own = false;
+  typename Reducer::Words waiting;
+  std::size_t waiting_row = 0, waiting_n = 0;
+  bool has_waiting = false;
   WindowSlot<Shape> slot{l, plan, w * static_cast<std::size_t>(plan.slots_per_warp)};
 #pragma unroll 1
   for (int i = 0; i < plan.slots_per_warp; ++i, slot.next(l, plan)) {
@@ -139,14 +144,14 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
     } else if (!part.held) {
       reduce_slowly(reducer, source, group, n, true, slot.row, out.out);
     } else if (thread() == i) {
-      own = part.words;
-      own_row = slot.row;
-      own_n = slot.n;
-      has_own = true;
+      waiting = part.words;
+      waiting_row = slot.row;
+      waiting_n = slot.n;
+      has_waiting = true;
     }
   }
-  if (has_own && !reducer.finish_words(own, own_n, own_row, out.out))
-    finish_slowly(reducer, own, own_n, own_row, out.out);
+  if (has_waiting && !reducer.finish_words(waiting, waiting_n, waiting_row, out.out))
+    finish_slowly(reducer, waiting, waiting_n, waiting_row, out.out);
 }
 
 /// Plans and launches the kernels for rows and segments.
@@ -212,8 +217,8 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
 
 inline constexpr int window_column_threads = 256;
 
-/// Reduces columns, with tiles of `size` elements: each thread a part of one, of `rows` elements.
-/// Neighbouring threads have neighbouring columns. Writes states if there are several parts.
+/// Reduces columns, with tiles of `size` elements. Each thread reduces a part of one column, of `rows`
+/// elements; neighbouring threads have neighbouring columns. Writes states if a column has several parts.
 template <int size, class Reducer>
 __global__ void __launch_bounds__(window_column_threads, Reducer::what == ExactlySummed::elements ? 4 : 2)
     reduce_window_columns(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int rows, std::size_t parts,
@@ -233,8 +238,8 @@ __global__ void __launch_bounds__(window_column_threads, Reducer::what == Exactl
     part.write(states + at * parts + k);
 }
 
-/// Divides columns, and launches their kernel: a thread reduces `rows` elements, at most a leaf, and so few
-/// that all threads occupy a GPU, but hardly more than run at once.
+/// Divides columns into parts, and launches their kernel. A part has `rows` elements, at most a leaf, and few
+/// enough that the parts occupy all threads of a GPU without exceeding them by much.
 template <class Shape, class Reducer> struct WindowColumnLaunch {
   int rows;
   std::size_t parts;  ///< states per result

@@ -14,13 +14,13 @@ using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 /// Reduces all elements. Without a workspace, only sets `bytes`.
 template <class Reducer>
 cudaError_t pass(const Reducer& reducer, const Launch& work, void* out, void* workspace, std::size_t& bytes) {
-  Launch of = work;
-  of.call.out.data = out;
-  of.workspace = workspace;
-  of.bytes = bytes;
+  Launch launch = work;
+  launch.call.out.data = out;
+  launch.workspace = workspace;
+  launch.bytes = bytes;
   const cudaError_t error =
-      reduce<CoarsenedTree::Shape>(reducer, Reader<F, F>{work.call.x.data, work.call.y.data}, of);
-  bytes = of.bytes;
+      reduce<CoarsenedTree::Shape>(reducer, Reader<F, F>{work.call.x.data, work.call.y.data}, launch);
+  bytes = launch.bytes;
   return error;
 }
 

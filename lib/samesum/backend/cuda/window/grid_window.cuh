@@ -179,7 +179,7 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
 
  private:
   // Not inlined, as those of WindowReducer.
-  __device__ __noinline__ static bool write_words(Words words, ExactResult of, std::size_t at, void* out,
+  __device__ __noinline__ static bool write_words(Words words, ExactResult result, std::size_t at, void* out,
                                                   std::size_t format) {
     const Int128 all = words.units();
     const auto units = static_cast<std::int64_t>(all.low);
@@ -191,9 +191,9 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
                          SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
     bool done = false;
     visit_format(format, [&]<class F>() {
-      F result{};
-      done = sum.round_sum(of, result);
-      if (done) static_cast<F*>(out)[at] = to_bits(result) == Format<F>::sign_bit ? F{} : result;
+      F rounded{};
+      done = sum.round_sum(result, rounded);
+      if (done) static_cast<F*>(out)[at] = to_bits(rounded) == Format<F>::sign_bit ? F{} : rounded;
     });
     return done;
   }
@@ -303,20 +303,20 @@ template <class T, ExactlySummed what, class Group> struct GridLeaf {
   template <class Source>
   __device__ static void add_slowly(const Reducer& reducer, std::size_t at, std::uint64_t of_result,
                                     const Source& source, Group group, int n, PlacedGridSum* to) {
-    PlacedGridSum own;
-    own.grid = 0;
+    PlacedGridSum placed;
+    placed.grid = 0;
     if (reducer.finds()) {
       int exponent = no_exponent;
       for_each_tile(source, group, n, [&](const auto& tile) {
 #pragma unroll
         for (int i = 0; i < slow_size; ++i) exponent = max(exponent, exponent_of_term(tile, i));
       });
-      own.grid = reducer.placed(group.combined(exponent, Larger{}), of_result);
+      placed.grid = reducer.placed(group.combined(exponent, Larger{}), of_result);
     } else if (n > 0) {
-      own.grid = reducer.source.grid(at, of_result);
+      placed.grid = reducer.source.grid(at, of_result);
     }
-    if (!reducer.only_finds) own.sum = group.combined(sum_of(source, group, n, own.grid), Merged{});
-    if (group.index() == 0) *to = own;
+    if (!reducer.only_finds) placed.sum = group.combined(sum_of(source, group, n, placed.grid), Merged{});
+    if (group.index() == 0) *to = placed;
   }
 
  private:

@@ -7,7 +7,7 @@
 namespace samesum::gpu {
 namespace {
 
-/// Runs of four neighbours, as they are in memory; those of the second input only for products.
+/// Runs of four neighbours, as they are in memory. Only products load runs of the second input.
 template <class T, ExactlySummed what, int count> struct RunTile {
   static constexpr int size = count;
   static constexpr bool products = what == ExactlySummed::products, pairs = sizeof(T) == 2 && !products;
@@ -184,15 +184,15 @@ __device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group
   add_slowly(reducer, at, count, source, group, n, &state);
   if (writes && group.index() == 0) reducer.finish(state, count, at, out);
 }
-/// Writes result `at` from words that do not suffice.
+/// Writes result `at` in integers, since its words do not suffice to round it.
 template <class Reducer>
 __device__ __noinline__ void finish_slowly(Reducer reducer, typename Reducer::Words words, std::uint64_t n,
                                            std::size_t at, void* out) {
   reducer.finish(typename Reducer::State{words}, n, at, out);
 }
 
-/// The n elements of a group in words, if `held`; what is computed from them is right in any case. They are
-/// all elements of result `at`, or some of `of_result`.
+/// The sum of the n elements of a group, in words if `held`; if not, finish() and write() add the elements
+/// again. They are all elements of result `at`, or a part of its `of_result` elements.
 template <class Reducer, class Group, class Source> struct WindowPart {
   const Reducer& reducer;
   const Source& source;

@@ -15,8 +15,8 @@ template <class Shape, class Reducer> struct WindowRowLaunch;
 template <class Shape, class Reducer> struct WindowColumnLaunch;
 template <class T, ExactlySummed what, class Group> struct WindowLeaf;
 
-/// Base of the reducers whose launches are those of batches.cuh. They add elements of T, or terms made
-/// of these.
+/// Base of the reducers that batches.cuh launches. They add elements of T, or terms that are computed from
+/// elements.
 template <class T, ExactlySummed added> struct AnyWindowReducer {
   using Element = T;
   static constexpr ExactlySummed what = added;
@@ -24,7 +24,7 @@ template <class T, ExactlySummed added> struct AnyWindowReducer {
   /// Most elements of a thread at a time, as registers allow.
   static constexpr int of_tile = added == ExactlySummed::products || sizeof(T) > 4 ? 16 : 32;
 
-  // What some reducers know from their call.
+  // Facts of a call. Reducers that know better hide these functions.
   /// Whether windows hold no terms, so that one row at a time is added slowly.
   SAMESUM_HD static constexpr bool is_wide() { return false; }
   /// Whether a row determines its window before its first element is added: then all of it must be on chip.
@@ -64,12 +64,13 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
  private:
   // Not inlined, so that each kernel is compiled without them; arguments are passed by value, so that the
   // caller's variables stay in registers.
-  __device__ __noinline__ static bool write_words(ExactWords words, ExactResult of, std::size_t at, void* out,
-                                                  std::size_t format) {
+  __device__ __noinline__ static bool write_words(ExactWords words, ExactResult kind_of_result,
+                                                  std::size_t at, void* out, std::size_t format) {
     bool done = false;
     visit_format(format, [&]<class F>() {
       F sum{}, variance{};
-      done = words.round_sum(of, sum) && (!State::moments || words.round_variance(of, variance));
+      done = words.round_sum(kind_of_result, sum) &&
+             (!State::moments || words.round_variance(kind_of_result, variance));
       F* const result = static_cast<F*>(out) + (State::moments ? 2 * at : at);
       if (done) result[0] = sum;
       if (done && State::moments) result[1] = variance;
@@ -77,16 +78,16 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
     return done;
   }
   __device__ __noinline__ static void merge_states(State* state, const State* other) { state->merge(*other); }
-  __device__ __noinline__ static void finish_integers(const State* state, ExactResult of, std::size_t at,
-                                                      void* out, std::size_t format) {
+  __device__ __noinline__ static void finish_integers(const State* state, ExactResult kind_of_result,
+                                                      std::size_t at, void* out, std::size_t format) {
     // The divisions are long inlined code: once, not for each format.
-    const LeadingBits sum = state->quotient(of);
+    const LeadingBits sum = state->quotient(kind_of_result);
     LeadingBits variance{};
-    if constexpr (State::moments) variance = state->variance_quotient(of);
+    if constexpr (State::moments) variance = state->variance_quotient(kind_of_result);
     visit_format(format, [&]<class F>() {
       auto* const result = static_cast<BitsOf<F>*>(out) + (State::moments ? 2 * at : at);
-      result[0] = state->template bits<F>(of, sum);
-      if constexpr (State::moments) result[1] = state->template variance_bits<F>(of, variance);
+      result[0] = state->template bits<F>(kind_of_result, sum);
+      if constexpr (State::moments) result[1] = state->template variance_bits<F>(kind_of_result, variance);
     });
   }
   __device__ __noinline__ static void write_digits(const State* state, ExactDigits* out) {

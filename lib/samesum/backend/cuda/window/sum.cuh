@@ -1,5 +1,5 @@
-/// How the threads of a group add the elements of a leaf in a window, and, a range of exponents at a time, of
-/// a leaf that does not fit one.
+/// Exact sums of a leaf by the threads of a group: in one window, or, if no window holds the leaf, one range
+/// of exponents after another.
 #pragma once
 
 #include "samesum/backend/cuda/window/group.cuh"
@@ -8,8 +8,8 @@
 namespace samesum::gpu {
 namespace {
 
-/// The keys of some numbers: the largest, and the least minus 1, where that of a zero is larger than all
-/// others.
+/// The range of the keys of some numbers: the largest key, and the least key minus 1. The key of a zero is 0,
+/// and 0 - 1 wraps to the largest integer, so zeros do not affect the minimum.
 struct KeyRange {
   std::uint32_t largest = 0, least_minus_1 = ~0u;
 
@@ -19,8 +19,8 @@ struct KeyRange {
   }
 };
 
-/// The windows of the terms of a leaf, and of their squares for moments. Those that are tried first hold most
-/// data at the lowest cost.
+/// The windows of the terms of a leaf and, for moments, of their squares. The first windows cost the least
+/// and hold most data; the second ones have more words.
 template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWindows {
   static constexpr bool moments = what == ExactlySummed::elements_and_squares,
                         products = what == ExactlySummed::products, narrow = sizeof(T) == 2;
@@ -36,7 +36,7 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   Terms terms;
   Squares squares;
 
-  /// Places the windows for `all` terms, of which a thread adds at most `of_thread` before they are moved
+  /// Places the windows for `all` terms. A thread adds at most `of_thread` of them before it moves their sum
   /// from floats to doubles.
   __device__ void place(std::uint32_t largest, int headroom, int all, int of_thread) {
     const int log2_all = bits_for_terms(static_cast<std::uint64_t>(all)),
@@ -61,8 +61,9 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   struct Sums {
     double term[Terms::words] = {}, square[moments ? Squares::words : 1] = {};
   };
-  /// Floats hold the sum of so many neighbours, if these are multiples of 2^(e - precision + 1) and below
-  /// 2^(e + most_apart + 1). The window holds the sums, too: they are fewer, in the same proportion.
+  /// Number of neighbours whose sum a float holds, if they are multiples of 2^(e - precision + 1) and below
+  /// 2^(e + most_apart + 1). The window holds these sums, too: they are larger than the terms, but fewer in
+  /// the same proportion.
   static constexpr int together = 8, most_apart = 24 - 3 - precision;
   template <class Tile>
   static constexpr bool adds_together = Terms::has_floats&& most_apart >= 12 && Tile::size >= 2 * together;
@@ -113,7 +114,7 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   }
 };
 
-/// Turns words into two. Returns false if these do not hold their sum.
+/// Reduces several words to two. Returns false if two words do not hold their sum.
 template <int count> __device__ bool reduce_words(const double (&word)[count], double& high, double& low) {
   high = word[0];
   low = count > 1 ? word[count > 1] : 0;
@@ -138,7 +139,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   static constexpr bool has_second = !moments;  ///< whether a second window is tried
 
   /// Adds the terms of n elements in one window, with tiles of `size` elements per thread. Returns false if
-  /// that fails in any group, or if all terms are zeros, whose signs matter then.
+  /// that fails in any group, or if all terms are zeros, since then the signs of the zeros decide.
   template <int size, class Reducer, class Source>
   __device__ __forceinline__ static bool add(const Reducer&, std::size_t, std::uint64_t, const Source& source,
                                              Group group, int n, ExactWords& words) {
@@ -288,7 +289,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
         return windows.add_together(sums, tile);
     windows.add(sums, tile);
   }
-  /// The flags of the row of a thread, for rows of zeros, whose signs matter.
+  /// The flags of the row of a thread. Only rows of zeros need them, for the sign of the result.
   template <int rows, int size, class SourceOf>
   __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group) {
     std::uint32_t flags[rows];
