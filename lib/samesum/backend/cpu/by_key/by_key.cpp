@@ -86,7 +86,7 @@ template <class F> void sum_in_turn(HostRun& work, const TermReducer<Plain, F>& 
   std::vector<C>& sums = table.words;
   Marks marks{call};
   if (!reducer.mean) {
-    // A sum of other elements than -0 is never -0. Whether nothing was added to a NaN must be looked up.
+    // A sum is -0 only if all elements are -0. A NaN does not tell whether anything was added to it.
     marks.make([&](std::size_t at) {
       return call.options.combine ? is_nan(sums[at]) && is_nan(out[at])
                                   : adder.has_minus_zeros && to_bits(sums[at]) == Format<C>::sign_bit;

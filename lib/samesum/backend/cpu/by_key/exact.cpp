@@ -10,12 +10,12 @@
 namespace samesum::cpu {
 namespace {
 
-/// An element of the list outside the windows costs as much as so many others.
+/// Cost of an element on the list, in elements that are added to windows.
 constexpr std::size_t cost_of_listed = 64;
 
 template <class F> F special(std::uint32_t flags) { return from_bits<F>(special_bits<F>(flags)); }
 
-/// Calls visit(at, x) for each result, which holds x; only if sums are added to what results hold.
+/// If sums are added to the numbers that results hold, calls visit(at, x) for each result and its number x.
 template <class Visit> void for_each_held(const Call& call, const FormatInfo& results, Visit visit) {
   if (!call.options.combine) return;
   with_format(results, [&]<class F>() {
@@ -24,7 +24,7 @@ template <class Visit> void for_each_held(const Call& call, const FormatInfo& re
   });
 }
 
-/// Writes the sums of a table, and of what its windows do not hold. `one` says that each result has one
+/// Writes the sums of a table and of the elements outside its windows. `one` says that each result has one
 /// window.
 template <class F, bool one>
 void write_table(const Call& call, bool mean, WindowGrids grids, const std::vector<Wide>& words,
@@ -162,7 +162,7 @@ bool sum_sorted(const Call& call, bool mean, const FormatInfo& format, const Man
   return fits;
 }
 
-/// Whether so few elements of the sample lie outside the window that a list is for them.
+/// Whether so few elements of the sample lie outside the window that a list of them is cheap.
 template <class T>
 bool fits_sample(const OneWindow<T>& window, const SampledExponents& sample, const T* x, std::size_t n) {
   if (sample.count == 0 || sample.smallest() >= window.grid() + Format<T>::precision - 1) return true;

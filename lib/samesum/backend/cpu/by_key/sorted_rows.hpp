@@ -14,8 +14,8 @@ namespace samesum::cpu {
 /// The rows of a call in the order of their keys; those of a key keep their order.
 class SortedRows {
  public:
-  /// Sorts them, if sums of sorted rows are faster than a table to which the rows are added in their order:
-  /// not for short rows, and not if one key has so many rows that threads would wait for it.
+  /// Sorts the rows if that is faster than adding them to a table in their order: not for short rows, and not
+  /// if one key has so many rows that other threads would wait for the one that adds them.
   /// @returns nullopt in these cases, and if a key is bad.
   static std::optional<SortedRows> of(const Call& call, int threads) {
     const std::size_t n = call.keys.size, inner = call.layout.inner;

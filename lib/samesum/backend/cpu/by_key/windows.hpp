@@ -1,5 +1,5 @@
-/// Exact sums by key in windows: integers of 128 bits for ranges of exponents, and a list of what they do not
-/// hold.
+/// Exact sums by key in windows: integers of 128 bits for ranges of exponents, and a list of the elements
+/// outside them.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ template <class T> class ManyWindows {
   /// Windows per result.
   std::size_t words() const { return words_; }
   WindowGrids grids() const { return {Format<T>::min_quantum + first_ - 1, 1 << log2_width_, words_}; }
-  /// The window of an element; that of an element that none holds is any of them.
+  /// The window of an element; any window for an element that no window holds.
   std::size_t word_of(T x) const { return std::min(place_of(x), count_ - 1) >> log2_width_; }
 
   /// Whether x is a normal number from the smallest exponent of the windows on to the largest one.
@@ -104,7 +104,7 @@ template <class T> class ManyWindows {
   unsigned count_;  ///< exponents of all windows
 };
 
-/// What windows do not hold: flags of infinities and NaN, and a list of other elements, which are few. Many
+/// Elements outside the windows: flags of infinities and NaN, and a list of the others, which are few. Many
 /// threads may add to it.
 class Outside {
  public:

@@ -23,8 +23,8 @@ template <class T> class Extremes {
   // Signed numbers have a vector comparison in every instruction set.
   using Signed = std::make_signed_t<Bits>;
   using Vector = Register<Signed, width>;
-  // The upper halves of 64 bits suffice. Without AVX-512 they are compared in fewer instructions than whole
-  // numbers; the lower halves are compared too, and mean nothing.
+  // The upper halves of 64 bits suffice. Without AVX-512, comparing halves takes fewer instructions than
+  // comparing whole numbers; the results for the lower halves are ignored.
   static constexpr bool halves = sizeof(T) == 8 && vector_bytes < 64;
   using Part = std::conditional_t<halves, std::int32_t, Signed>;
   static constexpr int part_width = vector_bytes / int{sizeof(Part)};
@@ -62,7 +62,7 @@ template <class T> class Extremes {
         most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
         least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
       }
-    if constexpr (halves)  // a smallest magnitude of 2^k may be taken for less, which is safe
+    if constexpr (halves)  // a smallest magnitude of 2^k may be taken for a smaller one, which is safe
       for (Signed* const found : {most, least}) *found &= Signed{-1} << 32;
     if (most[0] == 0 && (!halves || least[0] != 0)) return {true, true, 0, 0};
     return {Bits(most[0]) < Format<T>::infinity, false, exponent_field(most[0]) + Format<T>::min_exponent - 1,

@@ -13,7 +13,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// Elements that all take part.
+/// A source of elements all of which take part.
 template <class T> struct AllElements { const T* x; };
 
 template <class T, class Elements> class ExactBlocks {
@@ -42,7 +42,7 @@ template <class T, class Elements> class ExactBlocks {
     blocks.save(sum);
     return done;
   }
-  /// Adds one block of elements of which some take no part: see AddSelected.
+  /// Adds the elements of a block that take part: see AddSelected.
   static std::size_t add_selected(Expansions& sum, Elements x, std::size_t n, std::size_t& count) {
     // Counted first: then the loop over the elements finds the flags in the first-level cache.
     const std::size_t flags = skips_nan ? 0 : count_flags(x.where, n);
@@ -125,8 +125,8 @@ template <class T, class Elements> class ExactBlocks {
         is_expected(range) && BlockAnchors<2>{expected_.highest + 1, log2_block}.are_numbers();
   }
 
-  /// Loads the pack from number i on, which is at place `at` of a vector of T. Where the vector begins, keeps
-  /// its elements that take part in `last`, and, if `looks`, looks at it.
+  /// Loads the pack from element i on, which is at place `at` of a vector of T. At the beginning of a vector,
+  /// stores the elements that take part in `last` and, if `looks`, looks at them.
   template <bool looks>
   [[gnu::always_inline]] static V load(Elements x, std::size_t i, std::size_t at, Extremes<T>& extremes,
                                        T (&last)[narrow], Lanes<narrow>& counts) {
@@ -235,7 +235,7 @@ template <class T, class Elements> class ExactBlocks {
 
   /// log2 of the additions per column of a block.
   static constexpr int log2_block = std::countr_zero(exact_block / w);
-  /// Blocks without an expectation after one that failed, so that erratic data cost little more.
+  /// Number of blocks without an expectation after one that failed, so that erratic data cost little more.
   static constexpr int after_failure = 16;
 
   ThreeWords<width> sum_;

@@ -37,7 +37,7 @@ template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mea
   return words.round_sum<F>({}, result);
 }
 
-/// Rounds a variance once to F, likewise. The third words are left out.
+/// Rounds a variance once to F, without the third words. Returns false if that needs integers.
 template <class F> bool round_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof, F& result) {
   const ExactWords words{of.sum[0], of.sum[1], of.square[0], of.square[1],
                          SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};

@@ -75,8 +75,8 @@ template <class T> class GridColumnLoops {
     return copy_;
   }
 
-  /// Finds the largest elements of each column, and adds the elements of the packs for which they are
-  /// multiples of the grids as far as these are known. Marks the other packs.
+  /// Finds the largest element of each column, and adds the packs whose elements are multiples of all grids
+  /// that are known so far. Marks the other packs.
   void look(std::size_t k, const T* x) {
     const std::size_t n = rows_of(k);
     V sum[packs];

@@ -15,9 +15,9 @@ namespace {
 /// Bits of a slice of a number. The anchor rounds numbers of up to 51 bits.
 constexpr int slice_bits = 50;
 
-/// Calls add(s, anchored) for each slice but the last of a number, or of a pack of numbers, of units, and
-/// returns the rest: see AddSlices. What a slice lacks of a number is exact (window/anchor.hpp), so the last
-/// slice rounds once.
+/// Calls add(s, anchored) for each slice but the last of a number of units, or of a pack of such numbers, and
+/// returns the remainder: see AddSlices. The remainder is exact (window/anchor.hpp), so the last slice rounds
+/// once.
 template <int slices, class V, class Add>
 [[gnu::always_inline]] inline V without_upper_slices(V rest, Add add) {
   constexpr double up = 0x1p50, down = 0x1p-50;

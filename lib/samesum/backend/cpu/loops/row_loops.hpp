@@ -9,9 +9,10 @@
 namespace samesum::cpu {
 namespace {
 
-/// A pack of integers to which numbers x·scale were rounded (window/anchor.hpp), and what they lost if
-/// `exactly`. With `few`, they are at most 2^51. Numbers of up to 2^62 have a second part, of units of 2^25,
-/// without which they are exact. The anchors are subtracted from the sum.
+/// Sums of numbers x·scale, each rounded to an integer (window/anchor.hpp), for a pack of columns. If
+/// `exactly`, also records whether rounding changed a number. With `few`, the integers are at most 2^51.
+/// Integers of up to 2^62 are added in two parts, the upper one in units of 2^25. The caller subtracts the
+/// anchors from the sum.
 template <int width, bool few, bool exactly> struct PackOfUnits {
   using V = Register<double, width>;
   using Words = Register<std::uint64_t, width>;

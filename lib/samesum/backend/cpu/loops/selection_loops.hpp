@@ -1,4 +1,4 @@
-/// Elements of which some take no part: a zero stands in for those, which changes no exact sum.
+/// Loops over elements some of which take no part: zeros stand in for these, which changes no exact sum.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// Elements, of which some take no part: if `flagged`, those whose flag is 0, and, if `skips_nan`, NaN.
+/// A source of elements some of which take no part: if `flagged`, those whose flag is 0; if `skips_nan`, NaN.
 template <class T, bool flagged, bool skips_nan> struct SelectedElements {
   using Signed = std::make_signed_t<BitsOf<T>>;
   static constexpr Signed sign = std::numeric_limits<Signed>::min(), infinity = Format<T>::infinity;
