@@ -1,19 +1,16 @@
 /// Sums and counts by key on a GPU: selects their schedule, and enqueues their kernels.
 #pragma once
 
-#include <optional>
-
-#include "samesum/backend/cuda/by_key/call.cuh"
-#include "samesum/backend/cuda/by_key/partitions.cuh"
+#include "samesum/backend/cuda/by_key/by_partition.cuh"
 #include "samesum/backend/cuda/by_key/rows.cuh"
 
 namespace samesum::gpu {
 namespace {
 
-/// A sum in integers, or a count.
-class SumByKey : public CallByKey {
+/// One call of a sum in integers, or of a count: selects its schedule, and enqueues it.
+class SumByKey : public CallByPartition {
  public:
-  explicit SumByKey(Launch& work) : CallByKey{work} {}
+  explicit SumByKey(Launch& work) : CallByPartition{work} {}
 
   /// Sums elements of format T; `format` is the format index of the results.
   template <class T> cudaError_t sum(std::size_t format, bool exact, bool mean) {
@@ -39,7 +36,7 @@ class SumByKey : public CallByKey {
     const SecondLook look = add_second_look(format, exact, full_range, !sorted);
     if (!begin_sum<T>(w)) return error_;
     const KeyResults r = destination(sorted ? Totals{} : totals, counts);
-    if (mean) count(keyed_.rows(), counts);
+    if (mean) count_in_place(keyed_.rows(), counts);
     if (sorted) {
       runs.totals = totals;
       runs.rows = sort(sorting);
@@ -61,7 +58,7 @@ class SumByKey : public CallByKey {
     auto* const totals = add<unsigned long long>(keyed_.results());
     clear_up_to_here();
     if (!begin()) return error_;
-    count(keyed_, totals);
+    count_in_place(keyed_, totals);
     enqueue_finish(finish_counts, 256, keyed_, destination({totals, nullptr, 1}));
     return error_;
   }
@@ -112,71 +109,6 @@ class SumByKey : public CallByKey {
     return error_ == cudaSuccess;
   }
 
-  /// Calls visit(cells) for the cells of the narrow window, then for those of the wide one.
-  template <class Visit> static void for_each_window(const CellWindows& w, Visit visit) {
-    visit(w.narrow.cells);
-    if (w.has_wide) visit(w.wide.cells);
-  }
-  /// Calls run.operator()<cells>() for cells that elements of format T may have.
-  template <class T, class Run> static void with_cells(Cells cells, Run run) {
-    if constexpr (sizeof(T) < 8) {
-      if (cells == Cells::of_64) return run.template operator()<Cells::of_64>();
-      if (cells == Cells::counted) return run.template operator()<Cells::counted>();
-      if (cells == Cells::of_96) return run.template operator()<Cells::of_96>();
-    } else if (cells == Cells::of_192) {
-      return run.template operator()<Cells::of_192>();
-    }
-    run.template operator()<Cells::of_128>();
-  }
-
-  // --- in place: every block adds the elements that it reads to cells --------------------------------------
-
-  std::size_t most_shared() {
-    return static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-  }
-  /// Plans cells in shared memory. Returns none if they need more than `limit` ranges of results: then global
-  /// memory is faster.
-  std::optional<SharedPlan> plan_shared(Cells cells, std::uint64_t limit) {
-    const std::size_t cell = 4 * static_cast<std::size_t>(words_of(cells));
-    const std::uint64_t room = most_shared() / cell, results = keyed_.results();
-    if (room == 0) return {};
-    const std::uint64_t ranges = blocks_of(results, room);
-    if (work_.key_schedule == KeySchedule::shared) limit = std::max(limit, multiprocessors());
-    if (work_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return {};
-    SharedPlan plan{static_cast<std::uint32_t>(ranges),
-                    static_cast<std::uint32_t>(blocks_of(results, ranges)), 1, words_of(cells)};
-    // Few results get several cells each, so that threads rarely meet.
-    while (plan.copies < warp && results * 2 * plan.copies * cell <= shared_by_default) plan.copies *= 2;
-    return plan;
-  }
-  /// Enqueues a kernel with a plan: one block for each multiprocessor, as far as there is work, and at least
-  /// one for each range.
-  template <class... Parameter, class... Argument>
-  void enqueue_planned(const SharedPlan& plan, void (*kernel)(Parameter...), Argument... argument) {
-    const std::uint64_t per_range = std::max<std::uint64_t>(multiprocessors() / plan.ranges, 1);
-    enqueue_with(plan.bytes(), kernel,
-                 std::min(blocks_of(keyed_.elements, key_tile_length), per_range) * plan.ranges, key_threads,
-                 argument...);
-  }
-  template <class T> void add_in_place(const CellWindows& w, bool shared, const Totals& totals) {
-    for_each_window(w, [&](Cells cells) {
-      if (!shared)
-        enqueue(add_in_global<T>, blocks_for(keyed_.elements, 256, 8), 256, keyed_, w, cells, totals);
-      else
-        with_cells<T>(cells, [&]<Cells kind>() {
-          const SharedPlan plan = *plan_shared(kind, keyed_.results());
-          enqueue_planned(plan, add_in_shared<T, kind>, keyed_, w, plan, totals);
-        });
-    });
-  }
-  void count(const KeyedElements& keyed, unsigned long long* counts) {
-    const Totals totals{counts, nullptr, 1};
-    if (const std::optional<SharedPlan> plan = plan_shared(Cells::of_64, most_ranges))
-      enqueue_planned(*plan, count_in_shared, keyed, *plan, totals);
-    else
-      enqueue(count_in_global, blocks_for(keyed_.elements, 256, 8), 256, keyed, totals);
-  }
-
   // --- by rows that are sorted by key ----------------------------------------------------------------------
 
   /// Whether sorting the rows is worth it: only for long rows, which have few keys for many elements.
@@ -209,72 +141,6 @@ class SumByKey : public CallByKey {
       });
   }
 
-  // --- by partitions of the results ------------------------------------------------------------------------
-
-  /// Whether partitions are worth it: if the results do not fit shared memory, and are at most twice as many
-  /// as the elements.
-  bool uses_partitions(Cells cells, std::size_t element_bytes, bool fits_shared) {
-    const std::size_t longest = length_of<LongTiles> / (element_bytes == 8 ? 4 : 1);
-    if (keyed_.inner != 1 || most_shared() < std::max(bytes_to_add(cells, log2_partition(cells)),
-                                                      bytes_to_sort(element_bytes, longest, most_partitions)))
-      return false;
-    if (work_.key_schedule == KeySchedule::partitioned) return true;
-    return work_.key_schedule == KeySchedule::automatic && keyed_.elements >= fewest_to_sort &&
-           keyed_.elements >= keyed_.results() / 2 && !fits_shared &&
-           blocks_of(keyed_.results(), std::uint64_t{1} << log2_partition(cells)) <= most_partitions;
-  }
-  static int log2_partition(Cells cells) { return cells == Cells::of_128 ? 13 : 14; }
-  /// Shared memory of the kernels of partitions.
-  static std::size_t bytes_to_add(Cells cells, int log2_cells) {
-    return (std::size_t{4} << log2_cells) * static_cast<std::size_t>(words_of(cells));
-  }
-  static std::size_t bytes_to_sort(std::size_t element_bytes, std::size_t tile_length, std::size_t counters) {
-    return tile_length * (sizeof(std::uint16_t) + element_bytes) + counters * sizeof(std::uint32_t);
-  }
-  /// Calls visit.operator()<Tiles>() with the tiles for so many partitions.
-  template <class T, class Visit> static auto with_tiles(std::uint32_t partitions, Visit visit) {
-    return sizeof(T) == 8 || partitions <= most_partitions_with_short_tiles
-               ? visit.template operator()<ShortTiles>()
-               : visit.template operator()<LongTiles>();
-  }
-  /// Clears the sizes of the partitions, too.
-  template <class T> Partitions<T> add_partitions_of(Cells cells) {
-    Partitions<T> p{};
-    p.log2_results = log2_partition(cells);
-    p.count = static_cast<std::uint32_t>(blocks_of(keyed_.results(), std::uint64_t{1} << p.log2_results));
-    p.copies = 1;
-    // Few partitions get several counters each, so that threads rarely meet.
-    while (p.copies < warp && p.copies * p.count < 2 * warp) p.copies *= 2;
-    p.tile_length = with_tiles<T>(p.count, [&]<class Tiles>() { return length_of<Tiles>; });
-    p.tiles = static_cast<std::uint32_t>(blocks_of(keyed_.elements, p.tile_length));
-    const std::uint64_t elements = std::uint64_t{p.tiles} * p.tile_length;
-    p.size = add<PartitionSize>(p.count + 1);
-    clear_up_to_here();
-    p.begin = add<std::uint16_t>(std::uint64_t{p.tiles} * (p.count + 1));
-    p.place = add<std::uint16_t>(elements);
-    p.x = add<BitsOf<T>>(elements);
-    return p;
-  }
-  template <class T>
-  void add_by_partition(const CellWindows& w, const Partitions<T>& p, const Totals& totals) {
-    const std::uint64_t processors = multiprocessors();
-    with_tiles<T>(p.count, [&]<class Tiles>() {
-      enqueue_with(bytes_to_sort(sizeof(T), p.tile_length, p.count * p.copies), sort_tiles<T, Tiles>,
-                   std::min<std::uint64_t>(p.tiles, Tiles::blocks * processors), Tiles::threads, keyed_, p);
-    });
-    enqueue(measure_partitions<T>, blocks_of(p.count, warp) * blocks_of(p.tiles, measured_tiles), warp, p);
-    enqueue_with(p.count * sizeof(std::uint32_t), share_out<T>, 1, key_threads, p,
-                 std::max<std::uint64_t>(keyed_.elements / (32 * processors), 1));
-    for_each_window(w, [&](Cells cells) {
-      int log2_cells = p.log2_results;
-      while (bytes_to_add(cells, log2_cells) > most_shared()) --log2_cells;
-      with_cells<T>(cells, [&]<Cells kind>() {
-        enqueue_with(bytes_to_add(cells, log2_cells), add_partitions<T, kind>, processors, key_threads,
-                     keyed_, w, p, log2_cells, totals);
-      });
-    });
-  }
-
   // --- the second look -------------------------------------------------------------------------------------
 
   SecondLook add_second_look(std::size_t format, bool exact, bool full_range, bool has_flags) {
@@ -294,8 +160,7 @@ class SumByKey : public CallByKey {
       keep(launch_cooperative(second_look<AnyDigits>, blocks, 512, work_.stream, keyed_, w, r, look));
   }
 
-  static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20,
-                                 shortest_sorted = 32;
+  static constexpr std::uint64_t shortest_sorted = 32;  ///< elements of a row
 };
 
 }  // namespace
