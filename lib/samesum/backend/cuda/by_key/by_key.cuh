@@ -162,12 +162,12 @@ struct Totals {
   }
 };
 
-/// Where the results of a call by key come from and go to.
+/// The totals of a call by key, and the results that they become.
 struct KeyResults {
   Totals totals;
   const unsigned long long* counts;  ///< rows of each key; null unless the sums are divided by them
   void* out;
-  bool combines;      ///< whether what `out` holds is one more term
+  bool combines;      ///< whether the number that `out` holds is one more term
   KeyStatus* status;  ///< may be null
 
   /// Tells the caller of a bad key. Kernels that run later add an overflow.

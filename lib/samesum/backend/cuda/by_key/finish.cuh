@@ -210,8 +210,8 @@ template <class AnyDigits> struct SecondLooker {
     });
   }
 
-  /// Writes the results that have outliers. A warp, which has some digits in shared memory, collects the
-  /// terms of one result, and adds its total.
+  /// Writes the results that have outliers. A warp collects the terms of one result and its total in digits
+  /// in shared memory.
   __device__ void write_outliers(std::int64_t* digit) const {
     const std::uint64_t count = keyed.events->outliers,
                         warps_of_grid = std::uint64_t{gridDim.x} * blockDim.x / warp;

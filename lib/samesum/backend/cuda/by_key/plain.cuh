@@ -106,7 +106,8 @@ __global__ void __launch_bounds__(256)
   places[k] = static_cast<std::uint32_t>(k);
 }
 
-/// One thread adds the elements of a result in turn. What `out` holds is the first element if it is combined.
+/// Adds the elements of a result in turn, on one thread. If results are combined, the number that `out` holds
+/// comes first.
 template <class Reducer>
 __global__ void __launch_bounds__(128)
     add_in_turn(Reducer reducer, KeyedElements keyed, std::size_t input, SortedRows rows, KeyResults r) {

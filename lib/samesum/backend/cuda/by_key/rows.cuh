@@ -68,8 +68,8 @@ __device__ __noinline__ void finish_run(const KeyedElements& keyed, const CellWi
   });
 }
 
-/// Rounds sums to fp32 of which the leading 64 bits decide: fast path of finish_run for sums that are not
-/// divided.
+/// Fast path of finish_run for results in fp32 that are not divided: rounds a sum if its leading 64 bits
+/// decide the result.
 template <Cells cells> class LeadingRounder {
  public:
   __device__ LeadingRounder(const CellWindows& windows, const CellWindow& w, const RowRuns& runs,
@@ -152,7 +152,7 @@ template <Cells cells> struct RunSums {
     }
   }
 
-  /// Adds the elements of one row of a piece, of which of_column(j) returns that in column j.
+  /// Adds the elements of one row of a piece. of_column(j) returns the element in column j.
   template <class T, class OfColumn>
   __device__ __forceinline__ void add(const KeyedElements& keyed, const GriddedFor<T, cells>& elements,
                                       bool exact, const Piece& piece, OfColumn of_column) {
@@ -316,8 +316,8 @@ __global__ void __launch_bounds__(row_threads)
     static_cast<BitsOf<F>*>(r.out)[key * keyed.inner + column] = nothing;
 }
 
-/// Counts the outliers. If the list may be too short for them and for the sums that have them, elements have
-/// missed.
+/// Counts the outliers. If the list may be too short for them and for the sums of their results, reports that
+/// elements missed it.
 template <class T>
 __global__ void __launch_bounds__(row_threads) look_for_outliers(KeyedElements keyed, CellWindows windows) {
   const Gridded<T> elements{windows, windows.placed(*keyed.events), keyed};

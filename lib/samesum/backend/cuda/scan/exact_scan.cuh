@@ -1,6 +1,6 @@
 /// Exact scans on a GPU: sums are integers of 128 bits, in units that a sample of the elements suggests. If
-/// an element does not fit, all elements are looked at, and sums are integers of 192 or 320 bits; if these
-/// do not suffice, a fallback scans with all digits, tile by tile.
+/// an element does not fit, the window of all elements replaces that of the sample, and sums are integers of
+/// 192 or 320 bits. If these do not suffice, a fallback scans with all digits, tile by tile.
 ///
 /// Integers may be added in any order. So the elements are read twice: once for the sums of segments, and
 /// once to scan the segments, each from the sum of all before it. No warp waits for another one. Most

@@ -50,8 +50,8 @@ struct ExactScan {
   }
   /// Whether sums of 128 bits have given the results.
   __device__ bool narrow_fits() const { return tries_narrow() && window().exceeded == 0; }
-  /// The words of 64 bits of sums that give the results if 128 bits do not, in units of which all elements
-  /// are multiples: 3, 5, or 0 if that is not enough.
+  /// Number of words of 64 bits per sum, if 128 bits do not give the results: 3, 5, or 0 if 5 do not suffice.
+  /// All elements are multiples of the unit of these sums.
   __device__ int wide_words() const {
     if (!has_wide || narrow_fits() || windows->all.missed != 0) return 0;
     const int bits = windows->all.range.top() - wide_unit() + log2_length;

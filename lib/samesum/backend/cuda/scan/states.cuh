@@ -22,13 +22,13 @@ template <class State> struct Published {
     for (int i = 0; i < words; ++i)
       Word{word[i]}.store(std::uint64_t{1} << 32 | bits[i], ::cuda::memory_order_relaxed);
   }
-  /// What has been published so far.
+  /// The words as published so far.
   __device__ Words seen() {
     Words now;
     for (int i = 0; i < words; ++i) now[i] = Word{word[i]}.load(::cuda::memory_order_relaxed);
     return now;
   }
-  /// Waits for the state; `now` is what has been seen of it.
+  /// Waits for the state; `now` holds the words of the last call of seen().
   __device__ State wait(Words now) {
     const auto is_there = [&] {
       bool all = true;

@@ -156,15 +156,16 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
            (sizeof(Carrier) == 4 && source.word_bits > 62 && (in_place || source.exponents != nullptr));
   }
   SAMESUM_HD bool is_held() const { return in_place; }
-  /// Then the pass that follows finds the elements in the cache that this one has read last.
+  /// The pass that finds exponents runs backwards: it reads last the elements that the next pass reads first,
+  /// so that these are in the cache.
   SAMESUM_HD bool is_backwards() const { return only_finds; }
   __device__ void merge(State& state, const State& other) const { state.merge(other); }
-  /// The grid of n terms with that largest exponent, or the exponent.
+  /// The grid of n terms with that largest exponent, or, if this pass only finds exponents, the exponent.
   __device__ int placed(int exponent, std::uint64_t n) const {
     return only_finds ? exponent : source.found(exponent, n);
   }
 
-  /// Writes result `at` of n elements, if that is simple; otherwise returns false.
+  /// Writes result `at` of n elements, if doubles suffice to round it; otherwise returns false.
   __device__ bool finish_words(const Words& words, std::uint64_t n, std::size_t at, void* out) const {
     return !as_state && !only_finds && write_words(words, {n, kind.mean}, at, out, format);
   }

@@ -33,7 +33,7 @@ template <class T, ExactlySummed added> struct AnyWindowReducer {
   SAMESUM_HD static constexpr bool is_backwards() { return false; }
 };
 
-/// What an exact reduction of elements of T adds, and how its results are rounded.
+/// The reducer of an exact reduction of elements of T: its states, and how results are rounded.
 template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T, what> {
   using State = CompactExact<T, what>;
   using Words = ExactWords;
