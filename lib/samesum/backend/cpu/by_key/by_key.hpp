@@ -166,8 +166,9 @@ template <class Adder, class K> class PassByKey {
     table_.words = std::move(start);
   }
 
-  /// Adds all rows on up to `threads` threads. Threads either have a table each, for some of the rows, or
-  /// share one, of which each has some of the keys: then all threads read all keys, and the order is kept.
+  /// Adds all rows on up to `threads` threads. Either each thread has a table of its own and adds some of the
+  /// rows, or all share one table and each adds the rows of some keys: then all threads read all keys, and
+  /// the order is kept.
   Table<Word> run(int threads) && {
     const auto tables = static_cast<std::size_t>(threads);
     const bool is_small =

@@ -1,4 +1,4 @@
-/// What all reductions by key on a CPU share: how they read elements, and which results have elements.
+/// Elements and marks of reductions by key on a CPU: how elements are read, and which results have elements.
 #pragma once
 
 #include "samesum/backend/cpu/by_key/by_key.hpp"
@@ -14,7 +14,7 @@ inline int threads_of(const Call& call) {
   return thread_count(call.options.threads, n * call.layout.inner, std::max<std::size_t>(n, 1));
 }
 
-/// Whether the table has all elements. Otherwise the call ends, with the place of the first bad key.
+/// Whether the table has all elements. If not, ends the call with the place of the first bad key.
 template <class Word> bool is_complete(const Table<Word>& table, HostRun& work) {
   if (table.has_bad_key) work.first_bad_key = first_bad_key(work.call.keys, bins(work.call));
   return !table.has_bad_key;
@@ -90,7 +90,7 @@ class Marks {
   std::vector<std::uint8_t> all_;
 };
 
-/// The words at the start: fresh, or made from what `out` holds if results are combined with it.
+/// The words at the start: fresh, or made from the numbers in `out` if results are combined with them.
 template <class F, class Word, class FromHeld>
 std::vector<Word> start_of(const Call& call, Word fresh, FromHeld from_held) {
   const std::size_t results = bins(call) * call.layout.inner;

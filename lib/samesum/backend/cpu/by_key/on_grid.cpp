@@ -199,8 +199,8 @@ template <class T, class F> void sum_on_grid(HostRun& work, bool mean) {
                   : sum_in_words<T, F>(work, mean, g, end);
   };
   if (!call.options.grid) {
-    // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
-    // compared with it on the way.
+    // The largest element of a part nearly always has the exponent of the largest of all. The pass that adds
+    // compares each element with it.
     const int guess =
         std::max(largest_exponent(x, elements / 16, threads), SampledExponents::of(x, elements).largest());
     if (guess != no_exponent && sum(grid_of(guess), guess + 1)) return;

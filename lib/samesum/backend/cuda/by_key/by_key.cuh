@@ -20,7 +20,7 @@ struct KeyEvents {
   std::uint32_t expected;    ///< number of outliers that look_for_outliers has found
   std::uint32_t overflowed;  ///< whether a sum overflows a given grid
   static constexpr std::uint32_t ranges = 8;
-  ExponentRange range[ranges];  ///< exponents that the elements of each part of the sample need
+  ExponentRange range[ranges];  ///< exponents that elements need, each for a part of those that were read
 
   /// The range of exponents that all parts need; or, if one part may be left out, the range that all but one
   /// need, since elements that only one part of a sample has are rare.
