@@ -58,7 +58,7 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
     Windows<few> common;
     Windows<more> wider;
     BitRange x, y;
-    if (few == 1 && count_ == strip) {  // as for rows
+    if (few == 1 && count_ == strip) {  // one word has no anchor, so the pass that finds the range also adds
       V sum[strip / w];
       x = y = look_and_sum_columns(from, n, sum);
       widen_terms(x, y);
@@ -89,6 +89,7 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
         total[p].sum.lost |= Words{} + 1;
     }
   }
+  /// Returns the range of n rows of a strip; if one word holds it, also their sums.
   [[gnu::noinline]] BitRange look_and_sum_columns(std::size_t from, std::size_t n,
                                                   V (&sums)[strip / w]) const {
     constexpr std::size_t packs = strip / w;

@@ -123,6 +123,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
                       : is_minus_zero(row(call_.x, r, 0), row(call_.y, r, 0), stride);
       });
   }
+  /// Copies n elements of each column, so that they are contiguous.
   void copy(const T* x, std::size_t n, T* to) const {
     constexpr std::size_t step = 8;  // rows whose lines stay in the first-level cache at any pitch
     std::size_t k = 0;
@@ -132,6 +133,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     for (; k < n; ++k)
       for (std::size_t c = 0; c < count_; ++c) to[c * block_length + k] = x[k * call_.pitch + c];
   }
+  /// Adds a block of all rows to the totals of their packs.
   [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
     Windows<few> common;
     Windows<more> wider;
