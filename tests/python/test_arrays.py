@@ -18,6 +18,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import strategies as st  # noqa: E402
 
 import samesum  # noqa: E402
+from samesum._calls.arguments import Call  # noqa: E402
 from samesum._calls.reduction import reduce  # noqa: E402
 from samesum._elements.library import library_of  # noqa: E402
 from samesum._functions.reductions import FUNCTIONS  # noqa: E402
@@ -709,7 +710,7 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
     if operation != "sum":
         hypothesis.assume(all(x.shape[a] > 0 for a in axes) and x.ndim > 0)
     expected = as_numpy(operation, x, axis, keepdims)
-    result = reduce(operation, x, axis=axis, keepdims=keepdims)
+    result = reduce(Call(operation, x, axis, keepdims=keepdims))
     assert np.shape(result) == np.shape(expected)
     assert (
         np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
@@ -721,7 +722,7 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
 def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any) -> None:
     x, axis, keepdims = call
     a = x.astype(np.float64)
-    dots = reduce("dot", x, x, axis=axis, keepdims=keepdims)
+    dots = reduce(Call("dot", x, axis, keepdims=keepdims, y=x))
     expected = np.sum(a * a, axis=axis, keepdims=keepdims)
     assert np.shape(dots) == np.shape(expected)
     assert np.asarray(dots).tolist() == rounded(expected, x.dtype).tolist()
@@ -729,7 +730,7 @@ def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any)
         return
     ones = np.where(a == 0, 0, 4).astype(x.dtype)  # 16 of them have norm 16
     tiles = np.lib.stride_tricks.as_strided(ones, (*ones.shape, 4, 4), (*ones.strides, 0, 0))
-    norms = reduce("norm", tiles, axis=(-1, -2), keepdims=keepdims)
+    norms = reduce(Call("norm", tiles, (-1, -2), keepdims=keepdims))
     result = norms[..., 0, 0] if keepdims else norms
     assert np.asarray(result).astype(float).tolist() == np.where(a == 0, 0, 16).tolist()
 
@@ -740,7 +741,7 @@ def test_results_are_written_to_out_in_any_layout(call: Any, transposed: bool) -
     x, axis, keepdims = call
     expected = np.asarray(x.astype(float).sum(axis, keepdims=keepdims))
     out = np.full(expected.shape[::-1], 9, x.dtype).T if transposed else np.full(expected.shape, 9, x.dtype)
-    assert reduce("sum", x, axis=axis, keepdims=keepdims, out=out) is out
+    assert reduce(Call("sum", x, axis, out=out, keepdims=keepdims)) is out
     assert out.tolist() == rounded(expected, x.dtype).tolist()
 
 

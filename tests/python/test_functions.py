@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import samesum
 from samesum import _core
-from samesum._calls.axes import run_call
+from samesum._calls.arguments import Call
 from samesum._elements.formats import DTYPES, FORMATS
+from samesum._elements.library import library
 
 FLOATS = ["float16", "float32", "float64"]
 NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
@@ -52,9 +53,9 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
         dtype = np.int64 if m.returns_index else x.dtype if m.keeps_format else NUMPY[m.format]
         expected = np.empty(count, dtype)
         layout = (1, x.size, 1, x.size, 1)
-        run_call(
-            m, format, x.ctypes.data, x.size, layout, expected.ctypes.data, count, -1, 0, y=y.ctypes.data, threads=1
-        )
+        call = Call(m.operation, x, method=m, threads=1, y=y, library=library("numpy"), format=format, layout=layout)
+        call.result = expected
+        _core.run(call)
         if m.operation == "dot":
             result = samesum.dot(x, y, method=m.name)
         elif m.operation == "moments":

@@ -7,6 +7,7 @@ import pytest
 
 import samesum
 from samesum import _core
+from samesum._calls.arguments import Call
 from samesum._calls.reduction import reduce
 
 
@@ -405,10 +406,9 @@ def test_compiled_calls_of_jax_on_a_gpu_have_the_bits_of_the_cpu(jax, name):
         if m.promise != "none" and m.accepts(format) and not m.takes_keys and not m.takes_window
     ]
 
-    def all_of(backend, *arrays):
-        return [
-            reduce(m.operation, *arrays[: m.inputs], axis=1, method=m.name.replace("@cuda", backend)) for m in methods
-        ]
+    def all_of(backend, x, y):
+        pairs = [(m, m.name.replace("@cuda", backend)) for m in methods]
+        return [reduce(Call(m.operation, x, 1, method=name, y=y if m.inputs > 1 else None)) for m, name in pairs]
 
     results = jax.jit(lambda *arrays: all_of("@cuda", *arrays))(jax.numpy.asarray(x), jax.numpy.asarray(y))
     for m, result, expected in zip(methods, results, all_of("@cpu", x, y), strict=True):

@@ -13,6 +13,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
+from samesum._calls.arguments import Call  # noqa: E402
 from samesum._calls.integers import EXACT_OPERATIONS, reduce_integers  # noqa: E402
 from samesum._elements.library import library  # noqa: E402
 
@@ -329,11 +330,14 @@ def test_the_way_of_a_gpu_selects_integers_of_all_types(operation: str, dtype: s
     most = 1 if dtype == "bool" else np.iinfo(dtype).max
     a = torch.from_numpy(np.array([3, 1, most, 2, 4], dtype))
     masks = [torch.from_numpy(SHOWN), torch.from_numpy(~SHOWN)]
-    expected = [reduce_integers(tensors, operation, a, (0,), False, True, mask) for mask in masks]
+    call = Call(operation, a, check=True, library=tensors, axes=(0,))
+    expected = []
+    for call.where in masks:
+        expected.append(reduce_integers(call))
     view = type(tensors).view
     monkeypatch.setattr(type(tensors), "view", lambda self, a: view(self, a)._replace(device=0))
-    for mask, on_host in zip(masks, expected):
-        found = reduce_integers(tensors, operation, a, (0,), False, True, mask)
+    for call.where, on_host in zip(masks, expected):
+        found = reduce_integers(call)
         assert found.item() == on_host.item() and found.dtype == on_host.dtype
 
 

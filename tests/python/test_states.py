@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 import samesum
 from samesum import Exact, Partial, _core
-from samesum._calls.axes import run_call
+from samesum._calls.arguments import Call
+from samesum._elements.library import library
 from samesum._parts import states
 
 np = pytest.importorskip("numpy")
@@ -376,10 +377,9 @@ def undivided(m: Any, x: Any, y: Any, ddof: float) -> Any:
     out = np.zeros(2, np.int64 if m.returns_index else dtype_of(m.format))
     format = {np.dtype(dtype_of(f)): f for f in ("fp16", "bf16", "fp32", "fp64")}[x.dtype]
     n = x.size
-    second = y.ctypes.data if m.inputs == 2 else 0
-    run_call(
-        m, format, x.ctypes.data, n, (1, n, 1, n, 1), out.ctypes.data, m.results, -1, 0, y=second, ddof=ddof
-    )
+    call = Call(m.operation, x, method=m, y=y, ddof=ddof, library=library("numpy"), format=format)
+    call.layout, call.result = (1, n, 1, n, 1), out[: m.results]
+    _core.run(call)
     if m.returns_index:
         return int(out[0])
     return float(out[0]) if m.results == 1 else (float(out[0]), float(out[1]))

@@ -20,6 +20,7 @@ import samesum  # noqa: E402
 import samesum.torch  # noqa: E402
 from samesum._arrays.numpy import NumPy  # noqa: E402
 from samesum._arrays.pytorch import Torch  # noqa: E402
+from samesum._calls.arguments import Call  # noqa: E402
 from samesum._calls.reduction import reduce  # noqa: E402
 from samesum._functions import nan, reductions  # noqa: E402
 from samesum._torch.methods import FORMATS, closest  # noqa: E402
@@ -593,21 +594,19 @@ def by(operation: str, **keywords):
 
 
 def mean_and(function, **keywords):
-    return lambda x, m: (by(function, **keywords)(x, m), rounded(reduce(
-        "moments", x, axis=keywords.get("axis"), method=wide(m, "moments", x))[..., 0], x))  # fmt: skip
+    return lambda x, m: (by(function, **keywords)(x, m), rounded(reduce(Call(
+        "moments", x, keywords.get("axis"), method=wide(m, "moments", x)))[..., 0], x))  # fmt: skip
 
 
 def normalised_by_layer(x, m):
     w = x if x.dtype == torch.float64 else x.float()
-    moments = reduce("moments", x, axis=-1, keepdims=True, method=wide(m, "moments", x))
+    moments = reduce(Call("moments", x, -1, keepdims=True, method=wide(m, "moments", x)))
     return ((w - moments[..., 0]) * (1 / ops.square_root(moments[..., 1] + 1e-5)) * 2 + 1).to(x.dtype)
 
 
 def normalised_by_rms(x, m):
     w = x if x.dtype == torch.float64 else x.float()
-    squares = reduce(
-        "squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x)
-    )
+    squares = reduce(Call("squared_norm", x, -1, keepdims=True, method=wide(m, "squared_norm", x)))
     return (w * (1 / ops.square_root(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)
 
 

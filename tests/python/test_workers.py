@@ -12,6 +12,7 @@ np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
 from samesum._arrays.numpy import NumPy  # noqa: E402
+from samesum._calls.arguments import Call  # noqa: E402
 from samesum._parts import agreement, blocks, elements  # noqa: E402
 
 
@@ -61,16 +62,17 @@ def numbers(*shape: int, dtype="float32", seed: int = 0):
 
 
 def reduced(ranks, x, y=None, *, method=None, correction=0, grid=None):
-    return blocks.reduce_blocks(ranks, x, y, method=method, correction=correction, grid=grid, threads=1)
+    return blocks.reduce_blocks(ranks, Call("", x, method=method, threads=1, grid=grid, ddof=correction, y=y))
 
 
 def all_reduced(ranks, x, *, out=None, method=None, grid=None, check=True):
-    out = x if out is None else out
-    return elements.all_reduce(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
+    call = Call("", x, out=x if out is None else out, method=method, grid=grid, check=check)
+    return elements.all_reduce(ranks, call, lambda name, a: None)
 
 
 def scattered(ranks, x, out, *, method=None, grid=None, check=True):
-    return elements.reduce_scatter(ranks, x, out, require=lambda name, a: None, method=method, grid=grid, check=check)
+    call = Call("", x, out=out, method=method, grid=grid, check=check)
+    return elements.reduce_scatter(ranks, call, lambda name, a: None)
 
 
 # --- blocks of a vector ---------------------------------------------------------------------------------------

@@ -66,6 +66,74 @@ class Method:
     def accepts(self, format: str) -> bool:
         """Whether the method accepts elements of a format."""
 
+class CallMaker(type):
+    """The type of the class that makes calls."""
+
+call_fields: dict[str, Any]
+"""The fields of a call in their order, and their values unless given."""
+
+class Call:
+    """A call of a public function: built once, and passed down to the library.
+
+    Its fields are what the caller gives, in the order of the constructor, `samesum._calls.arguments.Call`. On the way, x,
+    y, `where` and the method become arrays of one library and a method of the catalogue, and the fields from `library`
+    on are found.
+    """
+
+    operation: str
+    x: Any
+    axis: Any
+    dtype: Any
+    out: Any
+    keepdims: bool
+    method: Any
+    threads: Any
+    where: Any
+    skipna: Any
+    dim: Any
+    keepdim: Any
+    grid: Any
+    check: bool
+    ddof: Any
+    """What is subtracted from the number of elements in a divisor: the correction."""
+    finish: Any
+    """finish(namespace, result) computes further from the results, in the caller's array library."""
+    y: Any
+    second: str
+    """The name under which the caller knows y."""
+    weights: Any
+    weights_are: str
+    as_numpy: bool
+    """Whether results for no elements are those of NumPy's nan-functions: extrema NaN, and indices errors."""
+    is_detached: bool
+    """Whether autograd need not see the call."""
+    function: Any
+    """The name of the public function, if it is not that of the operation."""
+    exclusive: Any
+    include_initial: Any
+    window: Any
+    min_periods: Any
+    center: Any
+    keys: Any
+    key_format: Any
+    combine: bool
+    """Whether results by key are combined with the numbers that are there."""
+    library: Any
+    """The library of the arrays."""
+    format: Any
+    """The format of the elements, or "int"."""
+    axes: Any
+    """The reduced axes in ascending order, not negative."""
+    layout: Any
+    offsets: Any
+    """In place of a layout: where the elements of each result begin."""
+    result: Any
+    """The array to which the results are written. It, and the other arrays, may be given as a View."""
+    result_stride: int
+
+    def copy(self) -> Call:
+        """Returns a call with the same fields, to change some of them."""
+
 class Exact:
     """The state of an exact sum."""
 
@@ -125,15 +193,13 @@ def absent() -> dict[str, str]: ...
 def find(name: str, operation: str, format: str, backend: str, /) -> Method: ...
 def default_method(operation: str, format: str, backend: str, /) -> Method | None: ...
 def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
-def run(
-    method: Method, format: str, x: int, size: int, layout: Sequence[int], out: int, out_size: int, device: int,
-    stream: int, *, y: int = 0, key_format: str = "", keys: int = 0, offsets: int = 0, out_stride: int = 0,
-    threads: int = 0, ddof: float = 0.0, exclusive: bool = False, grid: int | None = None, combine: bool = False,
-    where: int = 0, skip_nan: bool = False, window: int = 0, min_periods: int | None = None, centred: bool = False,
-) -> None:  # fmt: skip
-    """Runs a call on memory at these addresses, in a stream of a GPU unless `device` is -1: the fields of Call in C++.
-    `size` is the number of elements per input.
-    """
+def layout_of(
+    shape: Sequence[int], strides: Sequence[int], reduced: Sequence[int], /
+) -> tuple[int, int, int, int, int] | None:
+    """Returns the layout that reduces these axes in row-major order; None if there is none."""
+
+def run(call: Call, /) -> None:
+    """Runs a call whose method, format and layout are known, and whose arrays are in one memory."""
 
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(
@@ -147,10 +213,10 @@ def choose(
 def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float:
     """Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does."""
 
-def fast(
-    operation: str, x: Any, method: Any, threads: Any, axis: Any, keepdims: Any, is_detached: bool = False,
-    ddof: float = 0.0, skip_nan: bool = False, as_numpy: bool = False, /
-) -> Any:
+def finish_by(finished: Callable[[Any, Any, Any], Any], /) -> None:
+    """Registers the function of x, `finish` and a result of `fast` that computes further."""
+
+def fast(call: Call, /) -> Any:
     """Returns the result, or None if the call needs Python's side: with `as_numpy`, also if an extremum may be of
     nothing.
     """

@@ -32,7 +32,8 @@ import jax.numpy as jnp
 import numpy
 
 from . import _core
-from ._calls.arguments import Options, check_threads
+from ._calls.arguments import Call as PublicCall
+from ._calls.arguments import check_threads
 from ._calls.inputs import common_type
 from ._calls.integers import EXACT_OPERATIONS
 from ._calls.methods import Method, method_of
@@ -222,9 +223,10 @@ def _array(x: Any, argument: str) -> Any:
         ) from error
 
 
-def _inputs(x: Any, y: Any, axis: Any, dtype: Any, second: str = "y") -> tuple[list[Any], tuple[int, ...]]:
+def _inputs(given: PublicCall) -> tuple[list[Any], tuple[int, ...]]:
     """Returns the inputs in one type and shape, and the reduced axes."""
-    arrays = [_array(x, "x")] + ([] if y is None else [_array(y, second)])
+    y, axis, dtype, second = given.y, given.axis, given.dtype, given.second
+    arrays = [_array(given.x, "x")] + ([] if y is None else [_array(y, second)])
     if dtype is not None:
         name = dtype_name(dtype)
         format_of(name, "dtype")
@@ -246,30 +248,31 @@ def _in_rows(a: Any, axes: Sequence[int]) -> Any:
     return a.transpose(axes_last(a.ndim, axes)[0]).reshape(*reduced_shape(a.shape, axes, False), n)
 
 
-def reduce_traced(operation: str, x: Any, y: Any, o: Options) -> Any:
-    """Makes one call of a public function as a JAX function. Arguments are as for `_calls.reduction.reduce`."""
-    if o.out is not None:
+def reduce_traced(given: PublicCall) -> Any:
+    """Makes one call of a public function as a JAX function."""
+    operation = given.operation
+    if given.out is not None:
         raise TypeError("samesum: out is given, but JAX arrays cannot be written; use the result")
     _register()
-    check_threads(o.threads)
-    arrays, axes = _inputs(x, y, o.axis, o.dtype, o.second)
+    check_threads(given.threads)
+    arrays, axes = _inputs(given)
     shape = tuple(arrays[0].shape)
     if format_of(arrays[0].dtype) == "int":
         if operation in EXACT_OPERATIONS:
-            return _reduced_integers(operation, arrays[0], axes, o.keepdims)
+            return _reduced_integers(operation, arrays[0], axes, given.keepdims)
         _require_x64("float64", "integers are converted to")
         arrays = [a.astype("float64") for a in arrays]
-    chosen = method_of(o.method, operation, format_of(arrays[0].dtype), -1)
+    chosen = method_of(given.method, operation, format_of(arrays[0].dtype), -1)
     if not chosen.returns_index and not chosen.has_result_per_element:
         _require_x64(DTYPES[chosen.format], f"method {chosen.name} returns")
-    call = _call_of(chosen, o.method, o.threads, o.ddof, arrays[0].dtype)
+    call = _call_of(chosen, given.method, given.threads, given.ddof, arrays[0].dtype)
     result = _reduced(call, *(_in_rows(a, axes) for a in arrays))
     if call.method.has_result_per_element:
         order, back = axes_last(len(shape), axes)
         result = result.reshape(tuple(shape[d] for d in order)).transpose(back)
-    elif o.keepdims:
+    elif given.keepdims:
         result = result.reshape(reduced_shape(shape, axes, True) + ((2,) if call.method.results == 2 else ()))
-    return result if o.finish is None else o.finish(jnp, result)
+    return result if given.finish is None else given.finish(jnp, result)
 
 
 def _reduced_integers(operation: str, a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

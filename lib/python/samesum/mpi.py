@@ -22,6 +22,7 @@ except RuntimeError as error:  # mpi4py is there, and no MPI
         f"samesum: mpi4py does not work: {error}; install MPI, such as Debian's openmpi-bin", name="mpi4py"
     ) from error
 
+from ._calls.arguments import Call
 from ._calls.methods import Method
 from ._parts import blocks, elements
 from ._parts.rank_docs import documented
@@ -63,9 +64,8 @@ def reduce(
 
     {details}
     """
-    return blocks.reduce_blocks(
-        _Ranks(comm), x, y, method=method, correction=correction, grid=grid, threads=threads
-    )
+    call = Call("", x, method=method, threads=threads, grid=grid, y=y, ddof=correction)
+    return blocks.reduce_blocks(_Ranks(comm), call)
 
 
 def _require_array(name: str, a: Any) -> None:
@@ -84,9 +84,8 @@ def all_reduce(
 
     {details}
     """
-    return elements.all_reduce(
-        _Ranks(comm), x, x if out is None else out, require=_require_array, method=method, grid=grid, check=check
-    )
+    call = Call("", x, out=x if out is None else out, method=method, grid=grid, check=check)
+    return elements.all_reduce(_Ranks(comm), call, _require_array)
 
 
 @_documented
@@ -98,6 +97,5 @@ def reduce_scatter(
 
     {details}
     """
-    return elements.reduce_scatter(
-        _Ranks(comm), x, out, require=_require_array, method=method, grid=grid, check=check
-    )
+    call = Call("", x, out=out, method=method, grid=grid, check=check)
+    return elements.reduce_scatter(_Ranks(comm), call, _require_array)

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "call.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/call/promise.hpp"
+#include "strided.hpp"
 
 namespace samesum::python {
 namespace {
@@ -93,49 +95,72 @@ void run_at(const Call& call, Place place) {
 
 namespace {
 
-/// The one binding of calls. `x`, `y`, `keys` and `offsets` are addresses; `layout` has the fields of Layout
-/// before `offsets`. `size` is the number of elements of an input, `key_format` is "" without keys.
-void bind_run(nb::module_& m) {
-  using namespace nb::literals;
-  m.def(
-      "run",
-      [](const Method& method, std::string_view format, std::uintptr_t x, std::size_t size,
-         const std::vector<std::size_t>& layout, std::uintptr_t out, std::size_t out_size, int device,
-         std::uintptr_t stream, std::uintptr_t y, std::string_view key_format, std::uintptr_t keys,
-         std::uintptr_t offsets, std::size_t out_stride, int threads, double ddof, bool exclusive,
-         std::optional<int> grid, bool combine, std::uintptr_t where, bool skip_nan, std::size_t window,
-         std::optional<std::size_t> min_periods, bool centred) {
-        const FormatInfo& input = format_named(format);
-        const Layout l{layout.at(0), layout.at(1), layout.at(2),
-                       layout.at(3), layout.at(4), reinterpret_cast<const std::uint64_t*>(offsets)};
-        const Call call{
-            .method = &method,
-            .x = values_at(input, x, method.inputs == 0 ? 0 : size),
-            .y = method.inputs == 2 ? values_at(input, y, size) : Values{},
-            .keys = key_format.empty()
-                        ? Keys{}
-                        : Keys{key_format_named(key_format), reinterpret_cast<const void*>(keys), l.n},
-            .layout = l,
-            .out = {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-            .options = {.threads = threads,
-                        .ddof = ddof,
-                        .exclusive = exclusive,
-                        .grid = grid,
-                        .combine = combine,
-                        .where = where == 0 ? Mask{}
-                                            : Mask{reinterpret_cast<const void*>(where),
-                                                   method.inputs == 0 ? l.n : size},
-                        .skip_nan = skip_nan,
-                        .window = window,
-                        .centred = centred,
-                        .min_periods = min_periods}};
-        const nb::gil_scoped_release released;
-        run_at(call, {device, stream});
-      },
-      "method"_a, "format"_a, "x"_a, "size"_a, "layout"_a, "out"_a, "out_size"_a, "device"_a, "stream"_a,
-      nb::kw_only(), "y"_a = 0, "key_format"_a = "", "keys"_a = 0, "offsets"_a = 0, "out_stride"_a = 0,
-      "threads"_a = 0, "ddof"_a = 0.0, "exclusive"_a = false, "grid"_a = nb::none(), "combine"_a = false,
-      "where"_a = 0, "skip_nan"_a = false, "window"_a = 0, "min_periods"_a = nb::none(), "centred"_a = false);
+/// Where the elements of an array lie: the fields of a `View` of Python's side.
+struct Memory {
+  std::uintptr_t address = 0;
+  std::size_t size = 0;
+  Place place = {};
+};
+
+/// Returns where the array of a field lies; nothing in memory if there is none. It is an array of the library
+/// of the call, or already a View.
+Memory memory_of(const PythonCall& call, PythonCall::Field field) {
+  static PyObject* const view_of = PyUnicode_InternFromString("view");
+  if (!call.has(field)) return {};
+  const nb::object found = PyTuple_Check(call[field].ptr())
+                               ? nb::borrow(call[field])
+                               : call[PythonCall::library].attr(nb::handle(view_of))(call[field]);
+  const auto view = nb::borrow<nb::tuple>(found);
+  Memory memory{
+      nb::cast<std::uintptr_t>(view[0]), 1, {nb::cast<int>(view[3]), nb::cast<std::uintptr_t>(view[4])}};
+  for (const nb::handle n : nb::borrow<nb::tuple>(view[1])) memory.size *= nb::cast<std::size_t>(n);
+  return memory;
+}
+
+/// Returns the number of elements from the first to the last one that a layout reads.
+std::size_t extent(const Layout& l) {
+  if (l.results() == 0 || l.n == 0) return 0;
+  return (l.outer - 1) * l.outer_stride + (l.n - 1) * l.stride + l.inner;
+}
+
+/// Runs a call whose method, format and layout are known, and whose arrays are in one memory: the one binding
+/// of calls.
+void run_call(nb::handle object) {
+  using enum PythonCall::Field;
+  const PythonCall given{object};
+  const auto& chosen = given.as<const Method&>(method);
+  const FormatInfo& input = format_named(given.as<std::string_view>(format));
+  const Memory of_x = memory_of(given, x), of_y = memory_of(given, y), of_keys = memory_of(given, keys),
+               of_flags = memory_of(given, where), of_offsets = memory_of(given, offsets),
+               of_result = memory_of(given, result);
+  const auto fields = given.as<std::vector<std::size_t>>(layout);
+  const Layout l{fields.at(0), fields.at(1), fields.at(2),
+                 fields.at(3), fields.at(4), reinterpret_cast<const std::uint64_t*>(of_offsets.address)};
+  const std::size_t size = l.offsets ? of_x.size : extent(l);
+  const Call call{
+      .method = &chosen,
+      .x = values_at(input, of_x.address, chosen.inputs == 0 ? 0 : size),
+      .y = chosen.inputs == 2 ? values_at(input, of_y.address, size) : Values{},
+      .keys = given.has(keys) ? Keys{key_format_named(given.as<std::string_view>(key_format)),
+                                     reinterpret_cast<const void*>(of_keys.address), l.n}
+                              : Keys{},
+      .layout = l,
+      .out = {chosen.result_format(input), reinterpret_cast<void*>(of_result.address), of_result.size,
+              given.as<std::size_t>(result_stride)},
+      .options = {.threads = given.as<int>(threads),
+                  .ddof = given.as<double>(ddof),
+                  .exclusive = given.is_true(exclusive),
+                  .grid = given.as<std::optional<int>>(grid),
+                  .combine = given.is_true(combine),
+                  .where = given.has(where) ? Mask{reinterpret_cast<const void*>(of_flags.address),
+                                                   chosen.inputs == 0 ? l.n : size}
+                                            : Mask{},
+                  .skip_nan = given.is_true(skipna),
+                  .window = given.as<std::size_t>(window),
+                  .centred = given.is_true(center),
+                  .min_periods = given.as<std::optional<std::size_t>>(min_periods)}};
+  const nb::gil_scoped_release released;
+  run_at(call, of_result.place);
 }
 
 }  // namespace
@@ -143,7 +168,9 @@ void bind_run(nb::module_& m) {
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // caches hold methods until the process ends
   bind_methods(m);
-  bind_run(m);
+  bind_call(m);
+  bind_layouts(m);
+  m.def("run", &run_call);
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
     const FloatingPointEnvironment environment;

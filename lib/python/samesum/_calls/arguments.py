@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import inspect
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import _core
 from .._elements.library import library_of
-from .methods import Method
+
+
+class Call(metaclass=_core.CallMaker):
+    """A call of a public function: `Call(operation, x, …)` is a `_core.Call`, which has the fields and their order.
+
+    torch.compile cannot trace how `_core` makes it; it traces `__init__` instead.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        for name, value in {**_core.call_fields, **dict(zip(_core.call_fields, given)), **named}.items():
+            setattr(self, name, value)
+
+
+_OF_THE_LAST_AXIS = ("softmax", "log_softmax", "dot")
+"""Operations of functions whose axis is the last one unless the caller gives another."""
 
 
 def whole_number(name: str, value: Any, meaning: str = "") -> int:
@@ -40,23 +55,24 @@ def correction_of(correction: float | None, ddof: float | None) -> float:
     return float(correction if correction is not None else ddof if ddof is not None else 0)
 
 
-def names_of_torch(
-    x: Any, axis: Any, dim: Any, keepdims: bool = False, keepdim: bool | None = None, default: int | None = None
-) -> tuple[Any, bool]:
-    """Returns axis and keepdims, which may have their names in PyTorch, dim and keepdim. `default` is that of axis."""
+def names_of_torch(call: Call) -> None:
+    """Gives axis and keepdims what the caller has named as PyTorch does, dim and keepdim."""
+    axis, dim, keepdim = call.axis, call.dim, call.keepdim
     if dim is None and keepdim is None:
-        return axis, keepdims
-    if library_of(x).name != "torch":
+        return
+    if library_of(call.x).name != "torch":
         raise TypeError(
-            f"samesum: x is a {type(x).__name__}, and dim and keepdim are for PyTorch's tensors; pass axis and keepdims"
+            f"samesum: x is a {type(call.x).__name__}, and dim and keepdim are for PyTorch's tensors; pass axis and "
+            "keepdims"
         )
-    if dim is not None and axis != default:
+    if dim is not None and axis != (-1 if call.operation in _OF_THE_LAST_AXIS else None):
         raise ValueError(f"samesum: axis is {axis} and dim {dim}; they are two names of one argument, so pass one")
-    if keepdim is not None and keepdims:
+    if keepdim is not None and call.keepdims:
         raise ValueError("samesum: keepdims and keepdim are two names of one argument; pass one")
     if dim is not None:
-        axis = None if isinstance(dim, (tuple, list)) and not dim else dim
-    return axis, bool(keepdim) or keepdims
+        call.axis = None if isinstance(dim, (tuple, list)) and not dim else dim
+    call.keepdims = bool(keepdim) or call.keepdims
+    call.dim = call.keepdim = None
 
 
 def arguments_by_name(name: str, signature: inspect.Signature, arguments: Any, keywords: Any) -> dict[str, Any]:
@@ -78,25 +94,3 @@ def refuse_traced(operation: str, x: Any) -> None:
             f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
             "of transformations"
         )
-
-
-class Options(NamedTuple):
-    """The options of a reduction: keywords of the public functions, and what these add."""
-
-    axis: Any = None
-    dtype: Any = None
-    keepdims: bool = False
-    out: Any = None
-    method: str | Method | None = None
-    threads: int = 0
-    ddof: float = 0
-    grid: Any = None
-    check: bool = False
-    where: Any = None
-    skipna: bool = False
-    as_numpy: bool = False
-    """Whether results for no elements are those of NumPy's nan-functions: extrema NaN, and indices errors."""
-    second: str = "y"
-    """The name under which the caller knows y."""
-    finish: Any = None
-    """finish(namespace, result) computes further from the results, in the caller's array library."""

@@ -10,6 +10,7 @@ from .._elements.formats import dtype_name, format_of
 from .._elements.in_floats import in_floats
 from .._elements.layout import paired
 from .._elements.library import library_of
+from .arguments import Call
 from .methods import Method, method_of
 
 
@@ -25,15 +26,15 @@ def floats_for(
     return in_floats(library, a, argument, method_of(method, operation, "fp64", library.view(a).device), mask=mask)
 
 
-def read_floats(
-    operation: str, x: Any, where: Any, dtype: Any, out: Any, method: str | Method | None
-) -> tuple[Any, Any, Any, Method]:
-    """Returns the library that reads x, its elements as a method takes them, their mask, and the method."""
-    library, a = read(x, out, wide=dtype is not None or where is not None)
-    a = in_type(library, a, dtype)
-    mask = mask_of(library, a, where)
-    a = floats_for(library, operation, a, method, mask=mask)
-    return library, a, mask, method_of(method, operation, format_of(a.dtype), library.view(a).device)
+def read_floats(call: Call) -> None:
+    """Replaces x by its elements as the method takes them, in the library that reads them, `where` by their mask, and
+    the name of the method by the method."""
+    library, a = read(call.x, call.out, wide=call.dtype is not None or call.where is not None)
+    a = in_type(library, a, call.dtype)
+    call.library, call.where = library, mask_of(library, a, call.where)
+    call.x = a = floats_for(library, call.operation, a, call.method, mask=call.where)
+    call.format = format_of(a.dtype)
+    call.method = method_of(call.method, call.operation, call.format, library.view(a).device)
 
 
 def read(x: Any, out: Any = None, wide: bool = False) -> tuple[Any, Any]:
@@ -52,20 +53,20 @@ def in_type(library: Any, a: Any, dtype: Any) -> Any:
     return library.astype(a, dtype_name(dtype))
 
 
-def paired_inputs(
-    library: Any, a: Any, b: Any, axis: Any, where: Any, skipna: bool, second: str = "y"
-) -> tuple[Any, Any, tuple[int, ...], Any]:
-    """Returns two inputs in one type and shape, the reduced axes, and the mask of the pairs."""
-    a, b, axes = paired(library.namespace, a, b, axis)
+def pair_inputs(call: Call) -> None:
+    """Brings two inputs into one type and shape, with their mask, and finds the reduced axes."""
+    library, second = call.library, call.second
+    a, b, call.axes = paired(library.namespace, call.x, call.y, call.axis)
     mask = takes = None
-    if where is not None or skipna:
+    if call.where is not None or call.skipna:
         both = library.broadcast(a, b)
-        mask = takes = mask_of(library, both[0], where)
+        mask = takes = mask_of(library, both[0], call.where)
         a, b = narrowed(library, a, mask), narrowed(library, b, mask, second)
-        if skipna and (format_of(a.dtype) == "int") != (format_of(b.dtype, second) == "int"):
+        if call.skipna and (format_of(a.dtype) == "int") != (format_of(b.dtype, second) == "int"):
             takes = takes_part(library, mask, True, *both)
     a, b = same_type(library, a, b, takes, second)
-    return (a, b, axes, mask) if a.shape == b.shape else (*library.broadcast(a, b), axes, mask)
+    call.x, call.y = (a, b) if a.shape == b.shape else library.broadcast(a, b)
+    call.where = mask
 
 
 def common_type(namespace: Any, a: Any, b: Any) -> str:

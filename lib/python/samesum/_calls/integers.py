@@ -14,6 +14,7 @@ from .. import _core
 from .._elements.formats import UNSIGNED, dtype_name, no_integers
 from .._elements.in_floats import high_and_low
 from .._elements.layout import axes_last, reduced_shape
+from .arguments import Call
 
 EXACT_OPERATIONS = ("sum", "min", "max", "argmin", "argmax")
 """Operations whose results for integers are exact."""
@@ -25,27 +26,23 @@ _overflows: dict[tuple[str, int, int], Any] = {}
 _lock = threading.Lock()
 
 
-def reduce_integers(
-    library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool, where: Any = None
-) -> Any:
-    """Reduces axes of an array of integers, of which those take part whose flag in `where` is true."""
+def reduce_integers(call: Call) -> Any:
+    """Reduces the `axes` of x, an array of integers, of which those take part whose flag in `where` is true."""
+    library, operation, a, axes, where = call.library, call.operation, call.x, call.axes, call.where
     has_objects = getattr(a.dtype, "hasobject", False)  # integers of Python, which do not overflow
     n = math.prod(a.shape[d] for d in axes)
     if n == 0 and operation != "sum":
         raise no_integers(operation, where is not None)
     if not has_objects and library.view(a).device < 0:
-        return _reduce_on_host(library, operation, a, axes, keepdims, where)
+        return _reduce_on_host(call)
     name = dtype_name(a.dtype)
     if library.name == "torch" and name in UNSIGNED and operation != "sum":
-        signed = library.astype(a, "int64") ^ _SIGN
-        found = reduce_integers(library, operation, signed, axes, keepdims, check, where)
+        found = _of_others(call, library.astype(a, "int64") ^ _SIGN, where)
         return found if operation.startswith("arg") else library.astype(found ^ _SIGN, name)
     if where is not None:
-        return _selected(
-            library, operation, a, where, axes, lambda b: reduce_integers(library, operation, b, axes, keepdims, check)
-        )
+        return _selected(call)
     if operation == "sum" and not has_objects:
-        return _sum(library, a, axes, keepdims, check)
+        return _sum(call)
     xp = library.namespace
     moved = library.transposed(a, axes_last(a.ndim, axes)[0])
     kept = tuple(moved.shape[: a.ndim - len(axes)])
@@ -61,10 +58,18 @@ def reduce_integers(
         found = library.narrowed(xp.asarray(found, object))
         if found is None:
             raise beyond_64_bits(operation, has_objects=True)
-    return found.reshape(reduced_shape(a.shape, axes, True)) if keepdims else found
+    return found.reshape(reduced_shape(a.shape, axes, True)) if call.keepdims else found
 
 
-def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+def _of_others(call: Call, x: Any, where: Any = None) -> Any:
+    """Makes the call for other integers, and another mask."""
+    other = call.copy()
+    other.x, other.where = x, where
+    return reduce_integers(other)
+
+
+def _reduce_on_host(call: Call) -> Any:
+    library, operation, a, axes, where = call.library, call.operation, call.x, call.axes, call.where
     name, view = dtype_name(a.dtype), library.view(a)
     flags = None if where is None else library.view(where)
     by_axis = zip(view.shape, view.strides, flags.strides if flags else view.strides)
@@ -73,7 +78,7 @@ def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         dtype = "uint64" if name.startswith("uint") else "int64"
     elif operation.startswith("arg"):
         dtype = "int64"
-    out = library.empty(reduced_shape(view.shape, axes, keepdims), dtype, a)
+    out = library.empty(reduced_shape(view.shape, axes, call.keepdims), dtype, a)
     described = [(*lengths, axis in axes) for axis, lengths in enumerate(by_axis)]
     is_invalid = _core.reduce_integers(
         operation, name, view.address, flags.address if flags else 0, described, library.view(out).address
@@ -83,32 +88,36 @@ def _reduce_on_host(library: Any, operation: str, a: Any, axes: tuple[int, ...],
     return out
 
 
-def mean_of_integers(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+def mean_of_integers(call: Call) -> Any:
     """Returns the means of small integers in host memory, rounded once to fp64; None if sums may be beyond 2^53."""
+    library, a, axes, where = call.library, call.x, call.axes, call.where
     n = math.prod(a.shape[d] for d in axes)
     if getattr(a.dtype, "hasobject", False) or library.view(a).device >= 0 or n << 8 * a.dtype.itemsize > 1 << 53:
         return None
-    counts = n if where is None else reduce_integers(library, "sum", where, axes, keepdims, False)
+    sums = call.copy()
+    sums.operation = "sum"
+    counts = n if where is None else _of_others(sums, where)
     if n == 0 or (where is not None and bool((counts == 0).any())):
         return None
-    return library.astype(reduce_integers(library, "sum", a, axes, keepdims, False, where), "float64") / counts
+    return library.astype(reduce_integers(sums), "float64") / counts
 
 
-def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, ...], reduce: Any) -> Any:
-    """Returns reduce(b) of integers b in which those that take no part cannot matter."""
+def _selected(call: Call) -> Any:
+    """Makes the call for integers among which those that take no part cannot matter."""
+    library, operation, a, mask, axes = call.library, call.operation, call.x, call.where, call.axes
     xp = library.namespace
     if operation == "sum":
-        return reduce(library.zeroed(a, mask))
+        return _of_others(call, library.zeroed(a, mask))
     order, _ = axes_last(a.ndim, axes)
     count = math.prod(reduced_shape(tuple(a.shape), axes, False))
     if count == 0:
-        return reduce(a)
+        return _of_others(call, a)
     rows = library.contiguous(library.transposed(mask, order)).reshape((count, math.prod(a.shape[d] for d in axes)))
     if rows.shape[1] == 0 or not bool(rows.any(1).all()):
         raise no_integers(operation, True)
     wide = library.astype(a, "uint8") if dtype_name(a.dtype) == "bool" else a
     most = wide.max() if operation.endswith("min") else wide.min()
-    result = reduce(xp.where(mask, wide, most))
+    result = _of_others(call, xp.where(mask, wide, most))
     if not operation.startswith("arg"):
         return library.astype(result, "bool") if wide is not a else result
     # A place that takes no part is found only if all others hold `most`: then the first of these is meant.
@@ -118,7 +127,8 @@ def _selected(library: Any, operation: str, a: Any, mask: Any, axes: tuple[int, 
     return xp.where(is_taken, index, first).reshape(tuple(getattr(result, "shape", ())))
 
 
-def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
+def _sum(call: Call) -> Any:
+    library, a, axes = call.library, call.x, call.axes
     name = dtype_name(a.dtype)
     unsigned = name.startswith("uint")
 
@@ -135,9 +145,9 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
         low = total(low)
         high = total(high) + (low >> 32)
         most, least = ((1 << 32) - 1, 0) if unsigned else ((1 << 31) - 1, -(1 << 31))
-        _report(library, a, (high > most) | (high < least), check)
+        _report(library, a, (high > most) | (high < least), call.check)
         result = library.astype(((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF), name)
-    return result.reshape(reduced_shape(a.shape, axes, True)) if keepdims else result
+    return result.reshape(reduced_shape(a.shape, axes, True)) if call.keepdims else result
 
 
 def beyond_64_bits(operation: str, has_objects: bool = False) -> OverflowError:

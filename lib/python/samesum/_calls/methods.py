@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any, Sequence, Union
 
 from .. import _core
 from .._elements.formats import DTYPES
@@ -18,6 +18,7 @@ def _method_named(name: str, operation: str) -> Method:
 
 copyreg.pickle(Method, lambda method: (_method_named, (method.name, method.operation)))  # type: ignore[arg-type]
 MethodName = Union[str, Method, None]
+Axis = Union[int, Sequence[int], None]
 
 
 @lru_cache(maxsize=None)

@@ -6,7 +6,7 @@ NumPy drops these when it reads such an array, so all that samesum does not unde
 from __future__ import annotations
 
 import sys
-from functools import lru_cache, wraps
+from functools import lru_cache
 from typing import Any, Callable
 
 from .library import library_of
@@ -60,22 +60,17 @@ def refuse_carried(x: Any, argument: str = "x") -> None:
             refuse_carried(wrapped, f"{argument}.data")
 
 
-def keeping_unit(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of an operation and x whose results have the unit of x, if it is an array of a subclass of
-    NumPy's with a unit, and the operation keeps it.
-    """
-
-    @wraps(call)
-    def keeping(operation: str, x: Any, *others: Any, **options: Any) -> Any:
-        if operation in _KEEP_UNIT and library_of(x).name == "numpy" and _has_unit(x) and options.get("out") is None:
-            numpy = sys.modules["numpy"]
-            return x.__array_wrap__(numpy.asarray(call(operation, x.view(numpy.ndarray), *others, **options)))
-        return call(operation, x, *others, **options)
-
-    return keeping
+def in_its_unit(call: Any, make: Callable[[Any], Any]) -> Any:
+    """Returns make(call), in the unit of x if `has_unit` is true of the call."""
+    numpy, x = sys.modules["numpy"], call.x
+    call.x = x.view(numpy.ndarray)
+    return x.__array_wrap__(numpy.asarray(make(call)))
 
 
-def _has_unit(x: Any) -> bool:
-    """Whether x is an array of a subclass of NumPy's with a unit and without a mask."""
+def has_unit(call: Any) -> bool:
+    """Whether the results have the unit of x: an array of a subclass of NumPy's with a unit and without a mask."""
+    x = call.x
+    if call.operation not in _KEEP_UNIT or call.out is not None or library_of(x).name != "numpy":
+        return False
     names = _names_of(type(x))
     return hasattr(x, "__array_wrap__") and "unit" in names and _carries(x, "unit") and not _carries(x, "mask")

@@ -6,6 +6,8 @@ import math
 import operator
 from typing import Any, NamedTuple, Sequence
 
+from .. import _core
+
 
 class Layout(NamedTuple):
     """As in C++: result (o, i) reduces the elements o·outer_stride + k·stride + i for 0 <= k < n."""
@@ -19,13 +21,6 @@ class Layout(NamedTuple):
     @property
     def results(self) -> int:
         return self.outer * self.inner
-
-    @property
-    def extent(self) -> int:
-        """Number of elements from the first to the last one that is read."""
-        if self.results == 0 or self.n == 0:
-            return 0
-        return (self.outer - 1) * self.outer_stride + (self.n - 1) * self.stride + self.inner
 
 
 def vector(n: int) -> Layout:
@@ -125,41 +120,10 @@ def _with_axes(namespace: Any, a: Any, axes: tuple[int, ...], ndim: int, places:
     return namespace.moveaxis(namespace.moveaxis(a, axes, last)[(None,) * (ndim - a.ndim)], last, places)
 
 
-def _collapsed(sizes: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Joins neighbouring axes whose elements lie at one stride, and drops axes of length 1."""
-    axes: list[tuple[int, int]] = []
-    for size, stride in zip(sizes, strides):
-        if size == 1:
-            continue
-        if axes and axes[-1][1] == size * stride:
-            axes[-1] = (axes[-1][0] * size, stride)
-        else:
-            axes.append((size, stride))
-    return axes
-
-
 def layout_of(shape: Sequence[int], strides: Sequence[int], reduced: Sequence[int]) -> Layout | None:
     """Returns the layout that reduces the axes `reduced` in row-major order; None if there is none.
 
     Results are in row-major order of the other axes.
     """
-    kept = [a for a in range(len(shape)) if a not in reduced]
-    count, n = math.prod(shape[a] for a in kept), math.prod(shape[a] for a in reduced)
-    if count == 0 or n == 0:
-        return Layout(count, n, 1, 0, 1)
-    if any(stride < 0 for size, stride in zip(shape, strides) if size > 1):
-        return None
-    inside = _collapsed([shape[a] for a in reduced], [strides[a] for a in reduced])
-    outside = _collapsed([shape[a] for a in kept], [strides[a] for a in kept])
-    if len(inside) > 1 or len(outside) > 2:
-        return None
-    stride = inside[0][1] if inside else 1
-    if not outside:
-        return Layout(1, n, 1, n, stride)
-    size, step = outside[-1]
-    columns = step == 1 and (n == 1 or stride == 0 or stride >= size)
-    if len(outside) == 2:
-        return Layout(outside[0][0], n, size, outside[0][1], stride if n > 1 else size) if columns else None
-    if columns and stride != 1:
-        return Layout(1, n, size, 0, stride if n > 1 else size)
-    return Layout(size, n, 1, step, stride)
+    found = _core.layout_of(shape, strides, reduced)
+    return None if found is None else Layout(*found)

@@ -55,7 +55,7 @@ class Library:
     def strides(self, a: Any) -> tuple[int, ...]:
         """Returns the strides in elements; -1 for one that is no whole number of elements."""
         size = a.dtype.itemsize
-        return tuple(s // size if s % size == 0 else -1 for s in a.strides)
+        return tuple([s // size if s % size == 0 else -1 for s in a.strides])
 
     def astype(self, a: Any, dtype: str) -> Any:
         return a.astype(self.dtype(dtype))

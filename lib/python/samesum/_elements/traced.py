@@ -14,11 +14,11 @@ watches: list[Callable[[], bool]] = []
 """Functions that tell whether a library must see every call, one for each such library in use."""
 
 
-def reduce_traced(operation: str, x: Any, y: Any, options: Any) -> Any:
+def reduce_traced(call: Any) -> Any:
     """Makes the call by an operator that the library of x or y knows: of PyTorch or of JAX."""
     torch = sys.modules.get("torch")
-    is_torch = torch is not None and (isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor))
-    return modules["torch" if is_torch else "jax"]().reduce_traced(operation, x, y, options)
+    is_torch = torch is not None and (isinstance(call.x, torch.Tensor) or isinstance(call.y, torch.Tensor))
+    return modules["torch" if is_torch else "jax"]().reduce_traced(call)
 
 
 def square_root(namespace: Any, x: Any) -> Any:

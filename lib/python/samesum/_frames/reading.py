@@ -90,9 +90,11 @@ def read_chunks(x: Any, argument: str = "x") -> list[Pair] | Table:
     if name == "dask":
         return read_chunks(x.compute(), argument)
     if name == "frame":
-        named = named_columns(x)
-        columns = [_chunks(c, f"column {each!r} of {argument}") for each, c in named]
-        return Table([each for each, _ in named], columns, len(x))
+        found = Table([], [], len(x))
+        for each, column in named_columns(x):
+            found.names.append(each)
+            found.chunks.append(_chunks(column, f"column {each!r} of {argument}"))
+        return found
     if name == "pandas":
         return [_of_pandas(x, argument)]
     found = _reader_of_arrow()(x, argument)
@@ -130,13 +132,13 @@ def _of_pandas(x: Any, argument: str) -> Pair:
     np, elements = library("numpy").np, getattr(x, "array", x)
     if isinstance(x.dtype, sys.modules["pandas"].ArrowDtype):
         return values_and_mask(elements.__arrow_array__(), argument)
-    values, missing = (getattr(elements, name, None) for name in ("_data", "_mask"))
+    values, missing = getattr(elements, "_data", None), getattr(elements, "_mask", None)
     if isinstance(values, np.ndarray) and isinstance(missing, np.ndarray):  # Float64, Int64, boolean
         return Pair(values, ~missing if missing.any() else None)
     values = np.asarray(x)
     if values.dtype.kind not in "iufb":
         values = library("numpy").array(values, argument, wide=True)
-    if not values.dtype.hasobject:
+    if not values.dtype.hasobject and (values.dtype.itemsize > 8 or values.dtype.kind not in "iufb"):
         format_of(values.dtype, argument)  # raises for what has no numbers
     return Pair(values, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from typing import Any, Callable, Sequence
 
@@ -16,17 +17,23 @@ def value_or_null(compute: Callable[[], Any], dtype: Any) -> Any:
     try:
         return compute()
     except ValueError as error:
-        if not getattr(error, "is_of_no_integers", False):
-            raise
-        return library("numpy").np.ma.masked_all((), dtype)
+        return null_for(error, dtype)
+
+
+def null_for(error: ValueError, dtype: Any) -> Any:
+    """Returns a masked number in place of an extremum of no integers. Raises every other error."""
+    if not getattr(error, "is_of_no_integers", False):
+        raise error
+    return library("numpy").np.ma.masked_all((), dtype)
 
 
 def as_one_array(results: Sequence[Any]) -> Any:
     """Returns results as one array: of their common type if that holds all, else of objects. Masked ones are NaN."""
     np = library("numpy").np
-    results = [np.float64(math.nan) if np.ma.isMaskedArray(r) else r for r in results]
+    if any(map(np.ma.isMaskedArray, results)):
+        results = [np.float64(math.nan) if np.ma.isMaskedArray(r) else r for r in results]
     together = np.array(results) if results else np.empty(0)
-    if len({r.dtype for r in results}) > 1 and any(
+    if len({*map(operator.attrgetter("dtype"), results)}) > 1 and any(
         r.dtype.kind in "iu" and int(r) != int(t) for r, t in zip(results, together)
     ):
         together = np.array([r.item() for r in results], object)

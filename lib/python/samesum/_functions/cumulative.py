@@ -1,12 +1,13 @@
 """The scans, with the names and keywords of NumPy, PyTorch and the array API standard.
 
-Each function passes its arguments, which are all its local names, to `scan`.
+Each function passes its arguments, which are all its local names, to a call.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from .._calls.arguments import Call
 from .._calls.methods import MethodName
 from .parameters import described
 from .scans import scan
@@ -30,7 +31,7 @@ def cumsum(
 
     {parameters}
     """
-    return scan("cumsum", **locals())
+    return scan(Call("cumsum", **locals()))
 
 
 @described
@@ -49,7 +50,7 @@ def cumprod(
 
     {parameters}
     """
-    return scan("cumprod", **locals())
+    return scan(Call("cumprod", **locals()))
 
 
 @described
@@ -67,7 +68,7 @@ def cummax(
 
     {parameters}
     """
-    return scan("cummax", **locals())
+    return scan(Call("cummax", **locals()))
 
 
 @described
@@ -85,7 +86,7 @@ def cummin(
 
     {parameters}
     """
-    return scan("cummin", **locals())
+    return scan(Call("cummin", **locals()))
 
 
 @described
@@ -103,7 +104,7 @@ def cumlogsumexp(
 
     {parameters}
     """
-    return scan("cumlogsumexp", **locals())
+    return scan(Call("cumlogsumexp", **locals()))
 
 
 @described
@@ -122,7 +123,7 @@ def cumulative_sum(
 
     {parameters}
     """
-    return scan("cumsum", flattens=False, function="cumulative_sum", **locals())
+    return scan(Call("cumsum", function="cumulative_sum", **locals()))
 
 
 @described
@@ -141,4 +142,4 @@ def cumulative_prod(
 
     {parameters}
     """
-    return scan("cumprod", flattens=False, function="cumulative_prod", **locals())
+    return scan(Call("cumprod", function="cumulative_prod", **locals()))

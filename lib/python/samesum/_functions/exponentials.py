@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._calls.methods import MethodName
-from .calls import Axis, reduced
+from .._calls.arguments import Call
+from .._calls.methods import Axis, MethodName
+from .._calls.reduction import reduce
 from .parameters import described
 
 
@@ -25,7 +26,7 @@ def logsumexp(
 
     {parameters}
     """
-    return reduced("logsumexp", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("logsumexp", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -42,7 +43,7 @@ def softmax(
 
     {parameters}
     """
-    return reduced("softmax", x, axis, dtype, out, True, method, threads, None, False, dim)
+    return reduce(Call("softmax", x, axis, dtype, out, True, method, threads, None, False, dim))
 
 
 @described
@@ -59,4 +60,4 @@ def log_softmax(
 
     {parameters}
     """
-    return reduced("log_softmax", x, axis, dtype, out, True, method, threads, None, False, dim)
+    return reduce(Call("log_softmax", x, axis, dtype, out, True, method, threads, None, False, dim))

@@ -5,28 +5,26 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from .._calls.arguments import arguments_by_name
+from .._calls.arguments import Call, arguments_by_name
+from .._calls.reduction import reduce
 from . import reductions as functions
-from .calls import reduced
 from .scans import scan
 
 
-def _extremum(name: str, x: Any, axis: Any, dtype: Any = None, **options: Any) -> Any:
+def _extremum(call: Call) -> Any:
     """Returns an extremum or its index, without elements as NumPy does."""
-    return reduced(name, x, axis, dtype, skipna=True, as_numpy=True, **options)
-
-
-def _scan(name: str, x: Any, **options: Any) -> Any:
-    return scan(name, x, function=f"nan{name}", skipna=True, **options)
+    call.as_numpy = True
+    return reduce(call)
 
 
 def _skipping(name: str, of_nothing: str, call: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Returns the function nan<name>: call(name, **arguments), or the function `name` with skipna=True."""
+    """Returns the function nan<name>: that of a call with skipna=True, or the function `name` with it."""
     function = getattr(functions, name)
 
     def skipping(*arguments: Any, **keywords: Any) -> Any:
         if call is not None:
-            return call(name, **arguments_by_name(f"nan{name}", signature, arguments, keywords))
+            given = arguments_by_name(f"nan{name}", signature, arguments, keywords)
+            return call(Call(name, skipna=True, function=f"nan{name}", **given))
         try:
             return function(*arguments, skipna=True, **keywords)
         except TypeError:
@@ -53,8 +51,8 @@ nanmin = _skipping("min", "The minimum of no elements is NaN, as in NumPy.", _ex
 nanmax = _skipping("max", "The maximum of no elements is NaN, as in NumPy.", _extremum)
 nanargmin = _skipping("argmin", "Raises ValueError if a result has no elements, as NumPy does.", _extremum)
 nanargmax = _skipping("argmax", "Raises ValueError if a result has no elements, as NumPy does.", _extremum)
-nancumsum = _skipping("cumsum", "A result at a NaN is that of the elements before it.", _scan)
-nancumprod = _skipping("cumprod", "A result at a NaN is that of the elements before it.", _scan)
+nancumsum = _skipping("cumsum", "A result at a NaN is that of the elements before it.", scan)
+nancumprod = _skipping("cumprod", "A result at a NaN is that of the elements before it.", scan)
 
 FUNCTIONS = (
     nansum, nanmean, nanvar, nanstd, nanprod, nanmin, nanmax, nanargmin, nanargmax, nancumsum, nancumprod,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._calls.arguments import correction_of, names_of_torch
-from .._calls.methods import MethodName
+from .._calls.arguments import Call, correction_of
+from .._calls.methods import Axis, MethodName
 from .._calls.reduction import reduce
 from .._elements.layout import VECTOR
 from .._elements.traced import square_root
 from .._statistics.weights import require_kind, weighted_mean, weighted_sum, weighted_variance
-from .calls import Axis, reduced, weighted
 from .cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from .exponentials import log_softmax, logsumexp, softmax
 from .parameters import described
@@ -46,11 +45,12 @@ def sum(
     if weights is not None:
         if check:
             raise ValueError("samesum: check is for sums of integers without weights; leave it out")
-        return weighted(
-            weighted_sum, x, weights, axis, keepdims, dim, keepdim, dtype=dtype, out=out, method=method,
-            threads=threads, grid=grid, where=where, skipna=skipna,
-        )  # fmt: skip
-    return reduced("sum", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid, check)
+        call = Call("sum", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid)
+        call.weights = weights
+        return weighted_sum(call)
+    return reduce(
+        Call("sum", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid, check)
+    )
 
 
 @described
@@ -74,11 +74,10 @@ def mean(
     {parameters}
     """
     if weights is not None:
-        return weighted(
-            weighted_mean, x, weights, axis, keepdims, dim, keepdim, dtype=dtype, out=out, method=method,
-            threads=threads, grid=grid, where=where, skipna=skipna,
-        )  # fmt: skip
-    return reduced("mean", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid)
+        call = Call("mean", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid)
+        call.weights = weights
+        return weighted_mean(call)
+    return reduce(Call("mean", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid))
 
 
 @described
@@ -107,15 +106,17 @@ def var(
     {parameters}
     """
     if weights is not None:
-        return weighted(
-            weighted_variance, x, weights, axis, keepdims, dim, keepdim, weights_are=weights_are,
-            correction=correction_of(correction, ddof), dtype=dtype, out=out, method=method, threads=threads,
-            where=where, skipna=skipna,
-        )  # fmt: skip
+        call = Call("var", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+        call.ddof = correction_of(correction, ddof)
+        call.weights, call.weights_are = weights, weights_are
+        return weighted_variance(call)
     require_kind(weights_are)
-    return reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim,
-        ddof=correction_of(correction, ddof), finish=_variance,
+    divisor = correction_of(correction, ddof)
+    return reduce(
+        Call(
+            "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, None, False,
+            divisor, _variance,
+        )
     )  # fmt: skip
 
 
@@ -139,15 +140,17 @@ def std(
     {parameters}
     """
     if weights is not None:
-        return weighted(
-            weighted_variance, x, weights, axis, keepdims, dim, keepdim, weights_are=weights_are,
-            correction=correction_of(correction, ddof), dtype=dtype, out=out, method=method, threads=threads,
-            where=where, skipna=skipna, root=True,
-        )  # fmt: skip
+        call = Call("std", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+        call.ddof = correction_of(correction, ddof)
+        call.weights, call.weights_are = weights, weights_are
+        return weighted_variance(call)
     require_kind(weights_are)
-    return reduced(
-        "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim,
-        ddof=correction_of(correction, ddof), finish=_deviation,
+    divisor = correction_of(correction, ddof)
+    return reduce(
+        Call(
+            "moments", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, None, False,
+            divisor, _deviation,
+        )
     )  # fmt: skip
 
 
@@ -171,7 +174,7 @@ def prod(
 
     {parameters}
     """
-    return reduced("prod", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("prod", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -191,7 +194,7 @@ def min(
 
     {parameters}
     """
-    return reduced("min", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("min", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -211,7 +214,7 @@ def max(
 
     {parameters}
     """
-    return reduced("max", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("max", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -230,7 +233,7 @@ def argmin(
 
     {parameters}
     """
-    return reduced("argmin", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("argmin", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -249,7 +252,7 @@ def argmax(
 
     {parameters}
     """
-    return reduced("argmax", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("argmax", x, axis, None, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 @described
@@ -268,11 +271,9 @@ def vecdot(
 
     {parameters}
     """
-    axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim, default=-1)
     return reduce(
-        "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
-        where=where, skipna=skipna,
-    )  # fmt: skip
+        Call("dot", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim, grid, y=y)
+    )
 
 
 @described
@@ -290,10 +291,7 @@ def dot(
 
     {parameters}
     """
-    return reduce(
-        "dot", x, y, axis=VECTOR, dtype=dtype, out=out, method=method, threads=threads, grid=grid, where=where,
-        skipna=skipna,
-    )  # fmt: skip
+    return reduce(Call("dot", x, VECTOR, dtype, out, False, method, threads, where, skipna, grid=grid, y=y))
 
 
 @described
@@ -312,7 +310,7 @@ def norm(
 
     {parameters}
     """
-    return reduced("norm", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim)
+    return reduce(Call("norm", x, axis, dtype, out, keepdims, method, threads, where, skipna, dim, keepdim))
 
 
 FUNCTIONS = (

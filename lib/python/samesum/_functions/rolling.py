@@ -1,6 +1,6 @@
 """The rolling operations: a result for each element, that of a window of elements around it.
 
-Each function passes its arguments, which are all its local names, to `roll`.
+Each function passes its arguments to a call.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from typing import Any
 
 from .. import _core
 from .._arrays.selection import is_masked, without_mask
-from .._calls.arguments import check_grid, check_threads, correction_of, refuse_traced, whole_number
-from .._calls.axes import run_call
+from .._calls.arguments import Call, check_grid, check_threads, correction_of, refuse_traced, whole_number
 from .._calls.inputs import read_floats
-from .._calls.methods import Method, MethodName
+from .._calls.methods import MethodName
 from .._calls.results import delivered, result_array
-from .._elements.carried import keeping_unit
-from .._elements.formats import DTYPES, format_of
+from .._elements.carried import has_unit, in_its_unit
+from .._elements.formats import DTYPES
 from .._elements.layout import along, normalised_axes
 from .._elements.traced import square_root
 from .._frames.results import like_column
@@ -43,7 +42,7 @@ def rolling_sum(
 
     {parameters}
     """
-    return roll("rolling_sum", **locals())
+    return roll(Call("rolling_sum", **locals()))
 
 
 @described
@@ -61,7 +60,7 @@ def rolling_mean(
 
     {parameters}
     """
-    return roll("rolling_mean", **locals())
+    return roll(Call("rolling_mean", **locals()))
 
 
 @described
@@ -81,7 +80,13 @@ def rolling_var(
 
     {parameters}
     """
-    return roll("rolling_var", **locals())
+    divisor = correction_of(correction, ddof)
+    return roll(
+        Call(
+            "rolling_var", x, axis, dtype, out, method=method, threads=threads, skipna=skipna, ddof=divisor,
+            window=window, min_periods=min_periods, center=center,
+        )
+    )  # fmt: skip
 
 
 @described
@@ -99,7 +104,13 @@ def rolling_std(
 
     {parameters}
     """
-    return roll("rolling_std", **locals())
+    divisor = correction_of(correction, ddof)
+    return roll(
+        Call(
+            "rolling_std", x, axis, dtype, out, method=method, threads=threads, skipna=skipna, ddof=divisor,
+            window=window, min_periods=min_periods, center=center,
+        )
+    )  # fmt: skip
 
 
 @described
@@ -114,7 +125,7 @@ def rolling_min(
 
     {parameters}
     """
-    return roll("rolling_min", **locals())
+    return roll(Call("rolling_min", **locals()))
 
 
 @described
@@ -129,63 +140,43 @@ def rolling_max(
 
     {parameters}
     """
-    return roll("rolling_max", **locals())
+    return roll(Call("rolling_max", **locals()))
 
 
-@keeping_unit
-def roll(
-    operation: str,
-    x: Any,
-    *,
-    window: int,
-    axis: int = -1,
-    min_periods: int | None = None,
-    center: bool = False,
-    skipna: bool = False,
-    correction: float | None = None,
-    ddof: float | None = None,
-    dtype: Any = None,
-    out: Any = None,
-    method: str | Method | None = None,
-    threads: int = 0,
-    grid: int | None = None,
-) -> Any:
-    """Moves a window along an axis of x, and reduces its elements by a method of `operation`.
+def roll(call: Call) -> Any:
+    """Moves a window along an axis of x, and reduces its elements by a method of an operation.
 
     rolling_std, which has no methods of its own, is the root of rolling_var.
     """
-    is_root = operation == "rolling_std"
-    refuse_traced(operation, x)
+    if has_unit(call):
+        return in_its_unit(call, roll)
+    operation, axis, source, out = call.operation, call.axis, call.x, call.out
+    refuse_traced(operation, call.x)
     if axis is None or isinstance(axis, (tuple, list)):
         raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis")
-    size = _count("window", window, 1, ", the number of elements")
-    least = None if min_periods is None else _count("min_periods", min_periods, 0, ", or None for the window")
-    subtracted = correction_of(correction, ddof)
-    threads, grid = check_threads(threads), check_grid(grid)
-    source = x
-    x, valid = without_mask(x, None, operation)
-    if valid is not None and not skipna and not valid.all():
+    call.window = _count("window", call.window, 1, ", the number of elements")
+    if call.min_periods is not None:
+        call.min_periods = _count("min_periods", call.min_periods, 0, ", or None for the window")
+    call.threads, call.grid = check_threads(call.threads), check_grid(call.grid)
+    call.x, valid = without_mask(call.x, None, operation)
+    if valid is not None and not call.skipna and not valid.all():
         raise _nulls_error(operation, source, valid.size - int(valid.sum()))
-    computed = "rolling_var" if is_root else operation
-    library, a, _, chosen = read_floats(computed, x, valid, dtype, out, method)
+    x, call.where = call.x, valid
+    call.operation = "rolling_var" if operation == "rolling_std" else operation
+    read_floats(call)
+    library, a = call.library, call.x
     if a.ndim == 0:
         raise ValueError(f"samesum: x is a number; {operation} moves a window along an axis of an array")
     if valid is not None and not valid.all():  # a NaN that is skipped is as if absent, as a null is
         a = a.copy()
         a[~valid] = math.nan
-    format, shape = format_of(a.dtype), tuple(a.shape)
-    layout = along(shape, normalised_axes(axis, a.ndim)[0])
-    a = library.contiguous(a)
-    view = library.view(a)
-    apart = None if out is None or is_root or _overlap(library, a, format, out) else out
-    result = result_array(library, apart, shape, DTYPES[chosen.format], a)
-    if layout.results and layout.n:
-        run_call(
-            chosen, format, view.address, math.prod(shape), layout, library.view(result).address, math.prod(shape),
-            view.device, view.stream, threads=threads, ddof=subtracted, grid=grid, window=size, min_periods=least,
-            centred=bool(center), skip_nan=bool(skipna),
-        )  # fmt: skip
-    if is_root:
+    call.layout = along(tuple(a.shape), normalised_axes(axis, a.ndim)[0])
+    call.x, call.where = library.contiguous(a), None
+    apart = None if operation == "rolling_std" or out is None or _overlap(call) else out
+    result = call.result = result_array(library, apart, tuple(a.shape), DTYPES[call.method.format], call.x)
+    if call.layout.results and call.layout.n:
+        _core.run(call)
+    if operation == "rolling_std":
         result = square_root(library.namespace, result)
     result = delivered(library, result, x, out)
     return result if out is not None else like_column(source, result)
@@ -196,12 +187,13 @@ def _nulls_error(operation: str, x: Any, count: int) -> ValueError:
     return ValueError(f"samesum: {operation}: x {has}; pass skipna=True, with which windows leave out nulls and NaN")
 
 
-def _overlap(library: Any, a: Any, format: str, out: Any) -> bool:
-    """Whether results that are written to `out` would replace elements of a that later windows still need."""
+def _overlap(call: Call) -> bool:
+    """Whether results that are written to `out` would replace elements of x that later windows still need."""
+    library, a, out = call.library, call.x, call.out
     if not isinstance(out, library.kind):
         return False  # refused elsewhere
     first, second = library.view(a).address, library.view(out).address
-    size = math.prod(a.shape) * _core.format_bytes[format]
+    size = math.prod(a.shape) * _core.format_bytes[call.format]
     extent = sum((n - 1) * abs(stride) for n, stride in zip(out.shape, library.strides(out)) if n) + 1
     return first < second + extent * out.dtype.itemsize and second < first + size
 

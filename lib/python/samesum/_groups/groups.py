@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Sequence
 
-from .._calls.arguments import correction_of
+from .._calls.arguments import Call, correction_of
 from .._calls.methods import Method
 from .._elements.library import library_of
 from .._elements.traced import square_root
@@ -73,9 +73,10 @@ class GroupBy:
         method of dot. See `GroupBy` for the arguments.
         """
         if weights is None:
-            return self._reduced("sum", values, method, skipna, threads, grid)
+            return self._reduced(Call("sum", values, method=method, skipna=skipna, threads=threads, grid=grid))
+        call = Call("dot", method=method, threads=threads, grid=grid)
         return self._weighted(
-            values, weights, lambda read, skips: self._groups.reduced("dot", read, skips, method, threads, grid), skipna
+            values, weights, lambda read, skips: self._groups.reduced(call.copy(), read, skips), skipna
         )
 
     def mean(
@@ -88,7 +89,7 @@ class GroupBy:
         With weights it is Σwx / Σw, by the exact method alone. See `GroupBy` for the arguments.
         """
         if weights is None:
-            return self._reduced("mean", values, method, skipna, threads, grid)
+            return self._reduced(Call("mean", values, method=method, skipna=skipna, threads=threads, grid=grid))
         options = {"method": method, "threads": threads, "grid": grid}
         return self._weighted(values, weights, self._by_size(functions.mean, options), skipna)
 
@@ -106,7 +107,8 @@ class GroupBy:
         divisor = correction_of(correction, ddof)
         if weights is None:
             require_kind(weights_are)
-            return self._reduced("moments", values, method, skipna, threads, None, divisor, _variance)
+            call = Call("moments", values, method=method, skipna=skipna, threads=threads, ddof=divisor)
+            return self._reduced(call, _variance)
         options = {"correction": divisor, "weights_are": weights_are, "method": method, "threads": threads}
         return self._weighted(values, weights, self._by_size(functions.var, options), skipna)
 
@@ -119,7 +121,8 @@ class GroupBy:
         divisor = correction_of(correction, ddof)
         if weights is None:
             require_kind(weights_are)
-            return self._reduced("moments", values, method, skipna, threads, None, divisor, _deviation)
+            call = Call("moments", values, method=method, skipna=skipna, threads=threads, ddof=divisor)
+            return self._reduced(call, _deviation)
         options = {"correction": divisor, "weights_are": weights_are, "method": method, "threads": threads}
         return self._weighted(values, weights, self._by_size(functions.std, options), skipna)
 
@@ -127,13 +130,13 @@ class GroupBy:
         self, values: Any = None, *, method: str | Method | None = None, skipna: bool | None = None, threads: int = 0
     ) -> Any:
         """Returns the smallest value of each group. See `GroupBy` for the arguments."""
-        return self._reduced("min", values, method, skipna, threads)
+        return self._reduced(Call("min", values, method=method, skipna=skipna, threads=threads))
 
     def max(
         self, values: Any = None, *, method: str | Method | None = None, skipna: bool | None = None, threads: int = 0
     ) -> Any:
         """Returns the largest value of each group. See `GroupBy` for the arguments."""
-        return self._reduced("max", values, method, skipna, threads)
+        return self._reduced(Call("max", values, method=method, skipna=skipna, threads=threads))
 
     def count(self, values: Any = None, *, skipna: bool | None = None) -> Any:
         """Returns the number of values of each group, as int64; without values, the number of its rows."""
@@ -203,7 +206,8 @@ class GroupBy:
         See `GroupBy` for the arguments. x and y are numbers for each row, or names of columns.
         """
         x, read = self._columns.read_pair(x, y, None, skipna)
-        result = self._groups.reduced("dot", read.values, read.skips, method, threads, grid, names=("x", "y"))
+        call = Call("dot", method=method, threads=threads, grid=grid)
+        result = self._groups.reduced(call, read.values, read.skips, names=("x", "y"))
         return self._assembled(x, lambda *_: result, "x", "dot")
 
     def cov(
@@ -217,8 +221,10 @@ class GroupBy:
         """
         require_kind(weights_are)
         return self._paired(
-            "cov", x, y, weights, skipna, threads, correction=pairs.subtracted(correction, ddof),
-            are_reliabilities=weights_are == "reliabilities",
+            Call(
+                "cov", x, y=y, weights=weights, skipna=skipna, threads=threads,
+                ddof=pairs.subtracted(correction, ddof), weights_are=weights_are,
+            )
         )  # fmt: skip
 
     def corrcoef(
@@ -227,7 +233,7 @@ class GroupBy:
         """Returns the correlation of the values x and y of each group, correctly rounded: entry (0, 1) of
         `samesum.corrcoef`. See `cov` for the arguments.
         """
-        return self._paired("corrcoef", x, y, weights, skipna, threads, are_correlations=True)
+        return self._paired(Call("corrcoef", x, y=y, weights=weights, skipna=skipna, threads=threads))
 
     def linear_regression(
         self, x: Any, y: Any, *, weights: Any = None, skipna: bool | None = None, threads: int = 0
@@ -238,8 +244,8 @@ class GroupBy:
         """
         x, read = self._columns.read_pair(x, y, weights, skipna)
 
-        def lines(x: Any, y: Any, *w: Any) -> Any:
-            found = pairs.linear_regression(x, y, axis=1, weights=w[0] if w else None, threads=threads)
+        def lines(x: Any, y: Any, w: Any = None) -> Any:
+            found = pairs.linear_regression(x, y, axis=1, weights=w, threads=threads)
             return self._np.stack(found, -1)
 
         both = self._groups.packed(read.values, read.skips, lambda rows, arrays: rows.of_equal_sizes(arrays, lines))
@@ -248,19 +254,13 @@ class GroupBy:
 
     # --- how they are computed ----------------------------------------------------------------------------------
 
-    def _reduced(
-        self, operation: str, values: Any, method: Any, skipna: bool | None, threads: int, grid: Any = None,
-        ddof: float = 0, finish: Callable[[Any], Any] | None = None,
-    ) -> Any:  # fmt: skip
-        return self._assembled(values, self._reducing(operation, method, skipna, threads, grid, ddof, finish))
+    def _reduced(self, call: Call, finish: Callable[[Any], Any] | None = None) -> Any:
+        return self._assembled(call.x, self._reducing(call, finish))
 
-    def _reducing(
-        self, operation: str, method: Any, skipna: bool | None, threads: int, grid: Any = None, ddof: float = 0,
-        finish: Callable[[Any], Any] | None = None,
-    ) -> Reduction:  # fmt: skip
+    def _reducing(self, call: Call, finish: Callable[[Any], Any] | None = None) -> Reduction:
         def reduce(argument: str, column: Any) -> Any:
             read = [self._columns.read(argument, column)]
-            result = self._groups.reduced(operation, read, [skipped(column, skipna)], method, threads, grid, ddof)
+            result = self._groups.reduced(call.copy(), read, [skipped(column, call.skipna)])
             return result if finish is None else finish(result)
 
         return reduce
@@ -303,9 +303,10 @@ class GroupBy:
 
     def _reductions(self, skipna: bool | None, threads: int, ddof: float) -> dict[str, Reduction]:
         """Returns the operations of `agg` by their names."""
-        found = {name: self._reducing(name, None, skipna, threads) for name in ("sum", "mean", "min", "max")}
-        for name, finish in (("var", _variance), ("std", _deviation)):
-            found[name] = self._reducing("moments", None, skipna, threads, None, ddof, finish)
+        plain = ("sum", "mean", "min", "max")
+        found = {name: self._reducing(Call(name, skipna=skipna, threads=threads)) for name in plain}
+        moments = Call("moments", skipna=skipna, threads=threads, ddof=ddof)
+        found |= {"var": self._reducing(moments, _variance), "std": self._reducing(moments, _deviation)}
         found |= {"count": self._counting(skipna), "size": lambda *_: self._sizes(), "first": self._first_of(skipna)}
         return found
 
@@ -330,17 +331,17 @@ class GroupBy:
 
         return self._assembled(values, reduce, left_out=left_out)
 
-    def _paired(
-        self, name: str, x: Any, y: Any, weights: Any, skipna: bool | None, threads: int, **options: Any
-    ) -> Any:  # fmt: skip
+    def _paired(self, call: Call) -> Any:
         """Returns the covariances or correlations of all groups."""
-        x, read = self._columns.read_pair(x, y, weights, skipna)
+        x, read = self._columns.read_pair(call.x, call.y, call.weights, call.skipna)
 
-        def reduce(x: Any, y: Any, *w: Any) -> Any:
-            return pairs.covariances_of_rows(x, y, w[0] if w else None, threads, **options)
+        def reduce(x: Any, y: Any, w: Any = None) -> Any:
+            of_size = call.copy()
+            of_size.x, of_size.y, of_size.weights = x, y, w
+            return pairs.covariances_of_rows(of_size)
 
         result = self._groups.packed(read.values, read.skips, lambda rows, a: rows.of_equal_sizes(a, reduce))
-        return self._assembled(x, lambda *_: result, "x", name)
+        return self._assembled(x, lambda *_: result, "x", call.operation)
 
     def _assembled(
         self, values: Any, reduce: Reduction, argument: str = "values", name: str = "", left_out: Sequence[Any] = ()

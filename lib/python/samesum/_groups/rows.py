@@ -6,8 +6,7 @@ import math
 from typing import Any, Callable, NamedTuple, Sequence
 
 from .. import _core
-from .._calls.arguments import check_grid, check_threads
-from .._calls.axes import run_call
+from .._calls.arguments import Call, check_grid, check_threads
 from .._calls.inputs import floats_for, same_type
 from .._calls.integers import EXACT_OPERATIONS, beyond_64_bits
 from .._calls.methods import Method, is_exact, method_of
@@ -84,12 +83,12 @@ class GroupRows:
         return stacked.reshape((self.count, *shape, *stacked.shape[2:]))
 
     def reduced(
-        self, operation: str, read: Sequence[Values], skips: Sequence[tuple[bool, bool]], method: Any, threads: int,
-        grid: Any, ddof: float = 0, names: tuple[str, str] = ("values", "weights"),
+        self, call: Call, read: Sequence[Values], skips: Sequence[tuple[bool, bool]],
+        names: tuple[str, str] = ("values", "weights"),
     ) -> Any:  # fmt: skip
         """Returns the results of an operation of one input or two, which messages call by these names."""
-        threads, grid = check_threads(threads), check_grid(grid)
-        np, numpy = self.np, library_of([])
+        call.threads, call.grid = check_threads(call.threads), check_grid(call.grid)
+        np, numpy, operation, method, grid = self.np, library_of([]), call.operation, call.method, call.grid
 
         def reduce(rows: GroupRows, arrays: list[Any]) -> Any:
             formats = {format_of(a.dtype, name) for name, a in zip(names, arrays)}
@@ -101,12 +100,13 @@ class GroupRows:
             arrays = [np.ascontiguousarray(a) for a in arrays]
             chosen = method_of(method, operation, method_format(arrays[0].dtype), -1)
             by_key = _method_by_key(chosen, grid)
+            run = Call(operation, method=by_key or chosen, threads=call.threads, grid=grid, ddof=call.ddof)
             if by_key is None:
                 arrays = [floats_for(numpy, operation, a, method, name) for name, a in zip(names, arrays)]
-                return rows._by_segments(chosen, arrays, threads, grid, ddof)
+                return rows._by_segments(run, arrays)
             keys, of_values, _ = in_floats_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), None, names[0])
             result = numpy.empty((self.count, *arrays[0].shape[1:]), DTYPES[by_key.format], arrays[0])
-            run_by_key(by_key, keys, of_values, (numpy, result), threads, grid)
+            run_by_key(run, keys, of_values, (numpy, result))
             if operation == "mean" and len(keys[1]) > len(rows):
                 result *= 2
             if operation in ("min", "max") and len(rows) < len(self):  # samesum.min of nothing is infinite
@@ -133,9 +133,9 @@ class GroupRows:
         results[by_size] = results.copy()
         return results
 
-    def _by_segments(self, method: Method, arrays: list[Any], threads: int, grid: Any, ddof: float) -> Any:
+    def _by_segments(self, call: Call, arrays: list[Any]) -> Any:
         """Reduces the values in the order of their groups, in which those of a group are a segment."""
-        np, numpy = self.np, library_of([])
+        np, numpy, method = self.np, library_of([]), call.method
         order, offsets = self.order()
         shape, n, groups = arrays[0].shape[1:], len(order), self.count
         inner = math.prod(shape)
@@ -145,12 +145,10 @@ class GroupRows:
         dtype = "int64" if method.returns_index else DTYPES[method.format]
         result = numpy.empty((inner, groups, method.results), dtype, arrays[0])
         if inner * groups:
-            x, y = (numpy.view(columns[k]).address for k in (0, -1))
-            run_call(
-                method, format_of(arrays[0].dtype), x, inner * n, Layout(inner * groups, 0, 1, 0, 1),
-                numpy.view(result).address, result.size, -1, 0, y=y, offsets=numpy.view(all_offsets).address,
-                threads=threads, ddof=ddof, grid=grid,
-            )  # fmt: skip
+            call.library, call.format = numpy, format_of(arrays[0].dtype)
+            call.layout = Layout(inner * groups, 0, 1, 0, 1)
+            call.x, call.y, call.offsets, call.result = columns[0], columns[-1], all_offsets, result
+            _core.run(call)
         last = (method.results,) if method.results > 1 else ()
         return np.ascontiguousarray(result.transpose(1, 0, 2)).reshape((groups, *shape, *last))
 

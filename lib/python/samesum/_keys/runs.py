@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import _core
 from .._arrays.converted import Converted
 from .._arrays.selection import mask_of, places_of, starts_of_packed, takes_part, without_mask, without_masks
-from .._calls.arguments import check_grid, check_threads
-from .._calls.axes import run_call
+from .._calls.arguments import Call, check_grid, check_threads
 from .._calls.inputs import floats_for
 from .._calls.methods import Method, check_operation, method_of
 from .._calls.results import delivered
@@ -81,7 +81,7 @@ def reduce_by_key(
         if a sum overflows the grid; on a GPU it is NaN.
     """
     function = "reduce_by_key"
-    threads, grid = check_threads(threads), check_grid(grid)
+    call = Call(operation, threads=check_threads(threads), grid=check_grid(grid), ddof=ddof)
     check_operation(function, operation)
     of_keys, read = any_keys(function, keys)
     n = read.shape[0]
@@ -92,11 +92,11 @@ def reduce_by_key(
         values, y, where = without_masks(values, y, where)
     library, chosen, inputs, takes = _inputs_of_runs(operation, method, {"values": values, "y": y}, n, where, skipna)
     rows, starts = inputs[0], starts_of_runs(function, of_keys, read)
-    device_of(function, keys=(of_keys, starts), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
+    arrays = {"keys": (of_keys, starts), **{name: (library, a) for name, a in zip(("values", "y"), inputs)}}
+    device_of(function, arrays)
     waits = any(isinstance(library_of(owner), Converted) for owner in (keys, source))
-    result = _reduce_runs(
-        chosen, (of_keys, starts), library, inputs, takes, waits, threads=threads, ddof=ddof, grid=grid
-    )
+    call.library, call.method = library, chosen
+    result = _reduce_runs(call, (of_keys, starts), inputs, takes, waits)
     last = (2,) if chosen.results == 2 else ()
     result = library.contiguous(library.transposed(result, (1, 0, 2)))
     result = result.reshape((starts.shape[0], *rows.shape[1:], *last))
@@ -107,14 +107,12 @@ def reduce_by_key(
     )  # fmt: skip
 
 
-def _reduce_runs(
-    method: Method, runs_of: tuple[Any, Any], library: Any, inputs: list[Any], takes: Any, waits: bool, **options: Any
-) -> Any:
+def _reduce_runs(call: Call, runs_of: tuple[Any, Any], inputs: list[Any], takes: Any, waits: bool) -> Any:
     """Returns the results of all runs for each column of the inputs. The runs are given as their library and starts.
 
     `waits` tells whether the owners of the memory do not know of the reading stream.
     """
-    of_keys, starts = runs_of
+    (of_keys, starts), library, method = runs_of, call.library, call.method
     n, runs, inner = inputs[0].shape[0], starts.shape[0], math.prod(inputs[0].shape[1:])
     # The columns of the values follow each other, so the runs of all columns are consecutive segments.
     columns = [library.contiguous(library.transposed(a.reshape((n, inner)), (1, 0))) for a in inputs]
@@ -134,15 +132,13 @@ def _reduce_runs(
         offsets = starts_of_packed(library, flags)[offsets]
     if not inner * runs:
         return result
-    place, first = library.view(result), library.view(columns[0])
-    has_two_streams = of_offsets.view(offsets).stream != place.stream
+    call.offsets = of_offsets.view(offsets)
+    has_two_streams = call.offsets.stream != library.view(result).stream
     if has_two_streams:
         of_offsets.wait(offsets)
-    run_call(
-        method, format_of(inputs[0].dtype), first.address, math.prod(first.shape),
-        Layout(inner * runs, 0, 1, 0, 1), place.address, inner * runs * method.results, place.device, place.stream,
-        y=library.view(columns[-1]).address, offsets=of_offsets.view(offsets).address, **options,
-    )  # fmt: skip
+    call.x, call.y, call.result, call.format = columns[0], columns[-1], result, format_of(inputs[0].dtype)
+    call.layout = Layout(inner * runs, 0, 1, 0, 1)
+    _core.run(call)
     if has_two_streams or waits:
         library.wait(result)
     if flags is not None and method.returns_index:

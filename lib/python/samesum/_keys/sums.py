@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays.selection import mask_of, takes_part, without_mask
-from .._calls.arguments import check_grid, check_threads, whole_number
+from .._calls.arguments import Call, check_grid, check_threads, whole_number
 from .._calls.methods import Method, method_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES, dtype_name, format_of, method_format
@@ -15,19 +15,19 @@ from .values import device_of, in_floats_by_key, masked_values, run_by_key
 
 
 def _sum_by_key(
-    function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int,
-    method: str | Method | None, grid: Any, source: Any, mask: Any = None, skipna: bool = False,
-) -> Any:  # fmt: skip
+    call: Call, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int
+) -> Any:
     """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
-    array of the library of `source`, in the format of the method.
+    array of the library of x, in the format of the method.
     """
     library, rows = values
-    device = device_of(function, **{"keys": keys, argument: values})
-    chosen = method_of(method, "scatter_add", method_format(rows.dtype), device)
-    result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    keys, values, mask = in_floats_by_key(chosen, keys, values, mask, argument)
-    run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid), mask=mask, skipna=bool(skipna))
-    return delivered(library, result, source)
+    device = device_of(call.function, {"keys": keys, argument: values})
+    call.method = method_of(call.method, "scatter_add", method_format(rows.dtype), device)
+    result = library.empty((count, *rows.shape[1:]), DTYPES[call.method.format], rows)
+    keys, values, call.where = in_floats_by_key(call.method, keys, values, call.where, argument)
+    call.grid, call.skipna = check_grid(call.grid), bool(call.skipna)
+    run_by_key(call, keys, values, (library, result))
+    return delivered(library, result, call.x)
 
 
 def scatter_add(
@@ -94,7 +94,7 @@ def scatter_add(
     read_keys = integer_keys(function, keys)
     values, where = without_mask(values, where)
     read_values, mask = masked_values(function, "values", values, read_keys[1].shape[0], where)
-    device = device_of(function, out=(library, before), keys=read_keys, values=read_values)
+    device = device_of(function, {"out": (library, before), "keys": read_keys, "values": read_values})
     chosen = method_of(method, function, format, device)
     if chosen.format != format:
         raise TypeError(
@@ -114,8 +114,9 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    pairs = in_floats_by_key(chosen, read_keys, read_values, mask, "values")
-    run_by_key(chosen, *pairs[:2], (library, result), threads, grid, True, pairs[2], bool(skipna))
+    read_keys, read_values, mask = in_floats_by_key(chosen, read_keys, read_values, mask, "values")
+    call = Call(function, method=chosen, threads=threads, grid=grid, where=mask, skipna=bool(skipna), combine=True)
+    run_by_key(call, read_keys, read_values, (library, result))
     return delivered(library, result, out)
 
 
@@ -184,13 +185,13 @@ def bincount(
         signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
         count = max(count, int(signed.max()) + 1)
     if weights is not None:
-        pairs = (library, read), "weights", (of_weights, elements)
-        return _sum_by_key("bincount", *pairs, count, method, grid, source)
+        call = Call("scatter_add", source, method=method, grid=grid, function="bincount")
+        return _sum_by_key(call, (library, read), "weights", (of_weights, elements), count)
     if grid is not None:
         raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
-    chosen = method_of(method, "scatter_count", "fp64", device_of("bincount", keys=(library, read)))
-    run_by_key(chosen, (library, read), None, (library, result))
+    chosen = method_of(method, "scatter_count", "fp64", device_of("bincount", {"keys": (library, read)}))
+    run_by_key(Call("scatter_count", method=chosen, library=library), (library, read), None, (library, result))
     return delivered(library, result, keys)
 
 
@@ -252,6 +253,6 @@ def groupby_sum(
     source = values
     values, where = without_mask(values, where)
     read_values, mask = masked_values("groupby_sum", "values", values, read.shape[0], where)
-    pairs = (library, numbers), "values", read_values
-    sums = _sum_by_key("groupby_sum", *pairs, unique.shape[0], method, grid, source, mask, skipna)
+    call = Call("scatter_add", source, method=method, where=mask, skipna=skipna, grid=grid, function="groupby_sum")
+    sums = _sum_by_key(call, (library, numbers), "values", read_values, unique.shape[0])
     return unique if library.name == "numpy" else delivered(library, unique, keys), sums

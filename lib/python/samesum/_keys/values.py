@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import _core
 from .._arrays.selection import mask_of, narrowed, takes_part
-from .._calls.axes import run_call
+from .._calls.arguments import Call
 from .._calls.methods import Method
 from .._elements.formats import dtype_name, format_of
 from .._elements.in_floats import adds_exactly, held_floats, in_two_floats, not_held
@@ -40,33 +41,31 @@ def masked_values(function: str, argument: str, values: Any, n: int, where: Any)
 
 
 def run_by_key(
-    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
-    grid: int | None = None, combine: bool = False, mask: Any = None, skipna: bool = False,
-) -> None:  # fmt: skip
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory. Waits
-    for the results. A mask is one of the values.
+    call: Call, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any]
+) -> None:
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory, by the
+    method and the options of a call. Waits for the results. A mask, `where`, is one of the values.
     """
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
         return
     out = result[0].view(result[1])
-    if values is not None and (mask is not None or skipna) and out.device >= 0:
-        keys, values = _packed_pairs(keys, values, takes_part(values[0], mask, skipna, values[1]), inner)
-        inner, mask, skipna = 1, None, False
+    call = call.copy()
+    if values is not None and (call.where is not None or call.skipna) and out.device >= 0:
+        takes = takes_part(values[0], call.where, call.skipna, values[1])
+        keys, values = _packed_pairs(keys, values, takes, inner)
+        inner, call.where, call.skipna = 1, None, False
     read = keys[0].view(keys[1])
     for library, a in (keys, values or keys):
         if library.view(a).stream != out.stream:
             library.wait(a)  # the streams of two libraries
-    format, address = method.format, 0
-    if values is not None:
-        format, address = format_of(values[1].dtype), values[0].view(values[1]).address
     n = keys[1].shape[0]
-    run_call(
-        method, format, address, n * inner, Layout(1, n, inner, n * inner, inner), out.address,
-        math.prod(result[1].shape), out.device, out.stream, key_format=dtype_name(keys[1].dtype), keys=read.address,
-        threads=threads, grid=grid, combine=combine, skip_nan=skipna,
-        where=0 if mask is None else values[0].view(mask).address if values else 0,
-    )  # fmt: skip
+    call.x, call.format = None, call.method.format
+    if values is not None:
+        call.library, call.x, call.format = values[0], values[1], format_of(values[1].dtype)
+    call.keys, call.key_format, call.result = read, dtype_name(keys[1].dtype), out
+    call.layout = Layout(1, n, inner, n * inner, inner)
+    _core.run(call)
 
 
 def in_floats_by_key(
@@ -97,7 +96,7 @@ def _packed_pairs(keys: tuple[Any, Any], values: tuple[Any, Any], takes: Any, in
     return (keys[0], each[flags]), (values[0], values[1].reshape((-1, inner))[flags])
 
 
-def device_of(function: str, **arrays: tuple[Any, Any]) -> int:
+def device_of(function: str, arrays: dict[str, tuple[Any, Any]]) -> int:
     """Returns the GPU on which all arrays are, each with its library; -1 if they are on the host."""
     devices = {name: library.view(a).device for name, (library, a) in arrays.items()}
     if len(set(devices.values())) > 1:

@@ -7,7 +7,7 @@ from typing import Any, Iterable
 
 from .. import _core
 from .._arrays.inputs import array_of, second_array
-from .._calls.arguments import check_grid
+from .._calls.arguments import Call, check_grid
 from .._calls.methods import Method, method_of
 from .._elements.formats import method_format
 from .agreement import Ranks, agreed, are_long, gathered, on_all_ranks
@@ -42,26 +42,22 @@ def everywhere(method: Method) -> str:
     return method.name.partition("@")[0]
 
 
-def reduce_blocks(
-    ranks: Ranks, x: Any, y: Any, *, method: str | Method | None, correction: float, grid: int | None, threads: int
-) -> Any:
+def reduce_blocks(ranks: Ranks, call: Call) -> Any:
     """Reduces a vector, or two, of which each rank holds a block, in rank order. See the functions `reduce`."""
-    chosen: Any = None
 
     def describe() -> tuple[dict[str, Any], int]:
-        nonlocal x, y, chosen
-        library, x = array_of(x)
-        y = None if y is None else second_array(library, x, y)
-        chosen = find_method(method, method_format(x.dtype), library.view(x).device)
-        Partial(chosen, grid=check_grid(grid))
-        names = {"method": everywhere(chosen), "grid": check_grid(grid), "correction": float(correction)}
+        library, x = array_of(call.x)
+        call.x, call.y = x, None if call.y is None else second_array(library, x, call.y)
+        call.method = find_method(call.method, method_format(x.dtype), library.view(x).device)
+        Partial(call.method, grid=check_grid(call.grid))
+        names = {"method": everywhere(call.method), "grid": check_grid(call.grid), "correction": float(call.ddof)}
         return names, math.prod(x.shape)
 
     sizes = agreed(ranks, "reduce", describe)
 
     def part() -> bytes:
-        block = Partial(chosen, sum(sizes[: ranks.rank]), grid=grid)
-        block.add(x, y, threads=threads)
+        block = Partial(call.method, sum(sizes[: ranks.rank]), grid=call.grid)
+        block.add(call.x, call.y, threads=call.threads)
         return block.to_bytes()
 
     parts = gathered(ranks, "reduce", part)
@@ -69,7 +65,7 @@ def reduce_blocks(
 
     def finish() -> None:
         nonlocal result
-        result = merged_bytes(parts).finish(correction=correction)
+        result = merged_bytes(parts).finish(correction=call.ddof)
 
     if are_long(parts):
         on_all_ranks(ranks, "reduce", finish)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from .._calls.arguments import check_grid
+from .._calls.arguments import Call, check_grid
 from .._calls.methods import Method
 from .._calls.reduction import reduce
 from .._elements.formats import dtype_name, method_format
@@ -53,30 +53,29 @@ class _Exchange:
     whole: Any = None
     """An array for the results of all rows; None if the ranks do not gather them."""
 
-    def __init__(self, ranks: Ranks, x: Any, out: Any, method: str | Method | None, grid: int | None) -> None:
-        self._ranks, self._x, self._out, self._method, self._grid = ranks, x, out, method, grid
+    def __init__(self, ranks: Ranks, call: Call, require: Callable[[str, Any], None]) -> None:
+        """`require(name, array)` raises if the engine cannot take an array."""
+        self._ranks, self._call, self._require = ranks, call, require
 
-    def describe(
-        self, require: Callable[[str, Any], None], shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]]
-    ) -> tuple[dict[str, Any], None]:
+    def describe(self, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]]) -> tuple[dict[str, Any], None]:
         """Makes the rows and memory for those received. Returns what all ranks must have the same."""
-        x, out = self._x, self._out
-        require("x", x)
-        require("out", out)
+        x, out = self._call.x, self._call.out
+        self._require("x", x)
+        self._require("out", out)
         self._library, dtype = library_of(x), dtype_name(x.dtype)
         elements = self._library.contiguous(self._library.array(x)).reshape(-1)
-        chosen = _method_for_elements(self._method, method_format(x.dtype), self._library.view(elements).device)
-        self._operation = chosen.operation
+        chosen = _method_for_elements(self._call.method, method_format(x.dtype), self._library.view(elements).device)
+        self._call.operation = chosen.operation
         # The results for no columns have the type of all results.
         none = self._library.empty((self._ranks.size, 0), dtype, elements)
         _require_fit(out, shape_of_out(tuple(x.shape)), self._reduced(none))
         self.rows = _in_rows(self._library, elements, self._ranks.size)
         self.received = self._library.empty(tuple(self.rows.shape), dtype, self.rows)
-        grid = check_grid(self._grid)
+        grid = check_grid(self._call.grid)
         return {"method": everywhere(chosen), "shape": tuple(x.shape), "data type": dtype, "grid": grid}, None
 
     def _reduced(self, rows: Any) -> Any:
-        return reduce(self._operation, rows, axis=0, method=self._method, grid=self._grid)
+        return reduce(Call(self._call.operation, rows, 0, method=self._call.method, grid=self._call.grid))
 
     def reduce_row(self, gathers: bool) -> None:
         """Reduces what was received, and makes memory for the results of all rows if the ranks gather them."""
@@ -90,42 +89,44 @@ class _Exchange:
         results = self.result
         if self.whole is not None:
             self._ranks.all_gather_rows(self.result, self.whole)
-            results = self.whole.reshape(-1)[: math.prod(self._x.shape)]
-        self._library.copy_to(self._out, results.reshape(tuple(self._out.shape)))
+            results = self.whole.reshape(-1)[: math.prod(self._call.x.shape)]
+        self._library.copy_to(self._call.out, results.reshape(tuple(self._call.out.shape)))
 
 
-def _reduce_elements(
-    ranks: Ranks, function: str, x: Any, out: Any, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]],
-    gathers: bool, require: Callable[[str, Any], None], method: str | Method | None, grid: int | None, check: bool,
-) -> Any:  # fmt: skip
-    """Reduces the contributions of all ranks to x; each rank a row of their elements.
+    def make(
+        self, function: str, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]], gathers: bool
+    ) -> Any:
+        """Reduces the contributions of all ranks to x; each rank a row of their elements.
 
-    Writes the result of this rank's row to `out`, or of all rows if it `gathers` them. `require(name, array)` raises if
-    the engine cannot take an array. Without `check`, the ranks exchange no more than the elements.
+        Writes the result of this rank's row to `out`, or of all rows if it `gathers` them. Without `check`, the ranks
+        exchange no more than the elements.
+        """
+        ranks, call = self._ranks, self._call
+        if call.check:
+            agreed(ranks, function, lambda: self.describe(shape_of_out))
+        else:
+            self.describe(shape_of_out)
+        if math.prod(call.x.shape) == 0:
+            return call.out
+        ranks.all_to_all(self.rows, self.received)
+        if call.check:
+            on_all_ranks(ranks, function, lambda: self.reduce_row(gathers))
+        else:
+            self.reduce_row(gathers)
+        self.write()
+        return call.out
+
+
+def all_reduce(ranks: Ranks, call: Call, require: Callable[[str, Any], None]) -> Any:
+    """Writes the reductions of the contributions of all ranks to `out`. See the functions `all_reduce`.
+
+    `require(name, array)` raises if the engine cannot take an array.
     """
-    exchange = _Exchange(ranks, x, out, method, grid)
-    if check:
-        agreed(ranks, function, lambda: exchange.describe(require, shape_of_out))
-    else:
-        exchange.describe(require, shape_of_out)
-    if math.prod(x.shape) == 0:
-        return out
-    ranks.all_to_all(exchange.rows, exchange.received)
-    if check:
-        on_all_ranks(ranks, function, lambda: exchange.reduce_row(gathers))
-    else:
-        exchange.reduce_row(gathers)
-    exchange.write()
-    return out
+    return _Exchange(ranks, call, require).make("all_reduce", lambda shape: shape, True)
 
 
-def all_reduce(ranks: Ranks, x: Any, out: Any, **options: Any) -> Any:
-    """Writes the reductions of the contributions of all ranks to `out`. See the functions `all_reduce`."""
-    return _reduce_elements(ranks, "all_reduce", x, out, lambda shape: shape, True, **options)
-
-
-def reduce_scatter(ranks: Ranks, x: Any, out: Any, **options: Any) -> Any:
-    """Writes this rank's share of the reductions to `out`. See the functions `reduce_scatter`."""
+def reduce_scatter(ranks: Ranks, call: Call, require: Callable[[str, Any], None]) -> Any:
+    """Writes this rank's share of the reductions to `out`. See the functions `reduce_scatter`, and `all_reduce`."""
 
     def share(shape: tuple[int, ...]) -> tuple[int, ...]:
         if not shape or shape[0] % ranks.size:
@@ -134,4 +135,4 @@ def reduce_scatter(ranks: Ranks, x: Any, out: Any, **options: Any) -> Any:
             )
         return (shape[0] // ranks.size, *shape[1:])
 
-    return _reduce_elements(ranks, "reduce_scatter", x, out, share, False, **options)
+    return _Exchange(ranks, call, require).make("reduce_scatter", share, False)

@@ -27,14 +27,15 @@ class Inputs(NamedTuple):
 
 
 def read_arrays(
-    function: str, x: Any, others: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
+    function: str, inputs: dict[str, Any], dtype: Any = None, out: Any = None, has_mask: bool = False
 ) -> tuple[Any, dict[str, Any]]:
-    """Returns the library that reads x, and its arrays of x and of the other arguments of a function.
+    """Returns the library that reads x, and its arrays of x and of the other inputs of a function.
 
     If there will be a mask, numbers whose integers no type of 64 bits holds stay objects.
     """
+    x = inputs["x"]
     owner = library_of(x)
-    for name, a in {"x": x, **others}.items():
+    for name, a in inputs.items():
         if library_of(a).is_traced(a):
             library_of(a).require_strided(a, name)
             raise NotImplementedError(
@@ -46,7 +47,9 @@ def read_arrays(
     if library.view(first).device >= 0:
         raise ValueError(f"samesum: {function} does not read the memory of a GPU; copy x to the host")
     arrays = {"x": first}
-    arrays |= {name: second_array(library, first, owner.second(a), name, wide) for name, a in others.items()}
+    for name, a in inputs.items():
+        if name != "x":
+            arrays[name] = second_array(library, first, owner.second(a), name, wide)
     return library, {name: in_type(library, a, dtype) for name, a in arrays.items()}
 
 

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from .._arrays.inputs import array_of
 from .._arrays.selection import counts_of, is_masked, mask_of, shown, takes_part
+from .._calls.arguments import Call
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import normalised_axes, paired
@@ -16,9 +17,10 @@ from .._frames.kinds import kind_of
 from .inputs import for_elements, in_one_format, read_arrays
 
 
-def may_leave_out(x: Any, y: Any, where: Any, skipna: bool) -> bool:
+def may_leave_out(call: Call) -> bool:
     """Whether some elements may take no part: by arguments, masks or nulls."""
-    return where is not None or bool(skipna) or any(is_masked(a) or kind_of(a) for a in (x, y))
+    is_selected = call.where is not None or bool(call.skipna)
+    return is_selected or any(is_masked(a) or kind_of(a) for a in (call.x, call.y))
 
 
 def as_variables(library: Any, name: str, a: Any, axis: int | None) -> Any:
@@ -41,23 +43,21 @@ def _refuse_frames(function: str, names: dict[str, Any], remedy: str) -> None:
         raise TypeError(f"samesum: {function}: {name} is a frame; pass {remedy}")
 
 
-def without_masks_of_variables(
-    function: str, x: Any, y: Any, axis: int | None, where: Any
-) -> tuple[Any, Any, dict[str, Any], Any]:
+def without_masks_of_variables(call: Call) -> tuple[Any, Any, dict[str, Any], Any]:
     """Returns the elements of x and y, which of each are there, and `where`. A frame needs an axis."""
-    x, of_x, names = shown(x)
-    y, of_y, names_of_y = shown(y, "y")
-    if axis is None:
+    x, of_x, names = shown(call.x)
+    y, of_y, names_of_y = shown(call.y, "y")
+    if call.axis is None:
         remedy = "rowvar=False if its columns are the variables, as in pandas, or rowvar=True if its rows are"
-        _refuse_frames(function, {"x": names, "y": names_of_y}, remedy)
-    return x, y, {"x": of_x, "y": of_y}, flags_beside(where, names)
+        _refuse_frames(call.operation, {"x": names, "y": names_of_y}, remedy)
+    return x, y, {"x": of_x, "y": of_y}, flags_beside(call.where, names)
 
 
 def takes_of_variables(
-    library: Any, arrays: dict[str, Any], axis: int | None, variables: dict[str, Any], w: Any, seen: dict[str, Any],
-    where: Any, skipna: bool,
-) -> dict[str, Any]:  # fmt: skip
+    call: Call, arrays: dict[str, Any], variables: dict[str, Any], w: Any, seen: dict[str, Any]
+) -> dict[str, Any]:
     """Returns which elements of the variables, the rows of each array, take part; None for each array if all do."""
+    library, axis, where = call.library, call.axis, call.where
     has_flags = where is not None and _has_flags_of_observations(where, variables)
     found = {}
     for name, rows in variables.items():
@@ -69,7 +69,7 @@ def takes_of_variables(
         elif where is not None:
             masks.append(as_variables(library, "where", mask_of(library, arrays[name], where), axis))
         mask = functools.reduce(operator.and_, masks) if masks else None
-        found[name] = takes_part(library, mask, skipna, rows, *(() if w is None else (w,)))
+        found[name] = takes_part(library, mask, call.skipna, rows, *(() if w is None else (w,)))
     if all(takes is None for takes in found.values()):
         return found
     return {name: mask_of(library, variables[name], True) if f is None else f for name, f in found.items()}
@@ -86,27 +86,24 @@ def _has_flags_of_observations(where: Any, variables: dict[str, Any]) -> bool:
     return len(shape) < 2
 
 
-def masked_lines(
-    function: Callable[..., Any], x: Any, y: Any, axis: Any, weights: Any, dtype: Any, where: Any, skipna: bool,
-    **options: Any,
-) -> Any:  # fmt: skip
-    """Returns what function(x, y, weights=…) returns for the pairs that take part."""
-    source, seen = x, {}
-    x, seen["x"], names = shown(x)
-    y, seen["y"], names_of_y = shown(y, "y", names)
+def masked_lines(lines: Callable[[Call], Any], call: Call) -> Any:
+    """Returns what lines(call) returns for the pairs that take part."""
+    source, axis, seen = call.x, call.axis, {}
+    x, seen["x"], names = shown(call.x)
+    y, seen["y"], names_of_y = shown(call.y, "y", names)
     if axis == -1:
         remedy = "axis=0 for a line for each column, or axis=1 for each row"
-        _refuse_frames(function.__name__, {"x": names, "y": names_of_y}, remedy)
-    where = flags_beside(where, names)
-    others = {"y": y} if weights is None else {"y": y, "weights": weights}
-    library, arrays = read_arrays(function.__name__, x, others, dtype, has_mask=True)
+        _refuse_frames(call.operation, {"x": names, "y": names_of_y}, remedy)
+    where = flags_beside(call.where, names)
+    given = {"x": x, "y": y} if call.weights is None else {"x": x, "y": y, "weights": call.weights}
+    library, arrays = read_arrays(call.operation, given, call.dtype, has_mask=True)
     xp = library.namespace
     a, b, axes = paired(xp, arrays["x"], arrays["y"], axis)
     a, b = library.broadcast(a, b)
     pairs = {"x": a, "y": b}
-    if weights is not None:
+    if call.weights is not None:
         pairs["weights"] = for_elements(library, arrays["weights"], tuple(a.shape), axis, axes)
-    takes = takes_part(library, mask_of(library, a, where), skipna, *pairs.values())
+    takes = takes_part(library, mask_of(library, a, where), call.skipna, *pairs.values())
     if any(flags is not None for flags in seen.values()):
         each = [mask_of(library, arrays[n], True if flags is None else flags, n) for n, flags in seen.items()]
         for mask in library.broadcast(*paired(xp, *each, axis)[:2]):
@@ -119,5 +116,6 @@ def masked_lines(
         a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
         w = xp.where(takes, xp.ones_like(a) if w is None else w, xp.zeros_like(a))
         w = xp.where(counts_of(library, takes, axes, keepdims=True) > 0, w, xp.ones_like(w))
-    found = function(a, b, axis=axes, weights=w, dtype=DTYPES[inputs.widest], **options)
+    call.x, call.y, call.axis, call.weights, call.dtype = a, b, axes, w, DTYPES[inputs.widest]
+    found = lines(call)
     return type(found)(*[delivered(library, each, source) for each in found])

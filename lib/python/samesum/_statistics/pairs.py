@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._calls.arguments import check_threads, correction_of
+from .._calls.arguments import Call, check_threads, correction_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import paired, reduced_shape
@@ -18,15 +18,13 @@ from .weights import require_finite, require_kind, require_no_negative, sum_is_z
 class _Matrix:
     """The variables of cov and corrcoef, as rows, their weights, and which elements take part."""
 
-    def __init__(
-        self, function: str, x: Any, y: Any, axis: int | None, weights: Any, dtype: Any, threads: int, where: Any,
-        skipna: bool,
-    ) -> None:  # fmt: skip
-        self.source, self.threads = x, check_threads(threads)
-        has_mask = may_leave_out(x, y, where, skipna)
-        x, y, seen, where = without_masks_of_variables(function, x, y, axis, where)
-        others = {name: a for name, a in (("y", y), ("weights", weights)) if a is not None}
-        library, arrays = read_arrays(function, x, others, dtype, has_mask=has_mask)
+    def __init__(self, call: Call) -> None:
+        self.source, self.threads, axis = call.x, check_threads(call.threads), call.axis
+        has_mask = may_leave_out(call)
+        x, y, seen, call.where = without_masks_of_variables(call)
+        others = {name: a for name, a in (("y", y), ("weights", call.weights)) if a is not None}
+        library, arrays = read_arrays(call.operation, {"x": x, **others}, call.dtype, has_mask=has_mask)
+        call.library = library
         w, xp = arrays.pop("weights", None), library.namespace
         variables = {name: as_variables(library, name, a, axis) for name, a in arrays.items()}
         n, of_y = variables["x"].shape[1], variables.get("y", variables["x"]).shape[1]
@@ -36,7 +34,7 @@ class _Matrix:
             raise ValueError(
                 f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
             )
-        masks = takes_of_variables(library, arrays, axis, variables, w, seen, where, skipna)
+        masks = takes_of_variables(call, arrays, variables, w, seen)
         takes = None if masks["x"] is None else xp.concatenate([*masks.values()])
         if w is not None:
             variables["weights"], masks["weights"] = w, None if takes is None else takes.any(0)
@@ -67,25 +65,28 @@ class _Matrix:
         return delivered(library, matrix, self.source)
 
 
-def covariances_of_rows(
-    x: Any, y: Any, weights: Any, threads: int, correction: float = 0.0, are_reliabilities: bool = False,
-    are_correlations: bool = False,
-) -> Any:  # fmt: skip
+def covariances_of_rows(call: Call) -> Any:
     """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
-    inputs = in_one_format(*read_arrays("cov", x, {"y": y} if weights is None else {"y": y, "weights": weights}))
+    inputs = in_one_format(*read_arrays("cov", _inputs_of(call)))
     library, (a, *others) = inputs.library, inputs.arrays
-    if weights is not None:
+    if call.weights is not None:
         require_no_negative(others[1])
     rows = [as_rows(library, each, (1,)) for each in (a, *others)]
     x_rows, y_rows, *w_rows = [each.place(library) for each in rows]
     shape = (*a.shape[:1], *a.shape[2:])
     results = library.empty(shape, DTYPES[inputs.widest], a)
     if _core.covariances_of_rows(
-        inputs.format, math.prod(shape), a.shape[1], check_threads(threads), w_rows[0] if w_rows else None, x_rows,
-        y_rows, correction, are_reliabilities, are_correlations, inputs.widest, library.view(results).address,
+        inputs.format, math.prod(shape), a.shape[1], check_threads(call.threads), w_rows[0] if w_rows else None, x_rows,
+        y_rows, call.ddof, call.weights_are == "reliabilities", call.operation == "corrcoef", inputs.widest,
+        library.view(results).address,
     ):  # fmt: skip
         raise sum_is_zero()
     return results
+
+
+def _inputs_of(call: Call) -> dict[str, Any]:
+    given = {"x": call.x, "y": call.y}
+    return given if call.weights is None else {**given, "weights": call.weights}
 
 
 def subtracted(correction: float | None, ddof: float | None) -> float:
@@ -172,7 +173,8 @@ def cov(
     """
     require_kind(weights_are)
     correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
-    matrix = _Matrix("cov", x, y, axis, weights, dtype, threads, where, skipna)
+    call = Call("cov", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
+    matrix = _Matrix(call)
     return matrix.result(correction, weights_are == "reliabilities", False)
 
 
@@ -205,7 +207,8 @@ def corrcoef(
         as `cov`.
     """
     axis = _axis_of_observations(axis, rowvar)
-    return _Matrix("corrcoef", x, y, axis, weights, dtype, threads, where, skipna).result(0.0, False, True)
+    call = Call("corrcoef", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
+    return _Matrix(call).result(0.0, False, True)
 
 
 class LinearRegression(NamedTuple):
@@ -264,11 +267,16 @@ def linear_regression(
     ZeroDivisionError
         if weights sum to zero.
     """
-    if may_leave_out(x, y, where, skipna):
-        return masked_lines(linear_regression, x, y, axis, weights, dtype, where, skipna, threads=threads)
-    threads = check_threads(threads)
-    others = {"y": y} if weights is None else {"y": y, "weights": weights}
-    inputs = in_one_format(*read_arrays("linear_regression", x, others, dtype))
+    call = Call(
+        "linear_regression", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights
+    )
+    return masked_lines(_lines, call) if may_leave_out(call) else _lines(call)
+
+
+def _lines(call: Call) -> LinearRegression:
+    """Returns the lines of elements that all take part."""
+    threads, axis = check_threads(call.threads), call.axis
+    inputs = in_one_format(*read_arrays("linear_regression", _inputs_of(call), call.dtype))
     library = inputs.library
     a, b, axes = paired(library.namespace, *inputs.arrays[:2], axis)
     a, b = library.broadcast(a, b)
@@ -276,7 +284,7 @@ def linear_regression(
     kept = reduced_shape(shape, axes, False)
     rows, n = math.prod(kept), math.prod(shape[d] for d in axes)
     w = None
-    if weights is not None:
+    if call.weights is not None:
         whole = library.namespace.broadcast_to(for_elements(library, inputs.arrays[2], shape, axis, axes), shape)
         w = as_rows(library, whole, axes)
         require_no_negative(w.elements)
@@ -288,4 +296,4 @@ def linear_regression(
     )  # fmt: skip
     if zeros and n > 0:
         raise sum_is_zero()
-    return LinearRegression(*[delivered(library, r, x) for r in found])
+    return LinearRegression(*[delivered(library, r, call.x) for r in found])

@@ -8,9 +8,8 @@ from typing import Any
 from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import counts_of, mask_of, takes_part, without_mask
-from .._calls.arguments import check_threads, names_of_torch
+from .._calls.arguments import Call, check_threads, names_of_torch
 from .._calls.inputs import read
-from .._calls.methods import MethodName
 from .._calls.reduction import reduce
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
@@ -23,26 +22,23 @@ from .inputs import as_rows, exact_format, for_elements, in_one_format, read_arr
 class Weighted:
     """The elements of each result and their weights."""
 
-    def __init__(
-        self, function: str, operation: str, x: Any, weights: Any, axis: Any, *, dtype: Any = None, out: Any = None,
-        keepdims: bool, method: MethodName = None, threads: int = 0, grid: Any = None, where: Any = None,
-        skipna: bool = False,
-    ) -> None:  # fmt: skip
-        self.threads = check_threads(threads)
-        if grid is not None:
+    def __init__(self, call: Call, function: str) -> None:
+        self.threads = check_threads(call.threads)
+        if call.grid is not None:
             raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
-        self.source, where = without_mask(x, where, function)
-        self.out, self.keepdims = out, keepdims
+        self.source, where = without_mask(call.x, call.where, function)
+        self.out, self.keepdims = call.out, call.keepdims
+        has_mask = where is not None or bool(call.skipna)
         self.library, arrays = read_arrays(
-            function, self.source, {"weights": weights}, dtype, out, where is not None or bool(skipna)
+            function, {"x": self.source, "weights": call.weights}, call.dtype, call.out, has_mask
         )
         a, xp = arrays["x"], self.library.namespace
-        self.axes, self.shape = normalised_axes(axis, a.ndim), tuple(a.shape)
-        w = for_elements(self.library, arrays["weights"], self.shape, axis, self.axes)
-        self.takes = takes_part(self.library, mask_of(self.library, a, where), skipna, a, w)
+        self.axes, self.shape = normalised_axes(call.axis, a.ndim), tuple(a.shape)
+        w = for_elements(self.library, arrays["weights"], self.shape, call.axis, self.axes)
+        self.takes = takes_part(self.library, mask_of(self.library, a, where), call.skipna, a, w)
         masks = {"x": self.takes, "weights": self.takes}
         _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
-        self.format = exact_format(method, operation, widest)
+        self.format = exact_format(call.method, "mean" if call.operation == "mean" else "moments", widest)
         w = xp.broadcast_to(w, self.shape)
         if self.takes is not None:  # a weight -0 leaves every sum as it is
             a, w = xp.where(self.takes, a, xp.zeros_like(a)), xp.where(self.takes, w, -xp.zeros_like(w))
@@ -50,20 +46,36 @@ class Weighted:
         self.rows = math.prod(reduced_shape(self.shape, self.axes, False))
         self.x, self.w = (as_rows(self.library, b, self.axes) for b in (a, w))
 
-    def results(self, compute: Any, *options: Any, number: int = 1) -> list[Any]:
-        """Returns arrays of results, which a function of `_core` computes from the weights and the elements."""
+    def _new_results(self, number: int) -> list[Any]:
         shape = reduced_shape(self.shape, self.axes, self.keepdims)
-        found = [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
-        zeros = compute(
+        return [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
+
+    def means(self, number: int = 1) -> list[Any]:
+        """Returns the means, and if there shall be two results, the sums of the weights."""
+        found = self._new_results(number)
+        zeros = _core.weighted_means(
             self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
-            *options, self.format, [self.library.view(a).address for a in found],
+            self.format, [self.library.view(a).address for a in found],
         )  # fmt: skip
-        if zeros and any(self._have_elements()[row] for row in zeros):
-            raise sum_is_zero()
+        self._refuse(zeros)
         if zeros and self.takes is not None:  # the sum -0 of weights that take no part becomes that of none
             for totals in found[1:]:
                 totals.reshape(-1)[zeros] = 0
         return found
+
+    def variances(self, correction: float, are_reliabilities: bool) -> Any:
+        (found,) = self._new_results(1)
+        zeros = _core.weighted_variances(
+            self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
+            correction, are_reliabilities, self.format, [self.library.view(found).address],
+        )  # fmt: skip
+        self._refuse(zeros)
+        return found
+
+    def _refuse(self, zeros: list[int]) -> None:
+        """Raises ZeroDivisionError if the weights of rows with elements sum to zero."""
+        if zeros and any(self._have_elements()[row] for row in zeros):
+            raise sum_is_zero()
 
     def _have_elements(self) -> list[bool]:
         if self.takes is None:
@@ -96,39 +108,43 @@ def require_kind(weights_are: str) -> None:
         )
 
 
-def weighted_sum(x: Any, weights: Any, axis: Any, *, where: Any, **options: Any) -> Any:
-    """Returns Σwx, a dot product. See `_calls.arguments.Options` for the keywords."""
-    x, where = without_mask(x, where, "sum with weights")
+def weighted_sum(call: Call) -> Any:
+    """Returns Σwx, a dot product."""
+    names_of_torch(call)
+    call.x, call.where = without_mask(call.x, call.where, "sum with weights")
+    x, weights = call.x, call.weights
+    call.operation, call.second, call.y = "dot", "weights", weights
     if library_of(x).is_traced(x) or library_of(weights).is_traced(weights):
         if tuple(getattr(weights, "shape", ())) != tuple(x.shape):
             raise ValueError(
                 "samesum: with tracing or gradients, weights must be an array of the shape of x; broadcast them first"
             )
-        return reduce("dot", x, weights, axis=axis, where=where, second="weights", **options)
-    wide = where is not None or options["dtype"] is not None
-    library, a = read(x, options["out"], wide)
+        return reduce(call)
+    wide = call.where is not None or call.dtype is not None
+    library, a = read(x, call.out, wide)
     w = second_array(library, a, library_of(x).second(weights), "weights", wide)
-    axes, shape = normalised_axes(axis, a.ndim), tuple(a.shape)
-    w = library.namespace.broadcast_to(for_elements(library, w, shape, axis, axes), shape)
-    return reduce("dot", x, w, axis=axes, where=where, second="weights", **options)
+    axes, shape = normalised_axes(call.axis, a.ndim), tuple(a.shape)
+    call.y = library.namespace.broadcast_to(for_elements(library, w, shape, call.axis, axes), shape)
+    call.axis = axes
+    return reduce(call)
 
 
-def weighted_mean(x: Any, weights: Any, axis: Any, **options: Any) -> Any:
-    """Returns Σwx / Σw, rounded once. See `Weighted` for the keywords."""
-    w = Weighted("mean with weights", "mean", x, weights, axis, **options)
-    return w.delivered(w.results(_core.weighted_means)[0])
+def weighted_mean(call: Call) -> Any:
+    """Returns Σwx / Σw, rounded once."""
+    names_of_torch(call)
+    w = Weighted(call, "mean with weights")
+    return w.delivered(w.means()[0])
 
 
-def weighted_variance(
-    x: Any, weights: Any, axis: Any, weights_are: str, *, correction: float, root: bool = False, **options: Any
-) -> Any:
-    """Returns Σw(x - mean)² over its divisor, rounded once, or the root of that. See `Weighted` for the keywords."""
-    require_kind(weights_are)
-    require_finite(correction)
-    w = Weighted(f"{'std' if root else 'var'} with weights", "moments", x, weights, axis, **options)
+def weighted_variance(call: Call) -> Any:
+    """Returns Σw(x - mean)² over its divisor, rounded once, or the root of that. `ddof` is the correction."""
+    names_of_torch(call)
+    require_kind(call.weights_are)
+    require_finite(call.ddof)
+    w = Weighted(call, f"{call.operation} with weights")
     require_no_negative(w.w.elements)
-    result = w.results(_core.weighted_variances, correction, weights_are == "reliabilities")[0]
-    return w.delivered(square_root(w.library.namespace, result) if root else result)
+    result = w.variances(call.ddof, call.weights_are == "reliabilities")
+    return w.delivered(square_root(w.library.namespace, result) if call.operation == "std" else result)
 
 
 def average(
@@ -183,9 +199,11 @@ def average(
     ValueError
         if the shapes do not fit.
     """
-    axis, keepdims = names_of_torch(x, axis, dim, keepdims, keepdim)
+    call = Call("mean", x, axis, keepdims=keepdims, where=where, skipna=skipna, dim=dim, keepdim=keepdim)
+    names_of_torch(call)
+    axis = call.axis
     if weights is None:
-        mean = reduce("mean", x, axis=axis, keepdims=keepdims, where=where, skipna=skipna)
+        mean = reduce(call)
         if not returned:
             return mean
         source, where = without_mask(x, where, "average with returned=True")
@@ -196,6 +214,7 @@ def average(
         if takes is not None:
             library.copy_to(counts, counts_of(library, takes, axes).reshape(tuple(counts.shape)))
         return mean, delivered(library, counts, source)
-    w = Weighted("average", "mean", x, weights, axis, keepdims=keepdims, where=where, skipna=skipna)
-    results = [*map(w.delivered, w.results(_core.weighted_means, number=2 if returned else 1))]
+    call.weights = weights
+    w = Weighted(call, "average")
+    results = [*map(w.delivered, w.means(2 if returned else 1))]
     return tuple(results) if returned else results[0]

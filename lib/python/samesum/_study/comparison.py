@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from .. import _core
+from .._calls.arguments import Call
 from .._calls.methods import check_operation
 from .._calls.reduction import reduce
 from .._elements.formats import method_format
@@ -104,7 +105,7 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
     if chosen[0].results != 1 or chosen[0].has_result_per_element or chosen[0].returns_index:
         raise ValueError(f"samesum: compare: {operation} does not return one number")
     exact = [m for m in _core.methods() if m.name == f"{operation}/exact/fp64@cpu"]
-    truth = float(reduce(operation, a, b, method=exact[0])) if exact else None
+    truth = float(reduce(Call(operation, a, method=exact[0], y=b))) if exact else None
     rows = []
     for m in chosen:
         e = estimate(a, m, b)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import _core
-from .._calls.arguments import Options
+from .._calls.arguments import Call
 from .._calls.axes import per_axis, per_element
 from .._calls.methods import Method, method_of
 from .._elements.formats import DTYPES
@@ -54,27 +54,23 @@ def order_and_accumulator(method: str | None, operation: str, x: Tensor) -> str:
     return fields(chosen) or "exact"
 
 
-def reduce_data(
-    operation: str, x: Tensor, y: Tensor | None, axes: Sequence[int], keepdims: bool, method: str | None,
-    threads: int = 0, ddof: float = 0,
-) -> Tensor:  # fmt: skip
-    """Reduces elements that are in memory. `axes` are ascending and not negative."""
-    if y is None:
-        result = _core.fast(operation, x, method, threads, tuple(axes), keepdims, True, ddof)
-        if result is not None:
-            return result
-    x, y = library.aligned(x), None if y is None else library.aligned(y)
-    format = FORMATS[x.dtype]
-    chosen = method_of(method, operation, format, x.get_device())
-    if chosen.has_result_per_element:
-        return per_element(library, chosen, format, x, tuple(axes), None, threads)
-    return per_axis(library, chosen, format, x, y, tuple(axes), Options(keepdims=keepdims, threads=threads, ddof=ddof))
+def reduce_data(call: Call) -> Tensor:
+    """Reduces elements that are in memory. The axes are ascending and not negative."""
+    call.is_detached = True
+    result = _core.fast(call)
+    if result is not None:
+        return result
+    call.library, call.axes, call.format = library, call.axis, FORMATS[call.x.dtype]
+    call.x, call.y = library.aligned(call.x), None if call.y is None else library.aligned(call.y)
+    call.method = method_of(call.method, call.operation, call.format, call.x.get_device())
+    return per_element(call) if call.method.has_result_per_element else per_axis(call)
 
 
 def scan_data(operation: str, x: Tensor, axis: int, method: str) -> Tensor:
     """Scans elements that are in memory along an axis that is not negative."""
     format, x = FORMATS[x.dtype], library.aligned(x)
-    return scan_array(library, method_of(method, operation, format, x.get_device()), format, x, axis)
+    chosen = method_of(method, operation, format, x.get_device())
+    return scan_array(Call(operation, x, axis, method=chosen, library=library, format=format))
 
 
 def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
@@ -83,7 +79,7 @@ def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
     result = torch.empty(out.shape, dtype=getattr(torch, DTYPES[chosen.format]), device=out.device).copy_(out)
     keys = keys if keys.dtype == torch.int32 else keys.long()
     arrays = [(library, library.aligned(a.contiguous())) for a in (keys, rows)]
-    run_by_key(chosen, arrays[0], arrays[1], (library, result), combine=True)
+    run_by_key(Call("scatter_add", method=chosen, combine=True), arrays[0], arrays[1], (library, result))
     return result
 
 

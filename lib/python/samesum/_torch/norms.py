@@ -5,13 +5,14 @@ Each has an operator for its gradients. Statistics and gradients of 16-bit forma
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
 from torch._prims_common import suggest_memory_format
 from torch.library import custom_op
 
+from .._calls.arguments import Call
 from .._elements.layout import reduced_shape
 from .methods import FORMATS, closest, inverse_count, reduce_data, row_major, widened
 from .operators import square_root
@@ -22,12 +23,13 @@ def _last(x: Tensor, axes: int) -> tuple[int, ...]:
 
 
 def _row(operation: str, x: Tensor, axes: int, like: str, y: Tensor | None = None) -> Tensor:
-    return reduce_data(operation, x, y, _last(x, axes), True, closest(like, operation, FORMATS[x.dtype]))
+    method = closest(like, operation, FORMATS[x.dtype])
+    return reduce_data(Call(operation, x, _last(x, axes), keepdims=True, method=method, y=y))
 
 
 def _columns(operation: str, x: Tensor, axes: int, like: str, y: Tensor | None = None) -> Tensor:
     method = closest(like, operation, FORMATS[x.dtype])
-    return reduce_data(operation, x, y, tuple(range(x.dim() - axes)), False, method)
+    return reduce_data(Call(operation, x, tuple(range(x.dim() - axes)), method=method, y=y))
 
 
 def _inverse_root(variance: Tensor, eps: float) -> Tensor:
@@ -50,22 +52,33 @@ def normalise_layer(
     return row_major(y.to(x.dtype)), mean, inverse
 
 
+class Norm(NamedTuple):
+    """A call whose gradients are computed: its input, the inverse deviations, and which gradients are wanted."""
+
+    x: Tensor
+    axes: int
+    inverse: Tensor
+    weight: Tensor | None
+    wanted: Sequence[bool]
+    like: str
+
+
 def layer_gradients(
-    gradient: Tensor, x: Tensor, axes: int, mean: Tensor, inverse: Tensor, weight: Tensor | None,
-    wanted: Sequence[bool], like: str,
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    x, gradient = x.contiguous(), widened(gradient).contiguous()  # once, not for each reduction
-    normalised = (x - mean).mul_(inverse)
-    of_x, of_weight = _gradients(gradient, x, axes, normalised, inverse, weight, wanted, like, True)
-    of_bias = _columns("sum", gradient, axes, like).to(x.dtype) if wanted[2] else None
+    gradient: Tensor, norm: Norm, mean: Tensor
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    norm = norm._replace(x=norm.x.contiguous())
+    gradient = widened(gradient).contiguous()  # once, not for each reduction
+    normalised = (norm.x - mean).mul_(norm.inverse)
+    of_x, of_weight = _gradients(gradient, norm, normalised, True)
+    of_bias = _columns("sum", gradient, norm.axes, norm.like).to(norm.x.dtype) if norm.wanted[2] else None
     return None if of_x is None else row_major(of_x), of_weight, of_bias
 
 
 def _gradients(
-    gradient: Tensor, x: Tensor, axes: int, normalised: Tensor, inverse: Tensor, weight: Tensor | None,
-    wanted: Sequence[bool], like: str, is_centred: bool,
-) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
+    gradient: Tensor, norm: Norm, normalised: Tensor, is_centred: bool
+) -> tuple[Tensor | None, Tensor | None]:
     """Returns the gradients of x and of the weight. `is_centred` tells whether x loses its means."""
+    x, axes, inverse, weight, wanted, like = norm
     of_x = of_weight = None
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
@@ -103,17 +116,9 @@ def normalise_rms(
     return y.to(x.dtype), inverse
 
 
-def rms_gradients(
-    gradient: Tensor,
-    x: Tensor,
-    axes: int,
-    inverse: Tensor,
-    weight: Tensor | None,
-    wanted: Sequence[bool],
-    like: str,
-) -> tuple[Tensor | None, Tensor | None]:
-    gradient, normalised = widened(_deciding(gradient, x)), _without_gaps(x) * inverse
-    return _gradients(gradient, x, axes, normalised, inverse, weight, wanted, like, False)
+def rms_gradients(gradient: Tensor, norm: Norm) -> tuple[Tensor | None, Tensor | None]:
+    gradient, normalised = widened(_deciding(gradient, norm.x)), _without_gaps(norm.x) * norm.inverse
+    return _gradients(gradient, norm, normalised, False)
 
 
 def _present(tensors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
@@ -143,7 +148,7 @@ def layer_norm_backward(
     gradient: Tensor, x: Tensor, axes: int, mean: Tensor, inverse: Tensor, weight: Optional[Tensor],
     wanted: Sequence[bool], method: str,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    found = layer_gradients(gradient, x, axes, mean, inverse, weight, wanted, method)
+    found = layer_gradients(gradient, Norm(x, axes, inverse, weight, wanted, method), mean)
     return _present(found, x)  # type: ignore[return-value]
 
 
@@ -183,7 +188,7 @@ def rms_norm_backward(
     wanted: Sequence[bool],
     method: str,
 ) -> tuple[Tensor, Tensor]:
-    found = rms_gradients(gradient, x, axes, inverse, weight, wanted, method)
+    found = rms_gradients(gradient, Norm(x, axes, inverse, weight, wanted, method))
     return _present(found, x)  # type: ignore[return-value]
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from .. import _core
+from .._calls.arguments import Call
 from .._calls.integers import EXACT_OPERATIONS, reduce_integers
 from .._calls.methods import method_of
 from .._calls.reduction import reduce as reduce_arrays
@@ -79,12 +80,13 @@ def reduce(
     x: Tensor, operation: str, axes: Sequence[int], keepdims: bool, method: Optional[str], threads: int = 0,
     ddof: float = 0.0,
 ) -> Tensor:  # fmt: skip
+    call = Call(operation, x, tuple(axes), keepdims=keepdims, method=method, threads=threads, ddof=ddof)
     if x.dtype in FORMATS:
-        return reduce_data(operation, x, None, axes, keepdims, method, threads, ddof)
+        return reduce_data(call)
     if operation not in EXACT_OPERATIONS:
-        options = {"keepdims": keepdims, "method": method, "threads": threads, "ddof": ddof}
-        return row_major(reduce_arrays(operation, x, axis=tuple(axes), **options))
-    return row_major(reduce_integers(library, operation, x, tuple(axes), keepdims, False))
+        return row_major(reduce_arrays(call))
+    call.library, call.axes = library, tuple(axes)
+    return row_major(reduce_integers(call))
 
 
 @reduce.register_fake
@@ -207,7 +209,7 @@ def reduce_pair(
     """`axes` count those of the common shape."""
     require_one_device(x, y)
     x, y = torch.broadcast_tensors(x, y)
-    return reduce_data(operation, x, y, axes, keepdims, method, threads)
+    return reduce_data(Call(operation, x, tuple(axes), keepdims=keepdims, method=method, threads=threads, y=y))
 
 
 @reduce_pair.register_fake
@@ -247,7 +249,7 @@ reduce_pair.register_autograd(_pair_backward, setup_context=_remember_pair)
 def softmax(
     x: Tensor, operation: str, axes: Sequence[int], method: Optional[str], threads: int = 0
 ) -> Tensor:
-    return reduce_data(operation, x, None, axes, False, method, threads)
+    return reduce_data(Call(operation, x, tuple(axes), method=method, threads=threads))
 
 
 @softmax.register_fake

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._arrays.inputs import second_array
-from .._calls.arguments import Options, check_threads
+from .._calls.arguments import Call, check_threads
 from .._elements.formats import dtype_name, format_of
 from .._elements.in_floats import in_floats
 from .._elements.layout import normalised_axes, paired
@@ -39,15 +39,16 @@ def _in_type(argument: str, a: Tensor, dtype: Any) -> Tensor:
     return in_floats(library, a, argument, dtype=dtype_name(dtype))
 
 
-def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
-    """Makes one call of a public function by operators of PyTorch. Arguments are as for `_calls.reduction.reduce`."""
-    if o.out is not None:
+def reduce_traced(call: Call) -> Tensor:
+    """Makes one call of a public function by operators of PyTorch."""
+    operation, x, y, second = call.operation, call.x, call.y, call.second
+    if call.out is not None:
         raise ValueError(
             "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
         )
     if isinstance(x, Tensor) and y is not None and not isinstance(y, Tensor) and not torch.compiler.is_compiling():
-        y = second_array(library, x, y, o.second)
-    for argument, a, other in (("x", x, o.second), (o.second, y, "x")):
+        y = second_array(library, x, y, second)
+    for argument, a, other in (("x", x, second), (second, y, "x")):
         if a is None:
             continue
         if not isinstance(a, Tensor):
@@ -58,22 +59,23 @@ def reduce_traced(operation: str, x: Tensor, y: Any, o: Options) -> Tensor:
         library.require_strided(a, argument)
         if not torch.compiler.is_compiling():
             _require_no_transform(a)
-    check_threads(o.threads)
-    name = None if o.method is None else str(getattr(o.method, "name", o.method))
-    if o.dtype is not None:
-        format_of(o.dtype, "dtype")
-        x = x.to(getattr(torch, dtype_name(o.dtype)))
+    check_threads(call.threads)
+    name = None if call.method is None else str(getattr(call.method, "name", call.method))
+    if call.dtype is not None:
+        format_of(call.dtype, "dtype")
+        x = x.to(getattr(torch, dtype_name(call.dtype)))
         y = None if y is None else y.to(x.dtype)
     if y is not None:
         require_one_device(x, y)
-        formats = {format_of(x.dtype), format_of(y.dtype, o.second)}
+        formats = {format_of(x.dtype), format_of(y.dtype, second)}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
-        x, y = (_in_type(name, a, common) for name, a in (("x", x), (o.second, y)))
-        x, y, axes = paired(torch, x, y, o.axis)
-        result = reduce_pair(x, y, operation, axes, o.keepdims, name, o.threads)
+        x, y = (_in_type(name, a, common) for name, a in (("x", x), (second, y)))
+        x, y, axes = paired(torch, x, y, call.axis)
+        result = reduce_pair(x, y, operation, axes, call.keepdims, name, call.threads)
     elif operation in ("softmax", "log_softmax"):
         x = x if x.dtype in FORMATS else x.double()
-        result = softmax(x, operation, normalised_axes(o.axis, x.dim()), name, o.threads)
+        result = softmax(x, operation, normalised_axes(call.axis, x.dim()), name, call.threads)
     else:
-        result = reduce(x, operation, normalised_axes(o.axis, x.dim()), o.keepdims, name, o.threads, float(o.ddof))
-    return result if o.finish is None else o.finish(torch, result)
+        axes = normalised_axes(call.axis, x.dim())
+        result = reduce(x, operation, axes, call.keepdims, name, call.threads, float(call.ddof))
+    return result if call.finish is None else call.finish(torch, result)

@@ -36,21 +36,28 @@ def reduce_frame(
         format_of(dtype, "dtype")
         dtype = np.dtype(dtype_name(dtype))
     if x.ndim == 1:
-        return _reduce_series(function, x, options, dtype, skipna, split_every)
+        call, parts = _parts_of_series(function, x, options, dtype, skipna)
+        return _result_of(call, few_of(parts, split_every), partial(tasks.finish_chunks, shape=()))
     require_different([*x.columns], "x", "which Dask tells apart by their names alone; give them different names")
-    results = [_reduce_series(function, x[column], options, dtype, skipna, split_every, True) for column in x.columns]
+    results = []
+    for column in x.columns:
+        call, parts = _parts_of_series(function, x[column], options, dtype, skipna)
+        results.append(_result_of(call, few_of(parts, split_every), tasks.finish_column))  # which may be null
     meta = tasks.by_column(x.columns, [np.ones((), result.dtype)[()] for result in results])
     together = as_task(tasks.by_column)(x.columns, [result.to_delayed().item() for result in results])
     return dask.dataframe.from_delayed([together], meta=meta, verify_meta=False)
 
 
-def _reduce_series(
-    function: Callable[..., Any], x: Any, options: dict[str, Any], dtype: Any, skipna: bool, split_every: int,
-    is_column: bool = False,
-) -> da.Array:  # fmt: skip
-    """Reduces a Series; each partition begins where the one before ends, which is known when they are computed.
+def _result_of(call: tasks.Call, parts: list[Any], finish: Callable[..., Any]) -> da.Array:
+    return da.from_delayed(as_task(finish)(call=call, chunks=parts), (), call.dtype)
 
-    The result of a column of a frame may be null.
+
+def _parts_of_series(
+    function: Callable[..., Any], x: Any, options: dict[str, Any], dtype: Any, skipna: bool
+) -> tuple[tasks.Call, list[Any]]:
+    """Returns the call for a Series, and the tasks that make its partials.
+
+    Each partition begins where the one before ends, which is known when they are computed.
     """
     operation = operation_of(function)
     of_meta, _ = tasks.elements_of_partition(dtype, x._meta_nonempty)
@@ -65,5 +72,4 @@ def _reduce_series(
             packed = as_task(tasks.pack_partition)(dtype, skipna, partition)
             parts.append(as_task(tasks.reduce_packed)(call, begins, packed))
             begins = as_task(tasks.begins_after)(begins, packed)
-    finish = tasks.finish_column if is_column else partial(tasks.finish_chunks, shape=())
-    return da.from_delayed(as_task(finish)(call=call, chunks=few_of(parts, split_every)), (), call.dtype)
+    return call, parts

@@ -219,7 +219,8 @@ def _layer_norm_backward(
     route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor,
     weight: Any, bias: Any, wanted: Any,
 ) -> Any:  # fmt: skip
-    return norms.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
+    norm = norms.Norm(x, len(shape), inverse, weight, wanted, route.like)
+    return norms.layer_gradients(gradient, norm, mean)
 
 
 def _eps_of(x: Tensor, eps: float | None) -> float:
@@ -238,7 +239,8 @@ def _rms_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, eps: An
 def _rms_norm_backward(
     route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, inverse: Tensor, weight: Any, wanted: Any
 ) -> Any:
-    of_x, of_weight = norms.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
+    norm = norms.Norm(x, len(shape), inverse, weight, wanted, route.like)
+    of_x, of_weight = norms.rms_gradients(gradient, norm)
     return of_x if of_x is None else row_major(of_x), of_weight
 
 

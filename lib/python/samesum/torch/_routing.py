@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _core
+from .._calls.arguments import Call
 from .._torch import methods as _torch_methods
 from .._torch.methods import FORMATS, closest
 from . import _by_key  # noqa: F401  registers its handlers
@@ -131,7 +132,9 @@ class _Routing(TorchDispatchMode):
         self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
     ) -> Tensor:
         method = _with_divisor(self._method(operation, x), x.dtype, ddof)
-        return _torch_methods.reduce_data(operation, x, None, axes, keepdims, method, 0, ddof)
+        return _torch_methods.reduce_data(
+            Call(operation, x, tuple(axes), keepdims=keepdims, method=method, ddof=ddof)
+        )
 
     def reduce_pair(
         self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool
@@ -139,10 +142,12 @@ class _Routing(TorchDispatchMode):
         x, y = torch.broadcast_tensors(x, y)
         if x.dtype != y.dtype:
             x, y = x.float(), y.float()
-        return _torch_methods.reduce_data(operation, x, y, axes, keepdims, self._method(operation, x))
+        return _torch_methods.reduce_data(
+            Call(operation, x, tuple(axes), keepdims=keepdims, method=self._method(operation, x), y=y)
+        )
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-        return _torch_methods.reduce_data(operation, x, None, axes, False, self._method(operation, x))
+        return _torch_methods.reduce_data(Call(operation, x, tuple(axes), method=self._method(operation, x)))
 
     def scan(self, operation: str, x: Tensor, axis: int) -> Tensor:
         return _torch_methods.scan_data(operation, x, axis, self._method(operation, x))

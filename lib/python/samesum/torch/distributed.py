@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._calls.arguments import Call
 from .._calls.methods import Method
 from .._parts import blocks, elements
 from .._parts.rank_docs import documented
@@ -41,9 +42,8 @@ def reduce(
 
     {details}
     """
-    return blocks.reduce_blocks(
-        GroupRanks(group), x, y, method=method, correction=correction, grid=grid, threads=threads
-    )
+    call = Call("", x, method=method, threads=threads, grid=grid, y=y, ddof=correction)
+    return blocks.reduce_blocks(GroupRanks(group), call)
 
 
 def _require_tensor(name: str, a: Any) -> None:
@@ -68,9 +68,8 @@ def all_reduce(
 
     {details}
     """
-    return elements.all_reduce(
-        GroupRanks(group), x, x if out is None else out, require=_require_tensor, method=method, grid=grid, check=check
-    )
+    call = Call("", x, out=x if out is None else out, method=method, grid=grid, check=check)
+    return elements.all_reduce(GroupRanks(group), call, _require_tensor)
 
 
 @torch.no_grad()
@@ -83,9 +82,8 @@ def reduce_scatter(
 
     {details}
     """
-    return elements.reduce_scatter(
-        GroupRanks(group), x, out, require=_require_tensor, method=method, grid=grid, check=check
-    )
+    call = Call("", x, out=out, method=method, grid=grid, check=check)
+    return elements.reduce_scatter(GroupRanks(group), call, _require_tensor)
 
 
 def exact_mean_hook(group, bucket):  # type: ignore[no-untyped-def]  # PyTorch compares annotations, and not as strings
