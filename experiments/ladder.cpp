@@ -136,7 +136,7 @@ Profiles profiles_of(Study& s, const std::vector<Group>& groups) {
 // --- benches ----------------------------------------------------------------------------------------
 
 std::vector<float> block_of(std::uint64_t seed) {
-  const std::vector<std::byte> bytes =
+  const std::span<const std::byte> bytes =
       speed_block(format_info<fp32>(), *datasets_matching("uniform").front(), seed);
   std::vector<float> block(bytes.size() / sizeof(float));
   std::memcpy(block.data(), bytes.data(), bytes.size());

@@ -276,15 +276,16 @@ int main(int argc, char** argv) {
       "(Higham, Accuracy and Stability of Numerical Algorithms, 2002, eq. 4.6, and the accumulators' own). "
       "Up to 16 of these prefixes are also summed on their own by the same order and accumulator: the bits "
       "must be those of the prefix sum. WG21 P4229R0 calls this consistency.\n\n"
-      "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, the "
-      "number of threads, the schedule on a GPU (through a hook for the library's tests), or the backend, "
-      "which is then the reference implementation in one of two runs.\n\n"
+      "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, "
+      "the number of threads, the schedule on a GPU (through a hook for the library's tests), or the "
+      "backend, which is then the reference implementation in one of two runs.\n\n"
       "Speeds are measured in turns, as by speed_of_reductions, on normal data, exact and fixed_point also "
-      "on one "
-      "outlier, a log-normal distribution, 60 binades and arbitrary bits. GB/s counts bytes read and "
-      "written; the ceiling is a copy. Peers are std::inclusive_scan and std::partial_sum, on a GPU "
-      "DeviceScan of CUB. Exit code 1 if an error exceeds its bound, an exact result is not correctly "
-      "rounded, a prefix does not have the bits of its sum, or a promise is broken.",
+      "on other data: " +
+          listed(awkward_data()) +
+          ". GB/s counts bytes read and written; the ceiling is a copy. Peers are std::inclusive_scan and "
+          "std::partial_sum, on a GPU DeviceScan of CUB. Exit code 1 if an error exceeds its bound, an "
+          "exact result is not correctly rounded, a prefix does not have the bits of its sum, or a promise "
+          "is broken.",
       {"errors", "repeats", "reduction", "declined"},
       "  prefix_sums\n"
       "  prefix_sums --filter 'prefix/*/fp32@cpu' --longest 12\n"

@@ -1,6 +1,7 @@
 /// How fast is each reduction, of vectors, rows and columns, compared with other libraries and memory?
 #include <algorithm>
 
+#include "harness/axes.hpp"
 #include "harness/names.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed_table.hpp"
@@ -20,111 +21,100 @@ struct Choice {
   int longest;  ///< log2 of elements
 };
 
-struct Shape {
-  std::size_t outer, n, inner = 1;
-};
+// Operations on long vectors that have targets, and others.
+const std::vector<std::string> dot_and_norm{"dot", "norm"},
+    others_of_vectors{"max", "argmax", "mean", "moments"},
+    all_of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
 
-const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
+// Operations that are exact on any data, at a price that may depend on the format, the shape and the data.
+const std::vector<std::string> exact_operations{"sum", "mean",         "sum_of_magnitudes",
+                                                "dot", "squared_norm", "moments"},
+    some_exact_operations{"sum", "dot", "moments"};
+const std::vector<std::string> some_data{"normal", "outliers", "60 binades"};
 
 /// Shapes that occur in common models, from short rows to rows over a vocabulary.
-std::vector<Shape> many_rows() {
-  return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {4096, 131072}};
+std::vector<Shape> many_rows(std::size_t longest_rows) {
+  return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {longest_rows, 131072}};
 }
 
-Cell cell_of(const std::string& operation, std::string_view format, Shape s, int threads) {
-  return {.input = find_format(format),
-          .n = s.n,
-          .threads = threads,
-          .operation = operation,
-          .outer = s.outer,
-          .inner = s.inner};
-}
-
-std::vector<Cell> cpu_cells(const Choice& choice) {
-  std::vector<Cell> cells;
-  const auto add = [&](const std::string& operation, std::string_view format, Shape s, int threads = 1) {
-    cells.push_back(cell_of(operation, format, s, threads));
+std::vector<Axes> cpu_axes() {
+  const std::vector<Shape> of_a_mebi{
+      {32768, 32}, {10240, 100},       {3400, 300},         {1024, 1024},       {256, 4096},
+      {32, 32768}, columns(256, 4096), columns(1024, 1024), columns(16384, 64), a_vector(two_to(20))},
+      some_of_a_mebi{{10240, 100}, columns(1024, 1024), a_vector(two_to(20))},
+      rows{{1024, 256}, {65536, 1024}}, of_columns{columns(512, 512), columns(4096, 4096)},
+      more_columns{columns(4096, 16384), columns(16384, 4096)}, short_one{a_vector(two_to(18))},
+      middling{a_vector(two_to(24))}, long_one{a_vector(two_to(26))},
+      of_python_speed{{100'000, 32}, {10'000, 1024}, columns(1024, 10'000), columns(100'000, 32)};
+  const std::vector<std::string> sum{"sum"}, sum_and_softmax{"sum", "softmax"}, fp32{"fp32"}, fp64{"fp64"},
+      wide{"fp64", "fp32"}, others{"bf16", "fp64"}, normal{"normal"};
+  return {
+      {exact_operations, {"fp64", "fp32", "bf16", "fp16"}, of_a_mebi, all_data(), Mode::full},
+      {some_exact_operations, fp64, some_of_a_mebi, some_data},
+      {sum_and_softmax, fp32, rows},
+      // A quarter of the longest rows: many machines lack memory for 2 GiB of fp32 and as much output of
+      // softmax.
+      {sum_and_softmax, {"fp32", "bf16", "fp64"}, many_rows(1024), normal, Mode::full},
+      {sum_and_softmax, others, rows, normal, Mode::full},
+      {sum_and_softmax, fp32, {rows.back()}, normal, Mode::full, 2},
+      {sum, fp32, of_columns},
+      {sum, fp32, more_columns, normal, Mode::full},
+      {sum, wide, of_python_speed},
+      {all_of_vectors, fp32, short_one},
+      {dot_and_norm, fp32, long_one},
+      {others_of_vectors, fp32, middling},
+      {others_of_vectors, fp32, long_one, normal, Mode::full},
+      {all_of_vectors, fp64, {a_vector(two_to(18)), a_vector(two_to(26))}, normal, Mode::full},
+      {all_of_vectors, fp32, long_one, normal, Mode::full, 2},
+      {{"sum_of_magnitudes"}, fp32, {a_vector(two_to(18)), a_vector(two_to(24))}},
+      // Cells above, on all data.
+      {sum, fp32, {rows.front(), of_columns.front()}, all_data()},
+      {{"dot"}, fp32, short_one, all_data()},
+      {sum, fp32, {rows.back(), of_columns.back()}, all_data(), Mode::full},
   };
-  std::vector<Shape> rows{{1024, 256}, {65536, 1024}};
-  std::vector<Shape> columns{{1, 512, 512}, {1, 4096, 4096}};
-  if (choice.full) {
-    columns.insert(columns.end(), {{1, 4096, 16384}, {1, 16384, 4096}});
-    std::ranges::move(many_rows(), std::back_inserter(rows));
-    rows.back().outer /= 4;  // many machines lack memory for 2 GiB of fp32 and as much output of softmax
-  }
-  for (const Shape& s : rows)
-    for (const char* operation : {"sum", "softmax"}) {
-      add(operation, "fp32", s);
-      if (choice.full) add(operation, "bf16", s);
-      if (choice.full) add(operation, "fp64", s);
-      if (choice.full && s.outer == 65536) add(operation, "fp32", s, 2);
-    }
-  for (const Shape& s : columns) add("sum", "fp32", s);
-  // Those on which python_speed compares with NumPy.
-  for (const Shape& s :
-       {Shape{100'000, 32}, Shape{10'000, 1024}, Shape{1, 1024, 10'000}, Shape{1, 100'000, 32}})
-    for (const char* format : {"fp32", "fp64"}) add("sum", format, s);
-  for (const std::string& operation : of_vectors) {
-    // By default, only operations with targets are measured on the longest vectors.
-    const bool all = choice.full || operation == "dot" || operation == "norm";
-    const std::size_t longest = two_to(all ? 26 : 24);
-    for (const std::size_t n : {two_to(18), longest}) {
-      add(operation, "fp32", {1, n});
-      if (choice.full) add(operation, "fp64", {1, n});
-      if (choice.full && n == longest) add(operation, "fp32", {1, n}, 2);
-    }
-  }
-  for (const std::size_t n : {two_to(18), two_to(24)}) add("sum_of_magnitudes", "fp32", {1, n});
-  // Of the cells above, those that are also measured on awkward data.
-  for (std::size_t place = 0; place < (choice.full ? 2 : 1); ++place) {
-    append_awkward_data(cells, cell_of("sum", "fp32", rows[place], 1));
-    append_awkward_data(cells, cell_of("sum", "fp32", columns[place], 1));
-  }
-  append_awkward_data(cells, cell_of("dot", "fp32", {1, two_to(18)}, 1));
-  return cells;
 }
 
-std::vector<Cell> gpu_cells(const Choice& choice) {
-  std::vector<Cell> cells;
-  const auto add = [&](const std::string& operation, std::string_view format, Shape s) {
-    cells.push_back(cell_of(operation, format, s, 0));
+std::vector<Axes> gpu_axes() {
+  const std::vector<Shape> of_exact_columns{columns(4096, 16384), columns(65536, 1024), columns(1048576, 64)},
+      of_columns{columns(4096, 131072), columns(131072, 4096)}, rows_of_32{{49152, 32}},
+      rows_of_1024{{49152, 1024}}, long_vector{a_vector(two_to(28))};
+  std::vector<Shape> of_exact{{49152, 32},  {65536, 100},  {49152, 300},        {49152, 1024},
+                              {8192, 4096}, {2048, 32768}, a_vector(two_to(26))};
+  of_exact.insert(of_exact.end(), of_exact_columns.begin(), of_exact_columns.end());
+  const std::vector<std::string> sum{"sum"}, fp32{"fp32"}, fp64{"fp64"}, narrow{"fp32", "bf16"},
+      wide{"fp64", "fp32"}, normal{"normal"};
+  std::vector<Axes> all{
+      {exact_operations, {"fp64", "fp32", "bf16", "fp16"}, of_exact, all_data(), Mode::full},
+      {some_exact_operations,
+       wide,
+       {{49152, 32}, {65536, 100}, {49152, 1024}, columns(65536, 1024), a_vector(two_to(26))},
+       some_data},
+      {{"sum", "squared_norm", "moments"}, fp64, of_exact_columns},
+      {{"sum", "softmax"}, narrow, many_rows(4096)},
+      {{"sum", "softmax"}, {"fp16", "fp64"}, many_rows(4096), normal, Mode::full},
+      {{"mean", "dot"}, narrow, {{49152, 1024}, {49152, 4096}, {4096, 131072}}},
+      {{"moments"}, narrow, rows_of_1024},
+      {{"mean", "dot", "moments", "norm", "max", "argmax", "prod", "logsumexp"}, narrow, rows_of_32},
+      {{"sum", "max", "moments"}, fp32, of_columns},
+      {sum, {"bf16", "fp64"}, of_columns, normal, Mode::full},
+      {sum, fp32, long_vector},
+      {all_of_vectors, fp32, long_vector},
+      {all_of_vectors, {"bf16", "fp64"}, long_vector, normal, Mode::full},
+      // Cells above, on all data.
+      {sum, fp32, {{49152, 1024}, columns(4096, 131072)}, all_data()},
+      {sum, fp32, {{49152, 32}, {4096, 131072}, columns(131072, 4096)}, all_data(), Mode::full},
   };
-  std::vector<std::string> formats_of_rows{"fp32", "bf16"}, formats_of_vectors{"fp32"};
-  if (choice.full) {
-    formats_of_rows.insert(formats_of_rows.end(), {"fp16", "fp64"});
-    formats_of_vectors.insert(formats_of_vectors.end(), {"bf16", "fp64"});
-  }
-  for (const char* operation : {"sum", "softmax"})
-    for (const std::string& format : formats_of_rows)
-      for (const Shape& s : many_rows()) add(operation, format, s);
-  for (const char* format : {"fp32", "bf16"}) {
-    for (const char* operation : {"mean", "dot"})
-      for (const Shape& s : {Shape{49152, 1024}, Shape{49152, 4096}, Shape{4096, 131072}})
-        add(operation, format, s);
-    add("moments", format, {49152, 1024});
-    for (const char* operation : {"mean", "dot", "moments", "norm", "max", "argmax", "prod", "logsumexp"})
-      add(operation, format, {49152, 32});
-  }
-  for (const Shape& s : {Shape{1, 4096, 131072}, Shape{1, 131072, 4096}}) {
-    for (const std::string& format : formats_of_vectors) add("sum", format, s);
-    for (const char* operation : {"max", "moments"}) add(operation, "fp32", s);
-  }
-  add("sum", "fp32", {1, two_to(28)});
-  for (const std::string& operation : of_vectors)
-    for (const std::string& format : formats_of_vectors) add(operation, format, {1, two_to(28)});
-  std::vector<Shape> awkward{{49152, 1024}, {1, 4096, 131072}};
-  if (choice.full) awkward.insert(awkward.end(), {{49152, 32}, {4096, 131072}, {1, 131072, 4096}});
-  for (const Shape& s : awkward) append_awkward_data(cells, cell_of("sum", "fp32", s, 0));
-  if (choice.full) append_awkward_data(cells, cell_of("sum", "bf16", {49152, 1024}, 0));
-  return cells;
+  for (Axes& axes : all) axes.threads = 0;
+  return all;
 }
 
 /// Whether the cell, which is for normal data, is also measured on awkward data.
 bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
-  return std::ranges::any_of(cells, [&](Cell cell) {
-    const bool is_awkward = cell.data != "normal";
-    cell.data = "normal";
-    return is_awkward && cell == normal;
+  return std::ranges::any_of(cells, [&](const Cell& cell) {
+    if (cell.data == "normal" || cell.n != normal.n || cell.operation != normal.operation) return false;
+    Cell same = cell;
+    same.data = "normal";
+    return same == normal;
   });
 }
 
@@ -141,8 +131,9 @@ bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
 
 /// The cells for which a method of samesum is chosen.
 std::vector<SpeedTask> tasks(const Choice& choice) {
-  std::vector<Cell> cells = cpu_cells(choice);
-  if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
+  std::vector<Axes> axes = cpu_axes();
+  if (absent().empty()) std::ranges::move(gpu_axes(), std::back_inserter(axes));
+  std::vector<Cell> cells = cells_of(axes, choice.full);
   add_cells_in_graphs(cells);
   const std::vector<std::string> globs = globs_in(choice.filter);
   std::vector<bool> found(globs.size());
@@ -180,26 +171,27 @@ int main(int argc, char** argv) {
       "How fast is each reduction, of vectors, rows and columns?",
       "An array has outer x n x inner elements in C order, and its middle axis is reduced: a vector if "
       "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal; exact and "
-      "fixed_point are also measured on data that may take them longer: one outlier, a log-normal "
-      "distribution, 60 "
-      "binades and arbitrary bits; on a GPU, fixed_point sums also on a given grid, 2^-30, and calls on up "
-      "to "
-      "8 MiB also as a replayed CUDA graph of 20 calls, which leaves out the launches. All methods of a "
-      "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
-      "is the median of 5 rounds (--full: 11), which have random orders; +- in the table is half of high - "
-      "low. Before the timing, the bits of the first and the last result are compared with those of "
-      "the reference implementation (for vectors of more than 2^18 elements, on their first 2^18); on a GPU "
-      "with those of the CPU. Peers promise no bits: all their results are compared with those in wider "
-      "arithmetic, within 4u (sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the partial sums. No method "
-      "is "
-      "compared with a peer whose results are wrong, and a peer that does not compute the whole call is "
-      "listed with the reason.\n\n"
-      "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same bytes "
-      "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
-      "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
-      "another method or in microseconds. A missed target is not a failure. Peers and the ceiling are "
-      "measured "
-      "too, whatever --filter selects.",
+      "fixed_point are also measured on data that may take them longer: " +
+          listed(awkward_data()) + ". The axes operation (" + listed(exact_operations) +
+          "), format, shape and data multiply; without --full, a part of their cells is measured. On a "
+          "GPU, fixed_point sums are also measured on a given grid, 2^-30, and calls on up to " +
+          std::to_string(most_bytes_in_graph / 1'000'000) +
+          " MB also as a replayed CUDA graph of 20 calls, which leaves out the launches. All methods of a "
+          "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A "
+          "time is the median of 5 rounds (--full: 11), which have random orders; +- in the table is half "
+          "of high - low. Before the timing, the bits of the first and the last result are compared with "
+          "those of the reference implementation (for vectors of more than 2^18 elements, on their first "
+          "2^18); on a GPU with those of the CPU (on 2^22). Peers promise no bits: all their results, on a "
+          "GPU those of up to 2^24 elements, are compared with those in wider arithmetic, within 4u "
+          "(sqrt(n) max|s_k| + sum|x|) for sums, where s_k are the partial sums. No method is compared "
+          "with a peer whose results are wrong, and a peer that does not compute the whole call is listed "
+          "with the reason.\n\n"
+          "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same "
+          "bytes and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or "
+          "more.\n\n"
+          "The lines below a method are its targets: speeds that it should reach, as multiples of the "
+          "speed of another method or in microseconds. A missed target is not a failure. Peers and the "
+          "ceiling are measured too, whatever --filter selects.",
       {"reduction", "declined"},
       "  speed_of_reductions\n"
       "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"

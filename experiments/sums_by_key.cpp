@@ -418,19 +418,20 @@ int main(int argc, char** argv) {
       "How wrong, how repeatable and how fast are sums by key?",
       "An operation by key reduces the elements that have the same key. The error of each result of "
       "scatter_add and scatter_mean is its distance from the exact one, which comes from integer buckets, "
-      "and a share of its bound (Higham, Accuracy and Stability of Numerical Algorithms, 2002, eq. 4.6, for "
-      "plain sums). Keys without elements are left out.\n\n"
-      "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, the "
-      "order of the pairs of key and element, the number of threads, the schedule on a GPU (through a hook "
-      "for the library's tests), or the backend, which is then the reference implementation in one of two "
-      "runs.\n\n"
+      "and a share of its bound (Higham, Accuracy and Stability of Numerical Algorithms, 2002, eq. 4.6, "
+      "for plain sums). Keys without elements are left out.\n\n"
+      "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, "
+      "the order of the pairs of key and element, the number of threads, the schedule on a GPU (through a "
+      "hook for the library's tests), or the backend, which is then the reference implementation in one of "
+      "two runs.\n\n"
       "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits, exact "
-      "and fixed_point also on data that are awkward for integers: one outlier, a log-normal distribution, "
-      "60 binades and arbitrary bits. GB/s counts elements and keys; the ceiling reads both once. "
-      "fixed_point is measured twice: it finds its "
-      "grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort and ReduceByKey "
-      "of CUB; scatter_add in the order atomic_element adds as most GPU programs do. Exit code 1 if an error "
-      "exceeds its bound, an exact result is not correctly rounded, a promise is broken or bits are wrong.",
+      "and fixed_point also on data that are awkward for integers: " +
+          listed(awkward_data()) +
+          ". GB/s counts elements and keys; the ceiling reads both once. fixed_point is measured twice: it "
+          "finds its grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort "
+          "and ReduceByKey of CUB; scatter_add in the order atomic_element adds as most GPU programs do. "
+          "Exit code 1 if an error exceeds its bound, an exact result is not correctly rounded, a promise "
+          "is broken or bits are wrong.",
       {"errors", "repeats", "reduction", "declined"},
       "  sums_by_key\n"
       "  sums_by_key --filter 'scatter_add/*/fp32@cpu' --longest 14\n"

@@ -154,14 +154,14 @@ TEST(ABarOnAwkwardData, ComparesWithTheSameMethodOnNormalData) {
   const Cell rows = cell("sum", 49152, 1024, 1, 0), columns = cell("sum", 1, 4096, 131072, 0);
   const std::string exact = "sum/exact/fp32@cuda", on_grid = "sum/fixed_point/fp32@cuda";
   for (const Cell& c : {rows, columns}) {
-    for (const char* data : {"one outlier", "log-normal", "60 binades"}) {
+    for (const char* data : {"outliers", "log-normal", "60 binades"}) {
       EXPECT_THAT(judged_on(data, c, exact, 1.25), ElementsAre("0.8 of 0.666667 x " + exact + ", normal"));
       EXPECT_THAT(judged_on(data, c, exact, 2),
                   ElementsAre("0.5 of 0.666667 x " + exact + ", normal: missed"));
     }
     EXPECT_THAT(judged_on("arbitrary bits", c, on_grid, 2),
                 ElementsAre("0.5 of 0.833333 x " + on_grid + ", normal: missed"));
-    EXPECT_THAT(judged_on("one outlier", c, "sum/tree/plain/fp32@cuda", 2), IsEmpty());
+    EXPECT_THAT(judged_on("outliers", c, "sum/tree/plain/fp32@cuda", 2), IsEmpty());
     EXPECT_THAT(judged_on("normal", c, exact, 2), IsEmpty());
   }
   EXPECT_THAT(judged_on("60 binades", cell("sum", 1024, 256, 1, 0), exact, 2), IsEmpty()) << "too short";
@@ -175,7 +175,7 @@ TEST(ABarOnAwkwardData, ByKeyComparesSumsOnAGridThatIsFound) {
     c.keys = "uniform";
     c.bins = 4096;
     // On normal data, the cell has a second row with a given grid.
-    EXPECT_THAT(judged_on("one outlier", c, "scatter_add/exact/fp32@cuda", 4, -30),
+    EXPECT_THAT(judged_on("outliers", c, "scatter_add/exact/fp32@cuda", 4, -30),
                 ElementsAre("0.25 of 0.333333 x scatter_add/exact/fp32@cuda, normal: missed"));
     EXPECT_THAT(judged_on("arbitrary bits", c, "scatter_add/fixed_point/fp32@cuda", 1.25, -30),
                 ElementsAre("0.8 of 0.666667 x scatter_add/fixed_point/fp32@cuda, normal"));

@@ -101,7 +101,7 @@ const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16
     halves{"fp16", "bf16"}, wide{"fp32", "fp64"}, fp32_alone{"fp32"}, fp64_alone{"fp64"},
     fp32_and_bf16{"fp32", "bf16"};
 const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
-    awkward{"60 binades", "arbitrary bits"}, spread{"one outlier", "log-normal", "60 binades"};
+    awkward{"60 binades", "arbitrary bits"}, spread{"outliers", "log-normal", "60 binades"};
 const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"},
     beyond_l2{"other", "DRAM"}, few{"latency"}, gpu{"GPU"};
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 
 #include "harness/dataset.hpp"
 #include "harness/place.hpp"
@@ -59,23 +61,22 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-/// The largest input of the cells on a GPU that are also measured in a CUDA graph. Launches take a large part
-/// of the time of such calls.
-inline constexpr std::size_t most_bytes_in_graph = two_to(23);
+/// The most bytes of a cell on a GPU that is also measured in a CUDA graph: what 3 TB/s move in 20 us.
+/// Launches take a large part of the time of such calls.
+inline constexpr std::size_t most_bytes_in_graph = 60'000'000;
 
 /// Number of calls that a graph records: as many as short calls are timed at once without one.
 inline constexpr int calls_in_graph = 20;
 
-/// Adds behind each cell on a GPU the same with the calls in a CUDA graph, if the data are short and normal
-/// and the caches hot.
+/// Adds behind each cell on a GPU the same with the calls in a CUDA graph, if the data are short and the
+/// caches hot.
 void add_cells_in_graphs(std::vector<Cell>& cells);
 
 /// The axis "data" beside normal data: data sets on which integers, and sums of doubles in a range of
-/// exponents, may take longer. An array of more than 2^20 elements repeats a block of 2^20, hence its
-/// outlier, too.
+/// exponents, may take longer. An array of more than 2^20 elements repeats a block of 2^20.
 const std::vector<std::string>& awkward_data();
 
-/// Appends the cell with each of the awkward data. The cell itself is for normal data.
+/// Appends the cell with each of the awkward data that its format holds. The cell itself is for normal data.
 void append_awkward_data(std::vector<Cell>& cells, const Cell& normal);
 
 /// Whether the time of the method may depend on the values of its elements: it is exact, or adds on a grid.
@@ -106,10 +107,11 @@ PeersOfCell peers_of(const Cell& cell);
 /// Moves the peers that decline the cell out of `methods`.
 std::vector<PeersOfCell::Declined> declined_of(const Cell& cell, std::vector<const Method*>& methods);
 
-/// Elements that are generated once and repeated in longer arrays: 2^20, or `most` if that is less.
+/// Elements that are repeated in longer arrays: 2^20, or `most` if that is less. They are generated once, and
+/// kept for other calls.
 inline constexpr std::size_t log2_speed_block = 20;
-std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed,
-                                   std::size_t most = SIZE_MAX);
+std::span<const std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed,
+                                       std::size_t most = SIZE_MAX);
 
 /// An array of one format, filled once, for measuring cells of any length.
 class Bench {
@@ -120,9 +122,10 @@ class Bench {
 
   /// Measures each method, and last the ceiling. For methods of samesum, compares the bits of the first and
   /// the last result with the reference implementation, on a GPU with the CPU; by key, those of all results.
-  /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^24 for sums and
-  /// scans on a GPU, by key 2^22 or as many as there are results. For peers, compares all results of all
-  /// elements with those in wider arithmetic, and those of the first few: verify.hpp states the tolerance.
+  /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^22 on a GPU, by key
+  /// as many as there are results, if those are more. For peers, compares all results with
+  /// those in wider arithmetic, on a GPU those of as many elements of a vector, or of rows with 2^24
+  /// elements, and those of the first few elements: verify.hpp states the tolerance.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, Repeats repeats);
 
   /// The bytes that the method writes.
@@ -134,10 +137,13 @@ class Bench {
   Call call_of(const Cell& cell, const Method& m) const;
   BoundCall bound(const Cell& cell, const Call& call) const;
   void fill_keys(const Cell& cell);
-  bool has_right_bits(const Cell& cell, const Call& call) const;
+  bool has_right_bits(const Cell& cell, const Call& call);
+  const std::vector<std::byte>& column_on_host(const Cell& cell, const void* x, std::size_t at,
+                                               std::size_t m);
+  const void* on_host(const Cell& cell, const void* data, std::size_t bytes);
   bool has_right_bits_by_key(const Cell& cell, const Call& call) const;
-  std::optional<bool> has_right_results(const Cell& cell, const Call& call) const;
-  std::optional<bool> has_right_results_of_any_length(const Cell& cell, const Method& peer) const;
+  std::optional<bool> has_right_results(const Cell& cell, const Call& call);
+  std::optional<bool> has_right_results_of_any_length(const Cell& cell, const Method& peer);
   Turn ceiling(const Cell& cell) const;
 
   const FormatInfo& format_;
@@ -146,6 +152,9 @@ class Bench {
   std::unique_ptr<Place> place_;
   std::size_t bytes_;  ///< size of x
   std::shared_ptr<std::byte> x_, y_, keys_, out_;
+  // What the verification of the methods of a cell has read:
+  std::map<std::pair<const void*, std::size_t>, std::vector<std::byte>> columns_;
+  std::map<const void*, std::unique_ptr<std::byte[]>> copies_;  ///< of data on a GPU
 };
 
 }  // namespace samesum::harness

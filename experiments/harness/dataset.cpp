@@ -109,6 +109,21 @@ void one_outlier(X x, const FormatInfo& format, std::uint64_t seed) {
   x[place] = random.with_sign(log_uniform_significand(random) * power_of_two(14));
 }
 
+/// In fp16, the large elements are 2^12 times as large, so that they are finite.
+void outliers(X x, const FormatInfo& format, std::uint64_t seed) {
+  if (x.empty()) return;
+  normal(x, format, seed);
+  constexpr std::size_t apart = (std::size_t{1} << 16) + 1;  // a prime: no multiple of the length of a row
+  const double times = power_of_two(std::min(14, format.max_exponent - 3));
+  for (std::size_t i = Random{~seed}.below(std::min(x.size(), apart)); i < x.size(); i += apart)
+    x[i] *= times;
+}
+
+void around_1000(X x, const FormatInfo& format, std::uint64_t seed) {
+  normal(x, format, seed);
+  for (double& e : x) e = 1000 + e / 1000;
+}
+
 /// All numbers are below 1, so that long sums do not overflow. fp16 has only 24 binades there.
 void sixty_binades(X x, const FormatInfo& format, std::uint64_t seed) {
   Random random{seed};
@@ -453,6 +468,8 @@ std::span<const Dataset> datasets() {
       {"normal", "the standard normal distribution", independent, 0,
        [](X x, auto& f, auto seed) { normal(x, f, seed); }},
       {"one outlier", "normal, but for one element of magnitude 2^14 to 2^15", independent, 0, one_outlier},
+      {"outliers", "normal, but each 65537th element times 2^14 (2^12 in fp16)", independent, 0, outliers},
+      {"around 1000", "normal with mean 1000 and standard deviation 0.001", independent, 9, around_1000},
       {"log-normal", "e^(3z), where z is normal", independent, 40, log_normal},
       {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", independent, 0, sixty_binades},
       {"arbitrary bits", "all finite bit patterns, equally likely", independent, 0, arbitrary_bits},

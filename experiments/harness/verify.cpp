@@ -33,11 +33,14 @@ struct Rounding {
         most{f.max_finite} {}
 };
 
-/// A sum of terms, and what its tolerance depends on.
-struct TermSum {
-  Extended count = 0, sum = 0, magnitudes = 0, farthest = 0;
+/// The arithmetic of sums of elements of F. That of long double is several times as slow.
+template <class F> using Wider = std::conditional_t<sizeof(F) < sizeof(double), double, Extended>;
 
-  void add(Extended term) {
+/// A sum of terms, and what its tolerance depends on.
+template <class W> struct TermSum {
+  W count = 0, sum = 0, magnitudes = 0, farthest = 0;
+
+  void add(W term) {
     ++count;
     sum += term;
     magnitudes += std::fabs(term);
@@ -51,17 +54,25 @@ struct TermSum {
 
 /// The elements of one result.
 template <class F> struct Vector {
+  using W = Wider<F>;
+
   const F *x, *y;
   std::size_t n, stride;
 
-  Extended operator[](std::size_t k) const { return convert<double>(x[k * stride]); }
-  Extended product(std::size_t k) const { return (*this)[k] * convert<double>(y[k * stride]); }
-  template <class Term> TermSum terms(Term term) const {
-    TermSum all;
+  static W wide(F element) {
+    if constexpr (std::is_floating_point_v<F>)
+      return element;
+    else
+      return convert<double>(element);
+  }
+  W operator[](std::size_t k) const { return wide(x[k * stride]); }
+  W product(std::size_t k) const { return (*this)[k] * wide(y[k * stride]); }
+  template <class Term> TermSum<W> terms(Term term) const {
+    TermSum<W> all;
     for (std::size_t k = 0; k < n; ++k) all.add(term(k));
     return all;
   }
-  TermSum terms() const {
+  TermSum<W> terms() const {
     return terms([this](std::size_t k) { return (*this)[k]; });
   }
 };
@@ -91,13 +102,13 @@ class Verifier {
  private:
   template <class F> void by_key() {
     if (operation_ != "scatter_add") refuse();
-    std::vector<TermSum> all(c_.out.size);
+    std::vector<TermSum<Wider<F>>> all(c_.out.size);
     with_key_format(c_.keys.format, [&]<class K>() {
       const auto* const keys = static_cast<const K*>(c_.keys.data);
       const auto* x = static_cast<const F*>(c_.x.data);
       for (std::size_t k = 0; k < c_.keys.size; ++k)
         for (std::size_t i = 0; i < layout_.inner; ++i)
-          all[static_cast<std::size_t>(keys[k]) * layout_.inner + i].add(convert<double>(*x++));
+          all[static_cast<std::size_t>(keys[k]) * layout_.inner + i].add(Vector<F>::wide(*x++));
     });
     for (std::size_t i = 0; i < all.size(); ++i) compare(i, all[i].expected(rounding_));
   }
@@ -120,7 +131,7 @@ class Verifier {
   template <class F> void per_element(const Vector<F>& v, std::size_t at) {
     if (operation_ == "softmax") return softmax(v, at);
     if (operation_ != "cumsum") refuse();
-    TermSum all;
+    TermSum<Wider<F>> all;
     for (std::size_t k = 0; k < v.n; ++k) {
       all.add(v[k]);
       compare(at + k * layout_.inner, all.expected(rounding_));
@@ -148,7 +159,7 @@ class Verifier {
   }
 
   template <class F> Expected maximum(const Vector<F>& v) const {
-    Extended most = -infinity;
+    auto most = static_cast<Wider<F>>(-infinity);
     for (std::size_t k = 0; k < v.n; ++k) {
       if (std::isnan(v[k])) return {v[k], infinity};
       most = std::max(most, v[k]);
@@ -165,9 +176,10 @@ class Verifier {
   /// nκu + (nκu)² of the variance, with n + 3 for n, which covers the roundings of a square and of the
   /// division.
   template <class F> Expected variance(const Vector<F>& v) const {
-    const auto n = static_cast<Extended>(v.n), mean = v.terms().sum / n;
+    const auto n = static_cast<Extended>(v.n);
+    const auto mean = v.terms().sum / static_cast<Wider<F>>(v.n);
     const Extended squares = v.terms([&](std::size_t k) { return (v[k] - mean) * (v[k] - mean); }).magnitudes;
-    const Extended variance = squares / n, mean_square = variance + mean * mean;
+    const Extended variance = squares / n, mean_square = variance + Extended{mean} * mean;
     const Extended error = (n + 3) * rounding_.relative / 4 * std::sqrt(mean_square);  // nκu √variance
     if (v.n == 0) return {variance, 0};
     if (!(n * mean_square <= rounding_.most)) return {variance, infinity};
@@ -176,13 +188,8 @@ class Verifier {
 
   /// The error of an exponential is relative to that of its argument.
   template <class F> void softmax(const Vector<F>& v, std::size_t at) {
-    const Extended largest = maximum(v).value;
-    const auto exponential = [&](std::size_t k) -> Extended {
-      if constexpr (sizeof(F) < sizeof(double))  // the exponential of doubles is several times as fast
-        return std::exp(static_cast<double>(v[k] - largest));
-      else
-        return std::exp(v[k] - largest);
-    };
+    const auto largest = static_cast<Wider<F>>(maximum(v).value);
+    const auto exponential = [&](std::size_t k) { return std::exp(v[k] - largest); };
     const Extended total = v.terms(exponential).sum, root = std::sqrt(static_cast<Extended>(v.n));
     for (std::size_t k = 0; k < v.n; ++k) {
       const Extended value = exponential(k) / total;

@@ -24,7 +24,7 @@ struct Verification {
 };
 
 /// Compares all results of a call in any layout without offsets, whose data and results are in host memory,
-/// with those in long double, in which errors are negligible.
+/// with those in double, of doubles in long double, in which errors are negligible.
 ///
 /// A sum of n terms is right if its error is at most 4u (√n max|s_k| + Σ|term|), where u is the unit roundoff
 /// of the results and s_k are the sums of the first k terms. A sum in this order stays within that with the

@@ -255,19 +255,31 @@ TEST(PeersOfOneThread, DeclineCellsOfSeveralThreads) {
 
 // --- CUDA graphs ----------------------------------------------------------------------------------------
 
-TEST(CellsInGraphs, FollowTheShortCellsOfAGpu) {
+TEST(CellsInGraphs, FollowTheShortCellsOfAGpuOnAnyData) {
   const Cell on_gpu{.input = &format_info<fp32>(), .n = 1'000, .threads = 0};
   std::vector<Cell> cells(5, on_gpu);
   cells[1].threads = 1;
-  cells[2].n = most_bytes_in_graph;  // fp32: four times the limit
+  cells[2].n = most_bytes_in_graph / 4 + 1;  // fp32
   cells[3].cold = true;
   cells[4].data = "60 binades";
   add_cells_in_graphs(cells);
-  ASSERT_THAT(cells, SizeIs(6));
+  ASSERT_THAT(cells, SizeIs(7));
   EXPECT_EQ(cells[0], on_gpu);
   EXPECT_NE(cells[1], on_gpu);
   EXPECT_TRUE(cells[1].in_graph);
   EXPECT_FALSE(cells[2].in_graph);
+  EXPECT_TRUE(cells[6].in_graph);
+  EXPECT_EQ(cells[6].data, "60 binades");
+}
+
+TEST(CellsInGraphs, CountTheBytesOfAllInputs) {
+  std::vector<Cell> cells{{.input = &format_info<fp32>(), .n = most_bytes_in_graph / 4, .threads = 0}};
+  cells.push_back(cells.front());
+  cells.back().operation = "dot";
+  add_cells_in_graphs(cells);
+  ASSERT_THAT(cells, SizeIs(3));
+  EXPECT_TRUE(cells[1].in_graph);
+  EXPECT_EQ(cells[2].operation, "dot");
 }
 
 std::vector<const Method*> methods_and_peers(const Cell& cell) {
