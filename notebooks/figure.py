@@ -63,6 +63,7 @@ class Figure:
     x_kind: str = "log2"  # or log10, linear
     y_kind: str = "log10"
     tiles: list = dataclasses.field(default_factory=list)  # small pictures, instead of menus and series
+    broad_tiles: bool = False  # the pictures hold text
     initial: dict = dataclasses.field(default_factory=dict)  # {menu: initial choice}
 
     def chosen(self):

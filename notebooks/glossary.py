@@ -11,6 +11,8 @@ DATA = {
     "uniform +-1": "uniform in (-1, 1)",
     "normal": "the standard normal distribution",
     "one outlier": "normal, but for one element of magnitude 2^14 to 2^15",
+    "outliers": "normal, but each 65537th element times 2^14 (2^12 in fp16)",
+    "around 1000": "normal with mean 1000 and standard deviation 0.001",
     "log-normal": "e^(3z), where z is normal",
     "60 binades": "either sign, log-uniform over 60 binades (24 in fp16)",
     "arbitrary bits": "all finite bit patterns, equally likely",

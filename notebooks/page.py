@@ -35,7 +35,8 @@ def figure(f):
         f"<details class=reading><summary>How to read this figure</summary><p>{escape(f.description)}</p></details>"
         if f.description else "")
     if f.tiles:
-        return f"{caption}<div class=gallery>{''.join(map(tile, f.tiles))}</div>{text}</figure>"
+        kind = '"gallery broad-tiles"' if f.broad_tiles else "gallery"
+        return f"{caption}<div class={kind}>{''.join(map(tile, f.tiles))}</div>{text}</figure>"
     chosen = ", ".join(map(str, f.chosen()))
     return (f"{caption}<div class=live></div>\n<div class=static><p>{escape(chosen)}</p>{svg(f)}</div>{text}"
             f'<script type="application/gzip">{packed(script_json(f.plotly()).encode())}</script></figure>')

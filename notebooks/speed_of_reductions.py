@@ -2,6 +2,7 @@
 
 import by_data
 import captions
+import exact_and_tree
 import glossary
 import phrases
 import style
@@ -27,7 +28,7 @@ def section(sources):
     normal = by_data.of_normal(rows)
     s.verdict = verdict(normal)
     s.findings = [*findings(rows), *declined_findings(sources)]
-    s.figures = [f for f in [figure(normal)] if f.series]
+    s.figures = [f for f in [figure(normal)] if f.series] + list(filter(None, [exact_and_tree.figure(rows, what)]))
     s.tables = [*tables(rows), *by_data.tables(rows, what)]
     s.failures = list(speed_failures(rows, what))
     return s
