@@ -2,7 +2,7 @@
 
 Reads DIR/EXPERIMENT.jsonl and writes rows of the same kinds, which the report compares with each other, not with those of
 the experiment:
-  speed_of_reductions  sums and softmaxes on a GPU, to DIR/torch_speed.jsonl
+  speed_of_reductions  sums, variances and softmaxes of normal data on a GPU, to DIR/torch_speed.jsonl
   sums_by_key          index_add on a GPU and np.add.at, to DIR/torch_sums_by_key.jsonl
   prefix_sums          cumsum on a GPU and np.cumsum, to DIR/torch_prefix_sums.jsonl
 An experiment without a results file is left out. Each call of PyTorch is measured as it is, under torch.compile and, if it
@@ -15,7 +15,8 @@ key are called one by one, because samesum's waits for the GPU to check the keys
 Before the timing, all results are compared with results in fp64, on a CPU in long double, within 4u (sqrt(n) max|s_k| +
 sum|x|) for sums, where s_k are the partial sums and u is the unit roundoff of fp32, or of fp64 for fp64; for softmax within
 4u (sqrt(n) + 2 + 2 max|x|) of the result, since the error of an exponential is relative to that of its argument. Results of
-16 bits may differ by their rounding, too. Wrong results are marked, and the exit code is 1.
+16 bits may differ by their rounding, too. A variance may differ by nκu + (nκu)² of itself, where κ² = 1 + mean² / variance.
+Wrong results are marked, and the exit code is 1.
 
 Of 30 results of the same call on a GPU, the distinct ones are counted. Exits with 2 if there is nothing to measure, no
 PyTorch, or another host. Without samesum's Python package, or if that has no CUDA, it measures the others alone.
@@ -37,13 +38,16 @@ DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "flo
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
 IN_NUMPY = ("fp32", "fp64")
 KEY_BYTES = 4  # of the experiment, whose speeds the report compares
-MOVED = {"sum": 1, "softmax": 2, "cumsum": 2, "scatter_add": 1}  # bytes moved / bytes of the array, for each operation
-OURS = ("plain", "exact", "fixed_point")  # accumulators of samesum's methods that are measured
+# Bytes moved / bytes of the array, for each operation.
+MOVED = {"sum": 1, "moments": 1, "softmax": 2, "cumsum": 2, "scatter_add": 1}
+OURS = ("plain", "exact", "fixed_point", "tree")  # accumulators of samesum's methods that are measured, or orders without one
+FUNCTIONS = {"moments": "var"}  # of samesum's package and of PyTorch, where they have another name than the operation
 KEY = ["operation", "input_format", "outer", "n", "inner", "seed", "threads"]
 KEY_BY_KEY = ["keys", "bins"]
 # For each experiment: name of the results, question, operations on a GPU, and on a CPU.
 EXPERIMENTS = {
-    "speed_of_reductions": ("torch_speed", "How fast are PyTorch's sums and softmaxes beside samesum's?", ("sum", "softmax"), ()),
+    "speed_of_reductions": ("torch_speed", "How fast are PyTorch's sums, variances and softmaxes beside samesum's?",
+                            ("sum", "moments", "softmax"), ()),
     "sums_by_key": ("torch_sums_by_key", "How fast are sums by key of PyTorch and NumPy beside samesum's?", ("scatter_add",),
                     ("scatter_add",)),
     "prefix_sums": ("torch_prefix_sums", "How fast are prefix sums of PyTorch and NumPy beside samesum's?", ("cumsum",), ("cumsum",)),
@@ -107,7 +111,7 @@ def keys_of(key, u, places):
 
 def our_calls(samesum, key, methods, inputs, **options):
     """{method: call} of samesum's Python package on x, or on the results so far, keys and x."""
-    function = getattr(samesum, key["operation"])
+    function = getattr(samesum, FUNCTIONS.get(key["operation"], key["operation"]))
     axis = {} if "keys" in key else {"axis": 1}
 
     def call_of(method):
@@ -167,7 +171,8 @@ def torch_calls(torch, key, inputs):
     operation = key["operation"]
     wide = torch.float32 if BYTES[key["input_format"]] == 2 else None  # sums of 16 bits are in fp32, as samesum's
     name, function = {
-        "sum": ("sum", lambda x: torch.sum(x, 1, dtype=wide)), "softmax": ("softmax", lambda x: torch.softmax(x, 1)),
+        "sum": ("sum", lambda x: torch.sum(x, 1, dtype=wide)), "moments": ("var", lambda x: torch.var(x, 1, correction=0)),
+        "softmax": ("softmax", lambda x: torch.softmax(x, 1)),
         "cumsum": ("cumsum", lambda x: torch.cumsum(x, 1)),
         "scatter_add": ("index_add", lambda out, keys, x: torch.index_add(out, 0, keys, x))}[operation]
     torch.compiler.reset()
@@ -207,6 +212,8 @@ def torch_expected(torch, key, inputs):
     if key["operation"] == "softmax":
         value = torch.softmax(x, 1)
         return value, value * (u * (root + 2 + 2 * x.abs().max()))
+    if key["operation"] == "moments":
+        return expected_variance(x, u / 4)
     if key["operation"] == "scatter_add":
         return torch_expected_by_key(torch, u, *inputs[:2], x)
     sums = x.cumsum(1)
@@ -214,6 +221,15 @@ def torch_expected(torch, key, inputs):
         count = torch.arange(1, key["n"] + 1, device=x.device, dtype=x.dtype)
         return sums, u * (count.sqrt() * sums.abs().cummax(1).values + x.abs().cumsum(1))
     return sums.select(1, -1).clone(), u * (root * sums.abs().amax(1) + x.abs().sum(1))
+
+
+def expected_variance(x, u):
+    """The variances in the format of x, and the tolerances of harness/verify.hpp."""
+    n = x.shape[1]
+    mean = x.sum(1) / n
+    value = ((x - mean[:, None]) ** 2).sum(1) / n
+    error = (n + 3) * u * (value + mean * mean) ** 0.5  # nκu √variance
+    return value, error * (value ** 0.5 + error)
 
 
 def torch_expected_by_key(torch, u, out, keys, x):
@@ -435,7 +451,7 @@ def main(arguments):
         found = [(e, *read(folder / f"{e}.jsonl", *EXPERIMENTS[e][2:])) for e in there]
         found = [about for about in found if about[2]]
         if not found:
-            raise Refused(f"{folder}: has no sum or softmax on a GPU, no prefix sum and no sum by key: run "
+            raise Refused(f"{folder}: has no sum, variance or softmax on a GPU, no prefix sum and no sum by key: run "
                           "speed_of_reductions, prefix_sums or sums_by_key first")
         rows = [r for about in found for r in measure(*about, options)]
     except Refused as refusal:

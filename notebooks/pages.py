@@ -197,12 +197,14 @@ def beside_torch(files):
     shapes = list(dict.fromkeys((r["outer"], r["n"], r["inner"]) for r in rows))
     lines = []
     for operation, format in dict.fromkeys((r["operation"], r["input_format"]) for r in rows):
-        for name in ("tree/plain", "pairwise/plain", "exact"):
+        wide = "fp64" if format == "fp64" else "fp32"
+        function = {"moments": "var"}.get(operation, operation)
+        for name in ("tree/plain", "tree", "pairwise/plain", "exact"):
             cells = []
             for outer, n, inner in shapes:
                 same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "launch": "graph"}
-                torch = files.row(TORCH, method=f"torch/{operation}/{format}@peer", **same)
-                ours = files.row(TORCH, method=f"{operation}/{name}/fp32@cuda", **same)
+                torch = files.row(TORCH, method=f"torch/{function}/{format}@peer", **same)
+                ours = files.row(TORCH, method=f"{operation}/{name}/{wide}@cuda", **same)
                 cells.append(timing.short(ours, torch) or ABSENT)
             lines.append([f"{operation}, {format}, `{name}`", *cells])
     names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)

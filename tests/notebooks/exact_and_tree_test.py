@@ -84,7 +84,8 @@ class ExactAndTree(made_up.SentenceTest):
         self.assertIsNone(self.figure())
 
     def test_shades_go_from_light_to_dark(self):
-        brightness = [sum(w * int(c[i:i + 2], 16) for w, i in ((299, 1), (587, 3), (114, 5))) for _, c in exact_and_tree.SHADES]
+        brightness = [sum(w * int(colour[i:i + 2], 16) for w, i in ((299, 1), (587, 3), (114, 5)))
+                      for _, colour in exact_and_tree.SHADES]
         self.assertEqual(brightness, sorted(brightness, reverse=True))
         ratios = [least for least, _ in exact_and_tree.SHADES]
         self.assertEqual(ratios, sorted(ratios))

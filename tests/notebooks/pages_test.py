@@ -116,6 +116,9 @@ class Tables(unittest.TestCase):
         graph = {"launch": "graph"}
         self.assertEqual(lines([of_torch | graph, ours | graph])[2:], ["| sum, fp32, `exact` | 1.50 |"])
         self.assertEqual(lines([of_torch | graph])[2:], [])
+        moments = [rows(m, s, operation="moments", input_format="fp64", **graph)
+                   for m, s in (("torch/var/fp64@peer", 2.0), ("moments/exact/fp64@cuda", 1.0), ("moments/tree/fp64@cuda", 4.0))]
+        self.assertEqual(lines(moments)[2:], ["| moments, fp64, `tree` | 2.00 |", "| moments, fp64, `exact` | 0.50 |"])
 
     def test_the_sources_are_named_with_machine_commit_and_date(self):
         files = self.files()

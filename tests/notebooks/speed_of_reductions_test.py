@@ -251,7 +251,7 @@ class SpeedOfReductions(made_up.SentenceTest):
 # --- torch_speed.py ---------------------------------------------------------------------------------------------
 
 class Tensor(numpy.ndarray):
-    """An array with the methods of a tensor that torch_speed.py uses for sums and softmaxes."""
+    """An array with the methods of a tensor that torch_speed.py uses for sums, variances and softmaxes."""
 
     numel, element_size = (lambda self: self.size), (lambda self: self.itemsize)
     double, clone = (lambda self: self.astype(float)), (lambda self: self.copy())
@@ -310,6 +310,10 @@ class FakeTorch(types.ModuleType):
         self.calls += self.recording
         return x.sum(dim, dtype=dtype)
 
+    def var(self, x, dim, correction):
+        self.calls += self.recording
+        return x.astype(float).var(dim, ddof=correction).astype(x.dtype)
+
     def softmax(self, x, dim):
         self.calls += self.recording
         exponentials = numpy.exp(x.astype(float))
@@ -325,6 +329,9 @@ class FakeSamesum(types.ModuleType):
 
     def sum(self, x, axis, method):
         return self.torch.sum(x[:, 1:] if self.is_wrong and method.startswith("exact") else x, axis, dtype="float32")
+
+    def var(self, x, axis, method):
+        return self.torch.var(x, axis, 1 if self.is_wrong else 0)
 
     def softmax(self, x, axis, method):
         raise ValueError("samesum: this call\ncannot be captured")
@@ -388,6 +395,22 @@ class TorchSpeed(unittest.TestCase):
             self.assertEqual([r[time] for time in ("seconds", "low", "high")], [5e-3, 3e-3, 7e-3])  # replays 3 to 7 took 3 to 7 ms
             self.assertAlmostEqual(r["gb_per_s"], bytes / 5e-3 / 1e9)
 
+    def test_variances_are_compared_with_moments_and_columns_with_columns(self):
+        more = {"operation": "moments", "outer": 1, "n": 64, "inner": 5}
+        ours = ["moments/exact/fp32@cuda", "moments/tree/fp32@cuda"]
+        self.rows = [row(method, 1.0, **more) for method in ours] + [row(ours[0], 1.0, data="outliers", **more)]
+        torch = FakeTorch()
+        self.assertEqual(self.run_script(torch, FakeSamesum(torch)), 0, self.err.getvalue())
+        found = self.written().rows
+        self.assertEqual({r["method"] for r in found}, {"torch/var/fp32@peer", "torch/var_compiled/fp32@peer", *ours})
+        for r in found:
+            self.assertEqual((r["operation"], r["n"], r["inner"], r["verified"]), ("moments", 64, 5, True))
+            self.assertNotIn("data", r)
+        (self.folder / "torch_speed.jsonl").unlink()
+        self.assertEqual(self.run_script(torch, FakeSamesum(torch, is_wrong=True)), 1)
+        wrong = {r["method"] for r in self.written().rows if r["verified"] is False}
+        self.assertEqual(wrong, set(ours), "n - 1 instead of n")
+
     def test_a_wrong_result_is_marked_and_fails(self):
         torch = FakeTorch()
         self.assertEqual(self.run_script(torch, FakeSamesum(torch, is_wrong=True)), 1)
@@ -415,7 +438,7 @@ class TorchSpeed(unittest.TestCase):
         self.provenance["gpu"] = None
         self.assert_refused(FakeTorch(), "ran on None")
         self.rows = [r for r in self.rows if r["threads"]]
-        self.assert_refused(FakeTorch(), "has no sum or softmax on a GPU")
+        self.assert_refused(FakeTorch(), "has no sum, variance or softmax on a GPU")
 
     def test_refuses_a_folder_without_results(self):
         err = io.StringIO()
