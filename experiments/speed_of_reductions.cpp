@@ -30,8 +30,6 @@ const std::vector<std::string> dot_and_norm{"dot", "norm"},
 const std::vector<std::string> exact_operations{"sum", "mean",         "sum_of_magnitudes",
                                                 "dot", "squared_norm", "moments"},
     some_exact_operations{"sum", "dot", "moments"};
-const std::vector<std::string> some_data{"normal", "outliers", "60 binades"};
-
 /// Shapes that occur in common models, from short rows to rows over a vocabulary.
 std::vector<Shape> many_rows(std::size_t longest_rows) {
   return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {longest_rows, 131072}};
@@ -50,7 +48,7 @@ std::vector<Axes> cpu_axes() {
       wide{"fp64", "fp32"}, others{"bf16", "fp64"}, normal{"normal"};
   return {
       {exact_operations, {"fp64", "fp32", "bf16", "fp16"}, of_a_mebi, all_data(), Mode::full},
-      {some_exact_operations, fp64, some_of_a_mebi, some_data},
+      {some_exact_operations, fp64, some_of_a_mebi, {"normal", "60 binades"}},
       {sum_and_softmax, fp32, rows},
       // A quarter of the longest rows: many machines lack memory for 2 GiB of fp32 and as much output of
       // softmax.
@@ -88,7 +86,7 @@ std::vector<Axes> gpu_axes() {
       {some_exact_operations,
        wide,
        {{49152, 32}, {65536, 100}, {49152, 1024}, columns(65536, 1024), a_vector(two_to(26))},
-       some_data},
+       {"normal", "outliers", "60 binades"}},
       {{"sum", "squared_norm", "moments"}, fp64, of_exact_columns},
       {{"sum", "softmax"}, narrow, many_rows(4096)},
       {{"sum", "softmax"}, {"fp16", "fp64"}, many_rows(4096), normal, Mode::full},
@@ -120,10 +118,13 @@ bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
 
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
 /// plain and exact sums, on a grid if awkward data are measured, too, and with --full by all accumulators.
-/// Softmax has all its denominators. Methods that take seconds are left out.
+/// Softmax has all its denominators. Methods that take seconds are left out, and without --full the slower
+/// orders of long arrays on a CPU, which would take half of the run.
 bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
   if (m.is_slow && cell.elements() > two_to(24)) return false;
   if (m.has_result_per_element) return m.format->name == (cell.input->bytes == 8 ? "fp64" : "fp32");
+  const bool is_fast = m.order.empty() || m.order == "tree" || m.order == "pairwise";
+  if (!full && !is_fast && !cell.on_gpu() && cell.elements() > two_to(22)) return false;
   const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact" ||
                      (on_grid && m.accumulator == "fixed_point");
   return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
