@@ -4,16 +4,28 @@ shape and data."""
 import html
 
 import by_data
+import glossary
 import phrases
 import timing
 from figure import Drawing, Figure, Tile
-from section import FROM_PYTHON, IN_GRAPH, distinct, preferred
+from section import FROM_PYTHON, IN_GRAPH, preferred
+from style import COLOURS
 
 GROUPS = {"sums": ("sum", "mean", "sum_of_magnitudes"), "products and moments": ("dot", "squared_norm", "moments")}
 FORMATS = ("fp64", "fp32", "bf16", "fp16")
 # From light to dark, so that colour-blind readers can order them, by the least ratio that has them.
-SHADES = [(0, "#fdfbd0"), (1.05, "#f8e28a"), (1.3, "#eec05c"), (2, "#e49a53"), (4, "#d8704e"), (8, "#b04a44"), (16, "#6e3132")]
-DARK = "#b04a44", "#6e3132"  # shades on which text is white
+SHADES = [(0, "#fdfbd0"), (1.05, "#f8e28a"), (1.3, "#eec05c"), (2, "#e49a53"), (4, "#d8704e"), (8, "#b04a44"),
+          (16, "#6e3132")]
+DARK, FRAME = ("#b04a44", "#6e3132"), COLOURS["neumaier"]  # shades on which text is white; a colour unlike the shades
+CHEAP = 1.3
+KINDS = ("rows of", "columns of", "vectors of")
+DESCRIPTION = ("Each field is the time of an exact operation over that of the same operation with plain additions in the "
+               "order tree on normal data: the largest one among the operations of the tile. The pointer shows all of them "
+               "with their intervals. "
+               + "".join(f"{phrases.capitalised(group)}: {phrases.listed(of)}. " for group, of in GROUPS.items())
+               + "Lines are shapes, by the elements per result; columns of fields are kinds of data. Results for 16-bit "
+               "elements are in fp32. The largest ratio of all has a frame. Calls that were also timed in CUDA graphs have "
+               "that time.")
 LEFT, TOP, ACROSS, DOWN, RIGHT = 66, 90, 28, 20, 24  # of the fields, and space for slanted labels
 
 
@@ -22,31 +34,41 @@ def price(pair):
     return 1 / timing.ratio(*pair).value
 
 
+def is_compared(r):
+    """Whether a row is of samesum and one of these operations, with results in the format of the elements, for 16 bits in
+    fp32."""
+    wide = "fp32" if r["input_format"] in ("bf16", "fp16") else r["input_format"]
+    return (any(r["operation"] in some for some in GROUPS.values()) and not phrases.is_peer(r["method"])
+            and phrases.parts(r["method"])[1] == wide and r["verified"] is not False)
+
+
+def is_plain_tree(method):
+    """Whether a method adds in the order tree without compensation; moments have an order alone."""
+    return "tree" in phrases.parts(method)[0].split("/") and phrases.accumulator(method) in ("plain", "tree")
+
+
 def pairs(rows):
     """{place: [(exact row, the row of tree on normal data), …]}; of short calls on a GPU those in CUDA graphs."""
     found = {}
     for at, r in rows:
-        operation, wide = r["operation"], "fp32" if r["input_format"] in ("bf16", "fp16") else r["input_format"]
-        if at.endswith(FROM_PYTHON) or FROM_PYTHON + IN_GRAPH in at or phrases.parts(r["method"])[1] != wide:
+        if FROM_PYTHON in at or not is_compared(r):
             continue
-        if not any(operation in some for some in GROUPS.values()) or phrases.is_peer(r["method"]):
-            continue
-        graph = at.endswith(IN_GRAPH)
         work = tuple(r[name] for name in ("operation", "input_format", "outer", "n", "inner"))
-        exact, trees = found.setdefault(at.removesuffix(IN_GRAPH), ({}, {}))
+        in_graph = at.endswith(IN_GRAPH)
+        exact, tree = found.setdefault(at.removesuffix(IN_GRAPH), ({}, {}))
         if phrases.accumulator(r["method"]) == "exact":
-            exact[work, by_data.data_of(r), graph] = r
-        elif phrases.parts(r["method"])[0].removeprefix(operation + "/") in ("tree", "tree/plain") and by_data.is_normal(r):
-            trees[work, graph] = r
-    return {at: some for at, (exact, trees) in found.items()
-            for some in [[(r, trees[work, graph]) for (work, data, graph), r in exact.items()
-                          if (work, graph) in trees and (graph or (work, data, True) not in exact)
-                          and timing.ratio(r, trees[work, graph])]] if some}
+            exact[work, by_data.data_of(r), in_graph] = r
+        elif is_plain_tree(r["method"]) and by_data.is_normal(r):
+            tree[work, in_graph] = r
+    return {at: some for at, (exact, tree) in found.items()
+            for some in [[(r, tree[work, in_graph]) for (work, data, in_graph), r in exact.items()
+                          if (in_graph or (work, data, True) not in exact)
+                          and (work, in_graph) in tree and timing.ratio(r, tree[work, in_graph])]] if some}
 
 
 def kind(r):
-    """What a line of the picture shows: rows, columns or a vector, and the number of elements of a result."""
-    return "columns of" if r["inner"] > 1 else "vectors of" if r["outer"] == 1 else "rows of", r["n"]
+    """What a line of the picture shows: rows, columns or vectors, and the number of elements of a result."""
+    return KINDS[1 if r["inner"] > 1 else 2 if r["outer"] == 1 else 0], r["n"]
 
 
 def figure(rows, what):
@@ -56,35 +78,26 @@ def figure(rows, what):
     if not places:
         return None
     at = preferred(places)[0]
-    some = places[at]
-    worst = max(some, key=price)
-    sets = distinct(by_data.data_of(r) for r, _ in sorted(some, key=lambda pair: not by_data.is_normal(pair[0])))
-    kinds = sorted({kind(r) for r, _ in some}, key=lambda k: (("rows of", "columns of", "vectors of").index(k[0]), k[1]))
+    some, worst = places[at], max(places[at], key=price)
+    sets = sorted({by_data.data_of(r) for r, _ in some}, key=list(glossary.DATA).index)
+    kinds = sorted({kind(r) for r, _ in some}, key=lambda k: (KINDS.index(k[0]), k[1]))
     tiles = []
     for format in FORMATS:
         for group, operations in GROUPS.items():
             here = [pair for pair in some if pair[0]["input_format"] == format and pair[0]["operation"] in operations]
+            title = f"{format}: {group}"
             if here:
-                title = f"{format}: {group}"
                 tiles.append(Tile(f"exact-{format}-{group.split()[0]}", title, most(here),
                                   picture(title, here, sets, kinds, worst, what)))
-    found = Figure("exact-and-tree", f"What exactness costs ({at})", [], [], "", {None: ""}, tiles=tiles, broad_tiles=True,
-                   description="Each field is the time of an exact operation over that of the same operation with plain "
-                               "additions in the order tree, on normal data: the largest one among the operations of the "
-                               "tile, which the pointer shows with all ratios and their intervals. "
-                               f"{phrases.capitalised('; '.join(f'{group}: {phrases.listed(of)}' for group, of in GROUPS.items()))}. "
-                               "Lines are shapes, by the elements per result; columns of fields are kinds of data. "
-                               "Sums of 16-bit elements are in fp32. The largest ratio of all has a frame. "
-                               "Calls of short arrays on a GPU are timed in CUDA graphs, if both were.")
-    found.finding = finding(some, worst, what)
-    return found
+    return Figure("exact-and-tree", f"What exactness costs ({at})", [], [], "", {None: ""}, tiles=tiles, broad_tiles=True,
+                  description=DESCRIPTION, finding=finding(some, worst, what))
 
 
 def finding(some, worst, what):
-    """Names the worst cell, and how many calls cost little."""
-    cheap = sum(timing.ratio(*pair).value >= 1 / SHADES[2][0] for pair in some)
+    """Names the worst cell, and counts those that cost little."""
+    cheap = sum(price(pair) <= CHEAP for pair in some)
     return (f"Exact takes at most {timing.ratio(*worst).as_long} as tree: {what(worst[0])}. In "
-            f"{phrases.out_of(cheap, len(some), 'cell')}, it takes at most {SHADES[2][0]} times as long by the median.")
+            f"{phrases.out_of(cheap, len(some), 'cell')}, it takes at most {CHEAP} times as long by the median.")
 
 
 def most(here):
@@ -94,7 +107,8 @@ def most(here):
 
 def picture(title, here, sets, kinds, worst, what):
     """An SVG with a line of fields per shape."""
-    drawing = Drawing(LEFT + ACROSS * len(sets) + RIGHT, TOP + DOWN * len(kinds) + 14 * len({k for k, _ in kinds}) + 4, title)
+    height = TOP + DOWN * len(kinds) + 14 * len({k for k, _ in kinds}) + 4
+    drawing = Drawing(LEFT + ACROSS * len(sets) + RIGHT, height, title)
     for i, data in enumerate(sets):
         x = LEFT + ACROSS * (i + 0.5) + 4
         drawing.text(x, TOP - 4, data, size=11, more=f' transform="rotate(-70 {x:.1f} {TOP - 4})"')
@@ -116,8 +130,9 @@ def field(drawing, x, y, in_field, is_worst, what):
     """A coloured field with the largest ratio, and all of them on hover."""
     value = max(map(price, in_field))
     shade = [colour for least, colour in SHADES if value >= least][-1]
-    tip = "; ".join(f"{what(r)}: {timing.ratio(r, other).of_times}" for r, other in sorted(in_field, key=price, reverse=True))
-    frame = f' stroke="{drawing.ink}" stroke-width="2.5"' if is_worst else ""
+    tip = "; ".join(f"{what(r)}: {timing.ratio(r, other).of_times}"
+                    for r, other in sorted(in_field, key=price, reverse=True))
+    frame = f' stroke="{FRAME}" stroke-width="3"' if is_worst else ""
     drawing.add(f'<rect x="{x + 1}" y="{y + 1}" width="{ACROSS - 2}" height="{DOWN - 2}" fill="{shade}"{frame}>'
                 f"<title>{html.escape(tip)}</title></rect>")
     text = f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

@@ -200,7 +200,7 @@ class Verifier {
 
   void compare(std::size_t at, const Expected& expected) {
     const Extended result = with_format(*c_.out.format, [&]<class F>() -> Extended {
-      return convert<double>(static_cast<const F*>(c_.out.data)[at]);
+      return Vector<F>::wide(static_cast<const F*>(c_.out.data)[at]);
     });
     const auto& [value, tolerance] = expected;
     const bool right = tolerance == infinity || (std::isnan(value) && std::isnan(result)) ||
