@@ -253,6 +253,21 @@ TEST(PeersOfOneThread, DeclineCellsOfSeveralThreads) {
   EXPECT_EQ(in_parallel, 2 * (3 - absent)) << "in fp32 and fp64";
 }
 
+// --- data -----------------------------------------------------------------------------------------------
+
+TEST(ALongArray, RepeatsABlock) {
+  const std::size_t block = two_to(log2_speed_block), n = 3 * block + 5;
+  Cell rows{.input = &format_info<fp32>(), .n = 1, .data = "uniform", .outer = n};
+  for (const int threads : processors()) {
+    rows.threads = threads;
+    const Method& sum = find_on(threads == 0 ? "cuda" : "cpu", find("sum/exact/fp32"));
+    const std::vector<std::byte> found = Bench{rows, 1, n}.results(rows, sum);
+    const auto expected = speed_block(*rows.input, *datasets_matching(rows.data).front(), 1);
+    for (const std::size_t at : {std::size_t{0}, block - 1, block, 2 * block, n - 1})
+      EXPECT_EQ(std::memcmp(found.data() + 4 * at, expected.data() + 4 * (at % block), 4), 0) << at;
+  }
+}
+
 // --- CUDA graphs ----------------------------------------------------------------------------------------
 
 TEST(CellsInGraphs, FollowTheShortCellsOfAGpuOnAnyData) {
