@@ -30,11 +30,13 @@ const std::vector<std::string> dot_and_norm{"dot", "norm"},
 const std::vector<std::string> exact_operations{"sum", "mean",         "sum_of_magnitudes",
                                                 "dot", "squared_norm", "moments"},
     some_exact_operations{"sum", "dot", "moments"};
+
 /// Shapes that occur in common models, from short rows to rows over a vocabulary.
 std::vector<Shape> many_rows(std::size_t longest_rows) {
   return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {longest_rows, 131072}};
 }
 
+/// What is measured on a CPU.
 std::vector<Axes> cpu_axes() {
   const std::vector<Shape> of_a_mebi{
       {32768, 32}, {10240, 100},       {3400, 300},         {1024, 1024},       {256, 4096},
@@ -72,10 +74,10 @@ std::vector<Axes> cpu_axes() {
   };
 }
 
+/// What is measured on a GPU.
 std::vector<Axes> gpu_axes() {
   const std::vector<Shape> of_exact_columns{columns(4096, 16384), columns(65536, 1024), columns(1048576, 64)},
-      of_columns{columns(4096, 131072), columns(131072, 4096)}, rows_of_32{{49152, 32}},
-      rows_of_1024{{49152, 1024}}, long_vector{a_vector(two_to(28))};
+      of_columns{columns(4096, 131072), columns(131072, 4096)}, long_vector{a_vector(two_to(28))};
   std::vector<Shape> of_exact{{49152, 32},  {65536, 100},  {49152, 300},        {49152, 1024},
                               {8192, 4096}, {2048, 32768}, a_vector(two_to(26))};
   of_exact.insert(of_exact.end(), of_exact_columns.begin(), of_exact_columns.end());
@@ -91,8 +93,8 @@ std::vector<Axes> gpu_axes() {
       {{"sum", "softmax"}, narrow, many_rows(4096)},
       {{"sum", "softmax"}, {"fp16", "fp64"}, many_rows(4096), normal, Mode::full},
       {{"mean", "dot"}, narrow, {{49152, 1024}, {49152, 4096}, {4096, 131072}}},
-      {{"moments"}, narrow, rows_of_1024},
-      {{"mean", "dot", "moments", "norm", "max", "argmax", "prod", "logsumexp"}, narrow, rows_of_32},
+      {{"moments"}, narrow, {{49152, 1024}}},
+      {{"mean", "dot", "moments", "norm", "max", "argmax", "prod", "logsumexp"}, narrow, {{49152, 32}}},
       {{"sum", "max", "moments"}, fp32, of_columns},
       {sum, {"bf16", "fp64"}, of_columns, normal, Mode::full},
       {sum, fp32, long_vector},
@@ -119,7 +121,7 @@ bool has_data_axis(const std::vector<Cell>& cells, const Cell& normal) {
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
 /// plain and exact sums, on a grid if awkward data are measured, too, and with --full by all accumulators.
 /// Softmax has all its denominators. Methods that take seconds are left out, and without --full the slower
-/// orders of long arrays on a CPU, which would take half of the run.
+/// orders of long arrays on a CPU, which would take a third of the run.
 bool is_default(const Method& m, const Cell& cell, bool on_grid, bool full) {
   if (m.is_slow && cell.elements() > two_to(24)) return false;
   if (m.has_result_per_element) return m.format->name == (cell.input->bytes == 8 ? "fp64" : "fp32");
@@ -188,8 +190,7 @@ int main(int argc, char** argv) {
           "with a peer whose results are wrong, and a peer that does not compute the whole call is listed "
           "with the reason.\n\n"
           "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same "
-          "bytes and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or "
-          "more.\n\n"
+          "bytes and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
           "The lines below a method are its targets: speeds that it should reach, as multiples of the "
           "speed of another method or in microseconds. A missed target is not a failure. Peers and the "
           "ceiling are measured too, whatever --filter selects.",

@@ -21,7 +21,7 @@ constexpr Shape columns(std::size_t n, std::size_t inner) { return {1, n, inner}
 /// "normal", and the awkward data.
 std::vector<std::string> all_data();
 
-/// Which runs measure a part of the cells.
+/// Which runs measure a product: all, or those with --full.
 enum class Mode { always, full };
 
 /// A product of axes.
