@@ -189,10 +189,12 @@ class Verifier {
   /// The error of an exponential is relative to that of its argument.
   template <class F> void softmax(const Vector<F>& v, std::size_t at) {
     const auto largest = static_cast<Wider<F>>(maximum(v).value);
-    const auto exponential = [&](std::size_t k) { return std::exp(v[k] - largest); };
-    const Extended total = v.terms(exponential).sum, root = std::sqrt(static_cast<Extended>(v.n));
+    std::vector<Wider<F>> exponentials(v.n);
+    for (std::size_t k = 0; k < v.n; ++k) exponentials[k] = std::exp(v[k] - largest);
+    const Extended total = v.terms([&](std::size_t k) { return exponentials[k]; }).sum,
+                   root = std::sqrt(static_cast<Extended>(v.n));
     for (std::size_t k = 0; k < v.n; ++k) {
-      const Extended value = exponential(k) / total;
+      const Extended value = exponentials[k] / total;
       const Extended error = rounding_.relative * (root + 2 + largest - v[k]) * value + rounding_.least;
       compare(at + k * layout_.inner, {value, std::isfinite(error) ? error : infinity});
     }
