@@ -8,7 +8,7 @@ import glossary
 import phrases
 import timing
 from figure import Drawing, Figure, Tile
-from section import FROM_PYTHON, IN_GRAPH, preferred
+from section import IN_GRAPH, preferred
 from style import COLOURS
 
 GROUPS = {"sums": ("sum", "mean", "sum_of_magnitudes"), "products and moments": ("dot", "squared_norm", "moments")}
@@ -51,7 +51,7 @@ def pairs(rows):
     """{place: [(exact row, the row of tree on normal data), …]}; of short calls on a GPU those in CUDA graphs."""
     found = {}
     for at, r in rows:
-        if FROM_PYTHON in at or not is_compared(r):
+        if not is_compared(r):
             continue
         work = tuple(r[name] for name in ("operation", "input_format", "outer", "n", "inner"))
         in_graph = at.endswith(IN_GRAPH)

@@ -29,7 +29,8 @@ class ExactAndTree(made_up.SentenceTest):
     def setUp(self):
         self.rows = [row(EXACT, 2e-3), row(TREE, 1e-3), row("sum/pairwise/plain/fp64@cuda", 1e-4),
                      row(EXACT, 5e-3, data="60 binades", turns=2),
-                     row("dot/exact/fp64@cuda", 3e-3, **DOT), row("dot/tree/plain/fp64@cuda", 2e-3, **DOT)]
+                     row("dot/exact/fp64@cuda", 3e-3, **DOT), row("dot/tree/plain/fp64@cuda", 2e-3, **DOT),
+                     row("sum/tree/kahan/fp64@cuda", 1e-4)]
 
     def section(self):
         return speed_of_reductions.section([source("speed_of_reductions", self.rows)])
@@ -47,6 +48,12 @@ class ExactAndTree(made_up.SentenceTest):
         self.assertEqual(self.fields(), [("sum of 4,096 × 1,000 fp64: 2.00 [2.00, 2.00]", "2.00"),
                                          ("sum of 4,096 × 1,000 fp64, 60 binades: 5.00 [5.00, 5.00]", "5.00")])
         self.assertEqual(self.fields(1), [("dot of 2²⁶ fp64: 1.50 [1.50, 1.50]", "1.50")])
+        self.rows.append(row(TREE, 1.0, data="60 binades", turns=2))
+        self.assertEqual([text for _, text in self.fields()], ["2.00", "5.00"])
+
+    def test_wrong_results_take_no_part(self):
+        self.rows[3]["verified"] = False
+        self.assertEqual([text for _, text in self.fields()], ["2.00"])
 
     def test_the_worst_cell_is_named_and_framed(self):
         self.assert_sentences([self.figure().finding],
@@ -67,8 +74,8 @@ class ExactAndTree(made_up.SentenceTest):
         self.assertTrue(tip.startswith("mean of") and "; sum of" in tip, tip)
 
     def test_calls_in_graphs_take_the_place_of_single_ones(self):
-        self.rows += [row(EXACT, 4e-6, launch="graph"), row(TREE, 1e-6, launch="graph")]
-        self.assertEqual([text for _, text in self.fields()], ["4.00", "5.00"])
+        self.rows += [row(EXACT, 1.5e-6, launch="graph"), row(TREE, 1e-6, launch="graph")]
+        self.assertEqual([text for _, text in self.fields()], ["1.50", "5.00"])
 
     def test_moments_are_compared_with_those_in_tree_and_16_bits_in_fp32(self):
         more = {"operation": "moments", "input_format": "bf16"}
