@@ -284,6 +284,26 @@ TEST(AnExponentRange, BeginsAtTheLastBitAndEndsAboveTheFirstOne) {
   });
 }
 
+TEST(AnExponentRange, OfProductsHoldsThemAll) {
+  using Range = ExponentRange;
+  const Range a = Range::between(-3, 5), b = Range::between(-1074, -1000), zeros,
+              special = Range::unbounded();
+  EXPECT_EQ(a.times(b).lowest(), -1077);
+  EXPECT_EQ(a.times(b).top(), -995);
+  EXPECT_EQ(a.times(b).bits(), a.bits() + b.bits());
+  EXPECT_TRUE(a.times(zeros).is_empty());
+  EXPECT_TRUE(zeros.is_bounded());
+  for (const Range& other : {a, zeros, special}) {  // an infinity times 0 is NaN
+    EXPECT_FALSE(special.times(other).is_bounded());
+    EXPECT_FALSE(other.times(special).is_bounded());
+  }
+  Range all = a;
+  all.merge(special);
+  EXPECT_FALSE(all.is_bounded());
+  const Range largest = Range::between(Format<fp64>::min_quantum, Format<fp64>::max_exponent + 1);
+  EXPECT_TRUE(largest.times(largest).is_bounded());
+}
+
 TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {
   using Sum = CompactSumOf<fp32, 1>;
   std::mt19937_64 generator{2};

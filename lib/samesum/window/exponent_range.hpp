@@ -16,6 +16,8 @@ struct ExponentRange {
   SAMESUM_HD static constexpr ExponentRange between(int lowest, int top) {
     return {static_cast<std::uint32_t>(bias + top), static_cast<std::uint32_t>(bias - lowest)};
   }
+  /// The range of infinities and NaN where they count: no window holds it.
+  SAMESUM_HD static constexpr ExponentRange unbounded() { return between(1 - bias, bias - 1); }
   /// The range of the bits of a number; empty if it is 0, infinite or NaN.
   template <class T> SAMESUM_HD static constexpr ExponentRange of(BitsOf<T> x) {
     const auto magnitude = static_cast<BitsOf<T>>(x & ~Format<T>::sign_bit);
@@ -30,10 +32,20 @@ struct ExponentRange {
     below = below > other.below ? below : other.below;
   }
 
+  /// The range of the products of numbers of this range and numbers of another one.
+  SAMESUM_HD constexpr ExponentRange times(const ExponentRange& other) const {
+    if (!is_bounded() || !other.is_bounded()) return unbounded();
+    if (is_empty() || other.is_empty()) return {};
+    return between(lowest() + other.lowest(), top() + other.top());
+  }
+
   /// Whether no number but zeros was merged. Then top() is below all exponents, and lowest() above them.
   SAMESUM_HD constexpr bool is_empty() const { return below == 0; }
+  SAMESUM_HD constexpr bool is_bounded() const { return top() < bias - 1; }
   SAMESUM_HD constexpr int top() const { return static_cast<int>(above) - bias; }
   SAMESUM_HD constexpr int lowest() const { return bias - static_cast<int>(below); }
+  /// The number of bits from 2^lowest() to 2^top().
+  SAMESUM_HD constexpr int bits() const { return top() - lowest(); }
 };
 
 }  // namespace samesum

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/extremes.hpp"
 #include "samesum/backend/cpu/exact/three_words.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/backend/cpu/loops/selection_loops.hpp"
@@ -71,22 +71,22 @@ template <class T, class Elements> class ExactBlocks {
     // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
     // adds this block.
     V plain = V::zero();
-    const BitRange range = expected_.one_word ? look<true>(x, n, plain) : look<false>(x, n, plain);
-    if (!range.finite) return false;
-    if (range.zero) return true;
+    const ExponentRange range = expected_.one_word ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    if (!range.is_bounded()) return false;
+    if (range.is_empty()) return true;
     ThreeWords<width> sum = sum_;
     const int least = std::max(log2_adds - 3, 2);  // a step is four additions; for the 3 see add_in_windows
-    const bool fits = log2_for<1>(range.span(), log2_adds) == log2_adds;
+    const bool fits = log2_for<1>(range.bits(), log2_adds) == log2_adds;
     if (fits) {
       if (!expected_.one_word) look<true>(x, n, plain);
       sum.add(plain);
-    } else if (!BlockAnchors<2>{range.highest + 1, log2_adds}.are_numbers()) {
+    } else if (!BlockAnchors<2>{range.top(), log2_adds}.are_numbers()) {
       return false;
-    } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
-      add_in_windows<2, false>(sum, x, n, range.highest, adds);
+    } else if (const int adds = log2_for<2>(range.bits(), log2_adds); adds >= least) {
+      add_in_windows<2, false>(sum, x, n, range.top(), adds);
       expect_two_windows(range);
-    } else if (const int fewer = log2_for<3>(range.span(), log2_adds); fewer >= least) {
-      add_in_windows<3, false>(sum, x, n, range.highest, fewer);
+    } else if (const int fewer = log2_for<3>(range.bits(), log2_adds); fewer >= least) {
+      add_in_windows<3, false>(sum, x, n, range.top(), fewer);
     } else {
       return false;
     }
@@ -96,10 +96,10 @@ template <class T, class Elements> class ExactBlocks {
     return true;
   }
 
-  /// Whether two windows for elements up to 2^(expected_.highest + 1) add a block of this range exactly.
-  bool is_expected(const BitRange& range) const {
-    return range.finite && range.highest <= expected_.highest &&
-           log2_for<2>(expected_.highest - range.lowest, log2_block) == log2_block;
+  /// Whether two windows for elements below 2^expected_.top add a block of this range exactly.
+  bool is_expected(const ExponentRange& range) const {
+    return range.is_bounded() && range.top() <= expected_.top &&
+           log2_for<2>(expected_.top - range.lowest(), log2_block) == log2_block;
   }
   /// Adds the block in the windows of the previous one, in the pass that finds its range. Returns false and
   /// adds nothing if that is not exact.
@@ -107,22 +107,21 @@ template <class T, class Elements> class ExactBlocks {
     if (expected_.blocks_to_wait > 0) --expected_.blocks_to_wait;
     if (!expected_.two_windows || expected_.blocks_to_wait > 0) return false;
     ThreeWords<width> sum = sum_;
-    const BitRange range = add_in_windows<2, true>(sum, x, n, expected_.highest, log2_block);
-    if (range.zero) return true;
+    const ExponentRange range = add_in_windows<2, true>(sum, x, n, expected_.top, log2_block);
+    if (range.is_empty()) return true;
     if (!is_expected(range) || !sum.is_exact()) {
       expected_.blocks_to_wait = after_failure;
       return false;
     }
     sum_ = sum;
-    expected_.one_word = log2_for<1>(range.span(), log2_block) == log2_block;
+    expected_.one_word = log2_for<1>(range.bits(), log2_block) == log2_block;
     expected_.two_windows = !expected_.one_word;
     return true;
   }
   /// Lets the next block use the windows of a block of this range, with a power of two to spare.
-  void expect_two_windows(const BitRange& range) {
-    expected_.highest = range.highest + 1;
-    expected_.two_windows =
-        is_expected(range) && BlockAnchors<2>{expected_.highest + 1, log2_block}.are_numbers();
+  void expect_two_windows(const ExponentRange& range) {
+    expected_.top = range.top() + 1;
+    expected_.two_windows = is_expected(range) && BlockAnchors<2>{expected_.top, log2_block}.are_numbers();
   }
 
   /// Loads the pack from element i on, which is at place `at` of a vector of T. At the beginning of a vector,
@@ -156,7 +155,7 @@ template <class T, class Elements> class ExactBlocks {
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
-  template <bool add> BitRange look(Elements x, std::size_t n, V& sum) {
+  template <bool add> ExponentRange look(Elements x, std::size_t n, V& sum) {
     Extremes<T> extremes;
     T last[narrow];
     Lanes<narrow> counts{};
@@ -182,20 +181,21 @@ template <class T, class Elements> class ExactBlocks {
 
   /// The anchors of windows that restart after 2^k additions, distributed over the chains, up to eight times.
   template <int windows> using BlockAnchors = Anchors<windows, 2>;
-  /// The largest k up to log2_adds such that `windows` windows add 2^k elements of a range exactly.
-  template <int windows> static int log2_for(int span, int log2_adds) {
-    const int most = BlockAnchors<windows>::most_log2_terms(span + 1);
+  /// The largest k up to log2_adds such that `windows` windows add 2^k elements of a range of so many bits
+  /// exactly.
+  template <int windows> static int log2_for(int bits, int log2_adds) {
+    const int most = BlockAnchors<windows>::most_log2_terms(bits);
     return most < log2_adds ? most : log2_adds;
   }
   /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
   /// returns the range of the elements.
   template <int windows, bool looks>
-  BitRange add_in_windows(ThreeWords<width>& sum, Elements x, std::size_t n, int highest, int k) {
+  ExponentRange add_in_windows(ThreeWords<width>& sum, Elements x, std::size_t n, int top, int k) {
     Extremes<T> extremes;
     T last[narrow];
     Lanes<narrow> counts{};
     const bool ahead = looks && wants_prefetch();
-    const BlockAnchors<windows> anchors{highest + 1, k};
+    const BlockAnchors<windows> anchors{top, k};
     V start[windows], total[windows];
     for (int i = 0; i < windows; ++i) {
       start[i] = i + 1 < windows ? V::broadcast(anchor_at(anchors.exponent(i))) : V::zero();

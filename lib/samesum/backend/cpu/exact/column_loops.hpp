@@ -57,7 +57,7 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
   [[gnu::always_inline]] void add_columns(std::size_t from, std::size_t n, std::size_t packs, Total* total) {
     Windows<few> common;
     Windows<more> wider;
-    BitRange x, y;
+    ExponentRange x, y;
     if (few == 1 && count_ == strip) {  // one word has no anchor, so the pass that finds the range also adds
       V sum[strip / w];
       x = y = look_and_sum_columns(from, n, sum);
@@ -90,8 +90,8 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
     }
   }
   /// Returns the range of n rows of a strip; if one word holds it, also their sums.
-  [[gnu::noinline]] BitRange look_and_sum_columns(std::size_t from, std::size_t n,
-                                                  V (&sums)[strip / w]) const {
+  [[gnu::noinline]] ExponentRange look_and_sum_columns(std::size_t from, std::size_t n,
+                                                       V (&sums)[strip / w]) const {
     constexpr std::size_t packs = strip / w;
     const Words mask = term_mask();
     V sum[packs];
@@ -112,8 +112,8 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
   }
   /// The first column of a pack. The last pack may overlap the one before it.
   std::size_t first_of(std::size_t pack) const { return (pack + 1) * w <= count_ ? pack * w : count_ - w; }
-  BitRange range_of_columns(const void* data, std::size_t c, std::size_t count, std::size_t from,
-                            std::size_t n) const {
+  ExponentRange range_of_columns(const void* data, std::size_t c, std::size_t count, std::size_t from,
+                                 std::size_t n) const {
     Extremes<T> seen;
     if (count == call_.pitch)
       seen.see(column(data, c, from), n * count);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "samesum/accumulator/fixed_point.hpp"
-#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/extremes.hpp"
 #include "samesum/backend/cpu/exact/grid_loops.hpp"
 #include "samesum/backend/cpu/exact/stream_window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
@@ -80,23 +80,23 @@ template <class T> class GridColumnLoops {
   void look(std::size_t k, const T* x) {
     const std::size_t n = rows_of(k);
     V sum[packs];
-    const BitRange range = look(x, n, sum);
+    const ExponentRange range = look(x, n, sum);
     if (!b_.is_given && k + 1 == next_floors_) {
       raise_floors();
       next_floors_ *= 8;
     }
     std::uint32_t& marks = b_.marks[k];
-    marks = range.finite ? 0 : all_packs;
+    marks = range.is_bounded() ? 0 : all_packs;
     for (int& slices : slices_)  // for a grid that is given
-      slices = slices_for(range.finite ? range.highest + 1 - b_.grid : most_bits);
-    if (range.zero || !range.finite) return;
+      slices = slices_for(range.is_bounded() ? range.top() - b_.grid : most_bits);
+    if (range.is_empty() || !range.is_bounded()) return;
     StreamWindow<words> window;
-    const bool fits = window.place({range.highest + 1, range.lowest}, log2_rows);
+    const bool fits = window.place(range, log2_rows);
     for (std::size_t p = 0; p < packs; ++p)
-      if (!fits || range.lowest < floor_[p])
+      if (!fits || range.lowest() < floor_[p])
         marks |= 1U << p;
       else
-        lowest_[p] = range.lowest < lowest_[p] ? range.lowest : lowest_[p];
+        lowest_[p] = range.lowest() < lowest_[p] ? range.lowest() : lowest_[p];
     if constexpr (words == 1) {
       for (std::size_t p = 0; p < packs; ++p)
         if (!(marks >> p & 1)) exact_[p].add(sum[p]);
@@ -108,7 +108,7 @@ template <class T> class GridColumnLoops {
     }
   }
   /// Returns the range of a block; if one word holds it, also its sums.
-  [[gnu::noinline]] BitRange look(const T* x, std::size_t n, V (&sums)[packs]) {
+  [[gnu::noinline]] ExponentRange look(const T* x, std::size_t n, V (&sums)[packs]) {
     const Register<std::uint64_t, width> mask = Register<std::uint64_t, width>{} + mask_;
     constexpr auto magnitude = static_cast<std::make_signed_t<Bits>>(~Format<T>::sign_bit);
     Extremes<T> seen;

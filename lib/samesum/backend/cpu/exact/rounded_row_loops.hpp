@@ -40,21 +40,21 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
     Windows<more> wider;
     // One pass finds the range and adds. Two words have an anchor, so that pass needs a window in which the
     // terms of the other rows are likely to fit: that of the first row, with as much room above as below.
-    BitRange guess{true, false, 0, 0};
+    ExponentRange guess;
     if constexpr (few > 1) {
       guess = block.range(x, 1);
-      const int room = few * Format<fp64>::precision - few * log2_count(call_.n) - guess.span() - 1;
-      if (room > 0) guess.highest += room / 2;
+      if (guess.is_empty()) guess = ExponentRange::between(0, 1);
+      const int room = few * Format<fp64>::precision - few * log2_count(call_.n) - guess.bits();
+      if (room > 0) guess = ExponentRange::between(guess.lowest(), guess.top() + room / 2);
       Streams::place(common, guess, guess, call_.n);
     }
     Sums<few> sum[most_rows / w];
     Extremes<T> seen;
     for (std::size_t p = 0; p < packs; ++p)
       this->template sum_pack_of_rows<few, true>(block, p * w, &common, 0, sum[p], seen);
-    const BitRange range = seen.range();
-    BitRange held = range;
-    if (few > 1) held.highest = guess.highest;
-    if ((few == 1 || range.highest <= guess.highest) && Streams::place(common, held, held, call_.n)) {
+    const ExponentRange range = seen.range(),
+                        held = few == 1 ? range : ExponentRange::between(range.lowest(), guess.top());
+    if ((few == 1 || range.top() <= guess.top()) && Streams::place(common, held, held, call_.n)) {
       for (std::size_t p = 0; p < packs; ++p) write_rounded<few>(sum[p], p * w, out);
       return true;
     }

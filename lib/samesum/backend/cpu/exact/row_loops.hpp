@@ -59,7 +59,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     std::size_t pitch, n;
     std::size_t ahead = 0;  ///< distance in elements of the block that is looked at next, which is prefetched
 
-    BitRange range(const T* from, std::size_t count) const {
+    ExponentRange range(const T* from, std::size_t count) const {
       Extremes<T> seen;
       if (n == pitch)
         seen.see(from, n * count);
@@ -137,7 +137,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
     Windows<few> common;
     Windows<more> wider;
-    BitRange x, y;
+    ExponentRange x, y;
     if constexpr (few == 1) {  // one word has no anchor, so the pass that finds the range also adds
       Sums<1> sum[most_rows / w];
       Extremes<T> seen;
@@ -167,8 +167,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
     Windows<more> windows[w] = {};
     for (std::size_t k = 0; k < w && r + k < count_; ++k) {
-      const BitRange x = block.range(block.x + (r + k) * block.pitch, 1),
-                     y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
+      const ExponentRange x = block.range(block.x + (r + k) * block.pitch, 1),
+                          y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
       if (!Streams::place(windows[k], x, y, block.n)) total.sum.lost[k] = 1;
     }
     add_pack_of_rows<more>(block, r, windows, 1, total);

@@ -4,7 +4,7 @@
 /// copy.
 #pragma once
 
-#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/extremes.hpp"
 #include "samesum/backend/cpu/exact/stream_window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
 
@@ -30,9 +30,8 @@ template <class T, class F> class ExactScanLoops {
       const std::size_t mine = n - done < block ? n - done : block;
       Extremes<T> seen;
       seen.see(x + done, mine);
-      const BitRange range = seen.range();
       StreamWindow<words> window;
-      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(mine))) break;
+      if (!window.place(seen.range(), log2_count(mine))) break;
       if (!scan_block(x + done, mine, exclusive, is_end && done + mine == n, window, before, to + done))
         break;
     }
@@ -48,9 +47,8 @@ template <class T, class F> class ExactScanLoops {
       Extremes<fp64> seen;
       seen.see(entering + done, mine);
       seen.see(leaving + done, mine);
-      const BitRange range = seen.range();
       StreamWindow<2> window;
-      if (!range.finite || !window.place({range.highest + 1, range.lowest}, log2_count(2 * mine))) break;
+      if (!window.place(seen.range(), log2_count(2 * mine))) break;
       if (!roll_block(entering + done, leaving + done, mine, window, sum, high + done, low + done)) break;
     }
     return done < n ? done : n;

@@ -6,17 +6,13 @@
 
 #include "samesum/bound/height.hpp"
 #include "samesum/window/anchor.hpp"
+#include "samesum/window/exponent_range.hpp"
 
 namespace samesum::cpu {
 namespace {
 
 /// The smallest k >= 1 with n <= 2^k.
 inline int log2_count(std::size_t n) { return n <= 2 ? 1 : static_cast<int>(ceil_log2(n)); }
-
-/// Terms that are multiples of 2^lowest and smaller than 2^top.
-struct TermRange {
-  int top, lowest;
-};
 
 /// The window of a stream of terms in packs: the anchors of all words but the last, to which one term at a
 /// time is added.
@@ -25,11 +21,11 @@ template <int words> struct StreamWindow {
 
   /// Places the window for 2^log2_terms terms, log2_terms >= 1. Returns false if the words cannot hold all of
   /// their sums.
-  bool place(TermRange terms, int log2_terms) {
-    const Anchors<words, 0> anchors{terms.top, log2_terms};
-    if (!anchors.are_numbers()) return false;
+  bool place(ExponentRange terms, int log2_terms) {
+    const Anchors<words, 0> anchors{terms.top(), log2_terms};
+    if (!terms.is_bounded() || !anchors.are_numbers()) return false;
     for (int i = 0; i + 1 < words; ++i) anchor[i] = anchor_at(anchors.exponent(i));
-    return terms.lowest >= anchors.lowest();
+    return terms.lowest() >= anchors.lowest();
   }
 };
 

@@ -2,7 +2,7 @@
 /// added, and where their sums go. Each instruction set compiles its own copy.
 #pragma once
 
-#include "samesum/backend/cpu/exact/bit_range.hpp"
+#include "samesum/backend/cpu/exact/extremes.hpp"
 #include "samesum/backend/cpu/exact/stream_window.hpp"
 #include "samesum/backend/cpu/exact/three_words.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
@@ -34,25 +34,23 @@ template <class T, ExactlySummed what> struct TermStreams {
   };
 
   /// Returns the range of elements, or of products.
-  static TermRange terms(BitRange x, BitRange y) {
-    if constexpr (adds_elements) return {x.highest + 1, x.lowest};
-    return {x.highest + y.highest + 2, x.lowest + y.lowest};
-  }
+  static ExponentRange terms(ExponentRange x, ExponentRange y) { return adds_elements ? x : x.times(y); }
   /// Places the windows of all streams for n elements, and other factors, of these ranges. Returns false if
   /// the words cannot hold all sums.
   template <int words>
-  static bool place(StreamWindow<words> (&windows)[streams], BitRange x, BitRange y, std::size_t n) {
+  static bool place(StreamWindow<words> (&windows)[streams], ExponentRange x, ExponentRange y,
+                    std::size_t n) {
     const int log2_n = log2_count(n);
-    if (!x.finite || !y.finite) return false;
-    if (adds_elements && !windows[0].place({x.highest + 1, x.lowest}, log2_n)) return false;
+    if (adds_elements && !windows[0].place(x, log2_n)) return false;
     if (!multiplies) return true;
-    const int top = x.highest + y.highest + 2, lowest = x.lowest + y.lowest;
-    if constexpr (!is_wide) return windows[streams - 1].place({top, lowest}, log2_n);
+    const ExponentRange products = x.times(y);
+    if constexpr (!is_wide) return windows[streams - 1].place(products, log2_n);
     // A normal number is at least 2^52 times its last bit.
     constexpr int smallest = Format<fp64>::min_quantum;
-    if (x.lowest == smallest || y.lowest == smallest || lowest < smallest) return false;
-    return windows[streams - 2].place({top, lowest + 52}, log2_n) &&
-           windows[streams - 1].place({top - 53, lowest}, log2_n);
+    const int lowest = products.lowest(), top = products.top();
+    if (x.lowest() == smallest || y.lowest() == smallest || lowest < smallest) return false;
+    return windows[streams - 2].place(ExponentRange::between(lowest + 52, top), log2_n) &&
+           windows[streams - 1].place(ExponentRange::between(lowest, top - 53), log2_n);
   }
 
   template <int words>

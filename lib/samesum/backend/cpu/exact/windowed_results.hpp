@@ -2,7 +2,6 @@
 /// Each instruction set compiles its own copy.
 #pragma once
 
-#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cpu/exact/term_streams.hpp"
 
 namespace samesum::cpu {
@@ -29,12 +28,7 @@ template <class T, ExactlySummed what> class WindowedResults {
   typename Streams::Words term_mask() const { return typename Streams::Words{} + mask_; }
 
   /// Takes note of a block of elements, and other factors, of these ranges.
-  void widen_terms(BitRange x, BitRange y) {
-    if (x.zero || y.zero) return;
-    const TermRange terms = Streams::terms(x, y);
-    terms_.top = terms.top > terms_.top ? terms.top : terms_.top;
-    terms_.lowest = terms.lowest < terms_.lowest ? terms.lowest : terms_.lowest;
-  }
+  void widen_terms(ExponentRange x, ExponentRange y) { terms_.merge(Streams::terms(x, y)); }
   /// Writes the sums of the first `lanes` lanes. minus_zero(l) says whether all terms of a lane are -0.
   template <class MinusZero>
   [[gnu::always_inline]] void write(typename Streams::Total& total, ExactSums* out, std::size_t lanes,
@@ -48,8 +42,7 @@ template <class T, ExactlySummed what> class WindowedResults {
       }
       out[l].known = total.sum.lost[l] == 0;
       out[l].squares_are_exact = total.square.lost[l] == 0;
-      out[l].top = terms_.top;
-      out[l].lowest = terms_.lowest;
+      out[l].terms = terms_;
       if (out[l].sum[0] == 0 && out[l].known && minus_zero(l))
         for (double& word : out[l].sum) word = -0.0;
     }
@@ -68,7 +61,7 @@ template <class T, ExactlySummed what> class WindowedResults {
   std::size_t first_, count_;  ///< they are `count_` of those of the call, from `first_` on
 
  private:
-  TermRange terms_{no_exponent + 1, -no_exponent};  ///< of the blocks that were added, without those of zeros
+  ExponentRange terms_;  ///< of the blocks that were added
   std::uint64_t mask_ = kept_bits<fp64>(call_.term);
 };
 

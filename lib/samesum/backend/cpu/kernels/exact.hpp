@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "samesum/operation/term.hpp"
+#include "samesum/window/exponent_range.hpp"
 
 namespace samesum::cpu {
 
@@ -15,7 +16,7 @@ struct Expansions {
   /// What the loop expects of the next block, from the last ones.
   struct Expected {
     bool one_word = true, two_windows = false;
-    int highest = 0, blocks_to_wait = 0;
+    int top = 1, blocks_to_wait = 0;
   } expected;
 };
 
@@ -39,9 +40,7 @@ struct ExactSums {
   double sum[3], square[3];
   bool known;              ///< false if the words could not hold the sums; then they are not valid
   bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
-  /// The elements or products of this result, and perhaps of others, are multiples of 2^lowest and below
-  /// 2^top.
-  int top, lowest;
+  ExponentRange terms;     ///< of the elements or products of this result, and perhaps of others
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);

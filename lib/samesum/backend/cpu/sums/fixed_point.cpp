@@ -293,9 +293,11 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   }
   /// Whether all terms of a result are known to be multiples of its grid that cannot overflow it.
   bool are_on_grid(const ExactSums& sums, std::size_t n, std::size_t at) const {
-    if (given_) return sums.known && sums.lowest >= *given_ && !may_overflow(sums.top - *given_, n);
+    if (!sums.known || sums.terms.is_empty()) return sums.known;
+    const int top = sums.terms.top(), lowest = sums.terms.lowest();
+    if (given_) return lowest >= *given_ && !may_overflow(top - *given_, n);
     // The neighbours may have larger terms, and for these a coarser grid would be found.
-    return sums.known && sums.lowest >= found(at, sums.top - 1);
+    return lowest >= found(at, top - 1);
   }
   /// Writes a result whose terms are multiples of the grid: their exact sum, rounded once. Returns false if
   /// that is not known.

@@ -1,19 +1,13 @@
-/// The range of bits that elements span, by vectors of integers. Each instruction set compiles its own copy.
+/// Finds the ExponentRange of elements a vector at a time. Each instruction set compiles its own copy.
 #pragma once
 
 #include <limits>
 
 #include "samesum/backend/cpu/loops/leaf.hpp"
+#include "samesum/window/exponent_range.hpp"
 
 namespace samesum::cpu {
 namespace {
-
-/// The bits that finite elements span: their magnitudes are multiples of 2^lowest and below 2^(highest + 1).
-struct BitRange {
-  bool finite, zero;  ///< `zero`: all are; then the exponents are 0
-  int highest, lowest;
-  int span() const { return highest - lowest; }
-};
 
 /// The largest magnitude and the smallest one that is not zero, per lane.
 template <class T> class Extremes {
@@ -53,7 +47,9 @@ template <class T> class Extremes {
     see(same_bits<Vector>(load_first<width>(x, n)));  // zeros change nothing
   }
 
-  [[gnu::always_inline]] BitRange range() const {
+  /// The range of the elements, whose last bits count even if they are 0; unbounded if one is infinite or
+  /// NaN.
+  [[gnu::always_inline]] ExponentRange range() const {
     Signed most[w], least[w];
     std::memcpy(most, &largest_, sizeof largest_);
     std::memcpy(least, &smallest_, sizeof smallest_);
@@ -64,9 +60,10 @@ template <class T> class Extremes {
       }
     if constexpr (halves)  // a smallest magnitude of 2^k may be taken for a smaller one, which is safe
       for (Signed* const found : {most, least}) *found &= Signed{-1} << 32;
-    if (most[0] == 0 && (!halves || least[0] != 0)) return {true, true, 0, 0};
-    return {Bits(most[0]) < Format<T>::infinity, false, exponent_field(most[0]) + Format<T>::min_exponent - 1,
-            exponent_field(Signed(least[0] + 1)) + Format<T>::min_quantum - 1};
+    if (most[0] == 0 && (!halves || least[0] != 0)) return {};
+    if (Bits(most[0]) >= Format<T>::infinity) return ExponentRange::unbounded();
+    return ExponentRange::between(exponent_field(Signed(least[0] + 1)) + Format<T>::min_quantum - 1,
+                                  exponent_field(most[0]) + Format<T>::min_exponent);
   }
 
  private:
