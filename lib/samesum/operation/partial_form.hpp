@@ -46,19 +46,19 @@ template <class Reducer> struct WithReplacement {
   using Format = typename Reducer::Format;
   using Replacement = decltype(std::declval<const Reducer&>().replacement());
   struct State {
-    typename Reducer::State own;
+    typename Reducer::State replaced;
     typename Replacement::State replacing;
-    State canonical() const { return {samesum::canonical(own), replacing}; }
+    State canonical() const { return {samesum::canonical(replaced), replacing}; }
   };
-  Reducer own;
+  Reducer reducer;
   Replacement replacement;
 
   void merge(State& state, const State& other) const {
-    own.merge(state.own, other.own);
+    reducer.merge(state.replaced, other.replaced);
     replacement.merge(state.replacing, other.replacing);
   }
   void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
-    own.finish(state.own, n, at, out);
+    reducer.finish(state.replaced, n, at, out);
     replacement.finish(state.replacing, n, at, out);
   }
 };

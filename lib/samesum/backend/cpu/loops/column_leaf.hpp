@@ -7,7 +7,7 @@
 
 namespace samesum::cpu {
 
-/// Where the elements lie: `count` columns of `n` rows.
+/// The place of the elements of `count` columns of `n` rows.
 struct ColumnLeaf {
   /// Columns that are reduced side by side. On the CPUs that were measured, parts of rows of 512 bytes are
   /// read fastest.

@@ -34,7 +34,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
   }
 
  private:
-  /// What is added: add(sum, i) adds the terms of a pack, of which i is the place of the first element.
+  /// Source of the terms: add(sum, i) adds those of the pack whose first element is at place i.
   template <class T> struct ElementsOf {
     const T* x;
     void add(Many& sum, std::size_t i) const { sum.sum.add(Vector::load(x + i)); }
@@ -117,7 +117,7 @@ template <class Shape, template <class> class A, class F> class ColumnLoops {
       source.add(lane[packs_ - 1], r * leaf_.pitch + first_of(packs_ - 1));
     }
   }
-  /// At level i waits the sum of the preceding 2^i rows of a lane, if bit i of their number is set.
+  /// Level i holds the sum of the preceding 2^i rows of a lane if bit i of their number is set.
   template <class Source> [[gnu::always_inline]] void add_by_pairs(Source source) const {
     for (std::size_t r = 0; r < leaf_.n; ++r) {
       prefetch(source, r + ahead);

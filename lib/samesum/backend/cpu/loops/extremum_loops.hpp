@@ -27,7 +27,7 @@ template <class F> class ExtremumLoops {
           for (; i + chains * w <= n; i += chains * w)
             for (std::size_t c = 0; c < chains; ++c) best[c].see(Vector::load(a + i + c * w));
           for (; i + w <= n; i += w) best[0].see(Vector::load(a + i));
-          if (i < n) {  // to see an element again changes nothing
+          if (i < n) {  // seeing an element twice changes nothing
             T last[w];
             for (std::size_t l = 0; n < w && l < w; ++l) last[l] = a[l < n ? l : 0];
             best[1].see(Vector::load(n < w ? last : a + n - w));
@@ -81,18 +81,17 @@ template <class F> class ExtremumLoops {
   }
 
  private:
-  /// The best numbers of each lane, compared as numbers. That is the largest key but for NaN and the sign of
-  /// zero.
+  /// The best number of each lane by comparison of numbers. Its key is the largest one, except that NaN and
+  /// the signs of zeros are recorded apart.
   template <bool smallest, bool skips> struct Best {
     using Word = WordOf<Carrier>;
     using Words = Register<Word, width>;
-    /// The infinity that every number replaces.
+    /// The infinity that every other number replaces.
     static constexpr Carrier none =
         smallest ? std::numeric_limits<Carrier>::infinity() : -std::numeric_limits<Carrier>::infinity();
     Vector best = Vector::broadcast(none);
-    Vector unordered = Vector::zero();  ///< NaN if one was seen and is not skipped
-    Words signs =
-        Words{} - Word{smallest ? 0 : 1};  ///< their bits, joined by "or" for the smallest, else by "and"
+    Vector unordered = Vector::zero();               ///< NaN if one was seen and is not skipped
+    Words signs = Words{} - Word{smallest ? 0 : 1};  ///< their bits: "or" of all for the smallest, else "and"
 
     [[gnu::always_inline]] void see(Vector v) {
       const auto is_number = v.v == v.v;
@@ -108,7 +107,7 @@ template <class F> class ExtremumLoops {
       unordered.v = other.unordered.v == other.unordered.v ? unordered.v : other.unordered.v;
       join_signs(signs, other.signs);
     }
-    /// Lane 0 of the result is that of all lanes.
+    /// Merges all lanes into lane 0 of the result.
     [[gnu::always_inline]] Best across() const {
       Carrier number[w], nan[w];
       Word sign[w];
@@ -127,7 +126,7 @@ template <class F> class ExtremumLoops {
       all.signs[0] = sign[0];
       return all;
     }
-    /// The largest key of a lane. has_number() tells whether there are other elements than NaN.
+    /// Returns the largest key of a lane. has_number() says whether the lane has an element that is not NaN.
     template <class HasNumber>
     [[gnu::always_inline]] std::uint64_t key(std::size_t l, bool zeros_are_equal,
                                              HasNumber has_number) const {

@@ -28,9 +28,9 @@ template <class T> class IntegersOf {
     return v;
   }
 
-  /// Sums of lanes that do not wrap. Narrow integers are added in lanes of twice the width, those of even
-  /// number to `low` and the others to `high`. Of integers of 64 bits, `low` is the sum modulo 2^64, and
-  /// `high` that of the upper halves.
+  /// Sums per lane that do not wrap. Narrow integers are added in lanes of twice their width: those at even
+  /// places to `low`, the others to `high`. For integers of 64 bits, `low` is the sum modulo 2^64, and `high`
+  /// the sum of the upper halves.
   struct Sums {
     static constexpr std::uint64_t most = bits == 8 ? 1 << 8 : bits == 16 ? 1 << 16 : std::uint64_t{1} << 32;
     static constexpr int half = bits == 64 ? 32 : bits;
@@ -57,11 +57,11 @@ template <class T> class IntegersOf {
       }
     }
   };
-  /// The sum of n integers of 64 bits, n < 2^32. That of the lower halves is below 2^64.
+  /// Returns the sum of n < 2^32 integers of 64 bits. The sum of their lower halves is below 2^64.
   static Int128 total_of(std::uint64_t low, std::uint64_t high, std::uint64_t n) {
     return Int128::of((Wide{high} << 32) + (low - (high << 32)) - Wide{n} * zero);
   }
-  /// The sum of neighbouring lanes that are as wide as a word together.
+  /// Adds neighbouring lanes that fill a word together.
   template <class Lane> static Words pairs(Register<Lane, vector_bytes / int{sizeof(Lane)}> v) {
     if constexpr (sizeof(Lane) == 8) {
       return v;

@@ -40,24 +40,24 @@ struct Kernels {
   SumColumns sum_columns[Orders::size][Accumulators::size][Formats::size];
   AddExactly add_exactly;
   AddSelected add_selected;
-  SumExactly sum_rows_exactly[exactly_summed];  ///< of elements in the format
+  SumExactly sum_rows_exactly[exactly_summed];  ///< elements have the format
   SumExactly sum_columns_exactly[exactly_summed];
-  RoundRows round_rows;                     ///< of elements in the format, for fp32 and fp64 only
+  RoundRows round_rows;                     ///< elements have the format; for fp32 and fp64 only
   ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
   WriteTerms write_terms[Formats::size];    ///< by format of the elements
-  KeepSelected keep_selected;               ///< of elements in the format
+  KeepSelected keep_selected;               ///< elements have the format
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< plain sums of numbers of the carrier
   SumTerms sum_terms[Formats::size];    ///< adds in the order `tree`, as the next three do
   SumMiddling sum_middling[Formats::size];
   SumRows sum_rows[Formats::size];  ///< adds with the accumulator `plain`
   LeafMoments leaf_moments[Formats::size];
-  LeafProduct leaf_product;    ///< of elements in the format, for fp32 and fp64 only
-  LeafProducts leaf_products;  ///< likewise
+  LeafProduct leaf_product;    ///< elements have the format; for fp32 and fp64 only
+  LeafProducts leaf_products;  ///< elements have the format; for fp32 and fp64 only
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
   LargestKeys largest_keys[Formats::size];
-  std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< of elements of the format F
+  std::tuple<SoftmaxLoops<fp32>, SoftmaxLoops<fp64>> softmax;  ///< elements have the format F
   ScanTile scan_tile[Accumulators::size];
   ScanColumns scan_columns[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
@@ -65,12 +65,12 @@ struct Kernels {
   RoundToGrid round_to_grid;  ///< for fp32 and fp64 only
   RollExactly roll_exactly;   ///< for fp64 only, as the next one
   HasSpecial has_special;
-  SumUnits sum_units;                    ///< of elements in the format, for fp32 and fp64 only
-  LargestBits largest_bits;              ///< of elements in the format
-  SumColumnsOnGrid sum_columns_on_grid;  ///< of elements in the format
-  SumUnitRows sum_unit_rows;             ///< of elements in the format
+  SumUnits sum_units;                    ///< elements have the format; for fp32 and fp64 only
+  LargestBits largest_bits;              ///< elements have the format
+  SumColumnsOnGrid sum_columns_on_grid;  ///< elements have the format
+  SumUnitRows sum_unit_rows;             ///< elements have the format
   RoundUnits round_units;                ///< to the format
-  AddUnitRows add_unit_rows;             ///< of elements in the format
+  AddUnitRows add_unit_rows;             ///< elements have the format
   SumRowsInTurn sum_rows_in_turn;
   IntegerLoops integers[IntegerTypes::size];  ///< for fp64 only
 };

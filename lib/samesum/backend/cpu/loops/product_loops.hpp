@@ -15,8 +15,8 @@ template <class F> class ProductLoops {
   using Vector = Pack<F, width>;
 
  public:
-  /// See LeafProduct. Powers of two are left out, and only the exponents of elements are added: a product of
-  /// significands is rounded as if it were normalised. 1 stands in for missing elements, and changes nothing.
+  /// See LeafProduct. Multiplies significands and adds the exponents of the elements: a product of
+  /// significands is rounded as if it were normalised. Missing elements become 1, which changes nothing.
   template <class Shape>
   static bool leaf_product(const void* x, std::size_t n, void* numbers, std::int64_t& exponent) {
     constexpr std::size_t lanes = Shape::lanes;
@@ -88,7 +88,7 @@ template <class F> class ProductLoops {
     static constexpr Bits exponent_bits = Format<F>::infinity, one = Bits(Format<F>::max_exponent)
                                                                      << fraction_bits;
     Words fields{};  ///< sums of the fields of the exponents
-    Words others{};  ///< not 0 in lanes that had numbers which are 0, subnormal, infinite or NaN
+    Words others{};  ///< not 0 in lanes that met a number which is 0, subnormal, infinite or NaN
 
     /// The significands, in [1, 2), with the signs.
     [[gnu::always_inline]] Vector take(Vector v) { return take(same_bits<Words>(v.v)); }

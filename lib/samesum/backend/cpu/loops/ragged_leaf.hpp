@@ -24,7 +24,7 @@ template <class Shape, template <class> class A, class F> class RaggedLeaf {
     alignas(vector_bytes) Carrier rounded[Shape::leaf];
     const std::size_t whole = n / w * w, row_end = (n + lanes - 1) / lanes * lanes;
     for (std::size_t i = 0; i < whole; i += w) store(Vector::load(x + i), rounded + i);
-    for (std::size_t i = whole; i < row_end; i += w) store(Vector::zero(), rounded + i);  // in no lane
+    for (std::size_t i = whole; i < row_end; i += w) store(Vector::zero(), rounded + i);  // those of no lane
     if (whole < n) {
       T last[w] = {};
       std::memcpy(last, x + whole, (n - whole) * sizeof(T));

@@ -37,7 +37,7 @@ template <int width, bool few, bool exactly> struct PackOfUnits {
   }
 
  private:
-  /// x·scale + y. The product is exact, so that one instruction has the bits of two.
+  /// Returns x·scale + y. The product is exact, so a fused instruction gives the bits of two instructions.
   [[gnu::always_inline]] static V scaled_plus(V x, double scale, V y) {
 #if defined(__FMA__)
     return fma_lanes<double, width>(x, V{} + scale, y);
@@ -58,7 +58,7 @@ template <class F> class RowLoops {
     return grid.few ? sum<true, false>(rows, grid, sums) : sum<false, false>(rows, grid, sums);
   }
 
-  /// See RoundUnits. Integers of 64 bits become doubles, for formats of 16 bits, with a sticky last bit.
+  /// See RoundUnits. For formats of 16 bits, integers become doubles with a sticky last bit.
   static void round_units(const std::int64_t* sums, std::size_t n, double unit, bool signed_zero, void* out) {
     constexpr int width = vector_bytes / 8;
     auto* const to = static_cast<BitsOf<F>*>(out);
@@ -163,8 +163,8 @@ template <class F> class RowLoops {
     if constexpr (packs > 1) for_each_strip<packs / 2, width>(inner, visit, column);
   }
 
-  /// Calls visit(x) with the elements from a column on of each row. Rows lie anywhere: later ones are
-  /// prefetched.
+  /// Calls visit(x) for each row, with its elements from a column on. Rows may lie anywhere, so later ones
+  /// are prefetched.
   template <int columns, class Visit>
   [[gnu::always_inline]] static void for_each_row(const RowsOfKey& rows, std::size_t column, Visit visit) {
     const F* const from = static_cast<const F*>(rows.x) + column;
@@ -188,7 +188,7 @@ template <class F> class RowLoops {
       using Magnitudes = Register<Magnitude, wide>;
       Words sum[packs], lost{};
       for (Words& s : sum) s = Words{} - rows.count * Units::of_zero;
-      Magnitudes beyond{};  // with the sign of what is left until the limit
+      Magnitudes beyond{};  // negative in lanes with an element beyond the limit
       for_each_row<columns>(rows, column, [&](const F* x) {
         for (int p = 0; p < packs; ++p)
           Units::add(sum[p], lost, Pack<fp64, width>::load(x + p * width).v, scale);

@@ -72,13 +72,13 @@ template <template <class> class A, class F> class ScanLoops {
   }
 
  private:
-  /// Merges states; has what DoublingWalker needs of a reducer.
+  /// Merges states, as the reducer of DoublingWalker.
   struct Merge {
     using State = Many;
     static void merge(Many& left, const Many& right) { left.merge(right); }
   };
   using Rows = DoublingWalker<Merge, PrefixTree::rows_of_tile>;  ///< the same state in all lanes
-  /// Neighbouring columns: the whole runs of their row, the whole rows of their tile, and the tiles before.
+  /// States of neighbouring columns: whole runs of the row, whole rows of the tile, and earlier tiles.
   struct ColumnPack {
     explicit ColumnPack(const Merge& reducer) : runs{reducer}, rows{reducer} {}
     DoublingWalker<Merge, PrefixTree::runs> runs;
@@ -90,8 +90,8 @@ template <template <class> class A, class F> class ScanLoops {
 
   static constexpr std::size_t few = packs < 4 ? 1 : packs / 4;  ///< packs of a short part of a row
 
-  /// Scans n elements, the last ones, of row r; size·run·w or fewer. Later elements do not affect earlier
-  /// results.
+  /// Scans the last n elements, at most size·run·w, in row r. The padding cannot affect their results, since
+  /// it comes later.
   template <std::size_t size>
   static void scan_part(const Carrier* x, std::size_t n, std::size_t r, Rows& rows, const Many* before,
                         F* out, One& all) {
@@ -102,9 +102,9 @@ template <template <class> class A, class F> class ScanLoops {
     scan_row<size>(padded, r, rows, before, results, n, all);
     for (std::size_t i = 0; i < n; ++i) out[i] = results[i];
   }
-  /// Scans the first `last` elements of row r, at most size·run·w; these can all be read and written. `rows`
-  /// has the whole rows before. `all` becomes the state of the tile up to the element `last` - 1 of this row.
-  /// Results include `before`, unless that is null.
+  /// Scans the first `last` elements of row r, at most size·run·w; so many can be read and written. `rows`
+  /// holds the preceding rows. `all` becomes the state of the tile up to element `last` - 1 of this row. If
+  /// `before` is not null, the results include it.
   template <std::size_t size>
   static void scan_row(const Carrier* x, std::size_t r, Rows& rows, const Many* before, F* out,
                        std::size_t last, One& all) {
@@ -120,7 +120,7 @@ template <template <class> class A, class F> class ScanLoops {
           sum[p][j].add(Vector{element[j]});
       }
     }
-    Many whole[size];  // of the whole runs of the row, up to each of them
+    Many whole[size];  // the state of the row up to the end of each run
     for (std::size_t p = 0; p < size; ++p) whole[p] = sum[p][run - 1];
     scan_lanes<1>(whole);
     for (std::size_t half = 1; half < size; half *= 2)
@@ -138,7 +138,7 @@ template <template <class> class A, class F> class ScanLoops {
                                : merged(left, in_run);
         if (r > 0) part[j] = merged(up_to_rows, part[j]);
       }
-      // The last element completes the row, and whole rows come first.
+      // The last element completes the row, whose state is then merged with those of the rows before.
       if (p + 1 == packs && last == row) part[run - 1] = last_of(rows.state(), part[run - 1]);
       const std::size_t first = p * run * w;
       if (last > first && last <= first + run * w) {
@@ -299,7 +299,7 @@ template <template <class> class A, class F> class ScanLoops {
     return state;
   }
 
-  /// The lanes of the lower (`half` = 0) or upper half of a and b in turn.
+  /// Interleaves the lanes of the lower (`half` = 0) or upper halves of a and b.
   template <int half> static Storage in_turn(Storage a, Storage b) {
     return [&]<int... l>(std::integer_sequence<int, l...>) {
       return __builtin_shufflevector(a, b, (half * (width / 2) + l / 2 + l % 2 * width)...);
@@ -326,7 +326,7 @@ template <template <class> class A, class F> class ScanLoops {
     write(in_turn<0>(even[1], odd[1]), out + 2 * w);
     write(in_turn<1>(even[1], odd[1]), out + 3 * w);
   }
-  /// Writes numbers that F holds; a NaN as the canonical one.
+  /// Writes numbers that F holds; NaN becomes the canonical one.
   static void write(Storage v, F* out) {
     const auto bits = narrow_lanes<F>(Pack<Carrier, width>{v});
     std::memcpy(static_cast<void*>(out), &bits, sizeof bits);

@@ -48,7 +48,7 @@ template <class T, class C> class SoftmaxRow {
   using Shape = CoarsenedTree::Shape;
 
  public:
-  /// The largest element m. A NaN may be skipped: its e^(x - m) is NaN whatever m is.
+  /// Returns the largest element m. It may skip a NaN, whose e^(x - m) is NaN whatever m is.
   static C largest(const void* x, std::size_t n) {
     constexpr std::size_t chains = 4;
     V chain[chains];
@@ -159,7 +159,7 @@ template <class T, class C> class SoftmaxRow {
     return halved_states<width / 2>(lane[0]);
   }
 
-  /// The states that fresh ones become by adding x, without the exponentials.
+  /// Returns the states of x alone: no exponential is needed.
   static Many started(V x) {
     const V number = select(x == x, V::broadcast(1), V::broadcast(std::numeric_limits<C>::quiet_NaN()));
     return {select(x.v > absent().v, x, absent()), number};

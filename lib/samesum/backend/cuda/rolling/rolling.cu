@@ -42,7 +42,7 @@ __device__ std::size_t rolling_index() { return std::size_t{blockIdx.x} * blockD
 
 /// The state of a thread. A long one is in shared memory, since the driver reserves local memory for as many
 /// threads as fit a GPU: half a gigabyte for variances of fp64.
-template <class State> class OwnState {
+template <class State> class StateOfThread {
  public:
   struct Shared {
     alignas(State) unsigned char bytes[State::is_long ? sizeof(State) * rolling_threads<State> : 1];
@@ -51,12 +51,12 @@ template <class State> class OwnState {
     if constexpr (State::is_long)
       return *new (shared.bytes + sizeof(State) * threadIdx.x) State;
     else
-      return own_;
+      return state_;
   }
 
  private:
   struct None {};
-  [[no_unique_address]] std::conditional_t<State::is_long, None, State> own_;
+  [[no_unique_address]] std::conditional_t<State::is_long, None, State> state_;
 };
 
 /// The states of aligned groups. Level k has those of State::base·fan_out^k elements, all of which exist, for
@@ -121,9 +121,9 @@ __global__ void group_elements(RollingTask task, RollingData data, Groups<State>
   const std::size_t index = rolling_index();
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, groups.count[0], data.layout.inner};
-  __shared__ typename OwnState<State>::Shared shared;
-  OwnState<State> own;
-  State& state = own.in(shared);
+  __shared__ typename StateOfThread<State>::Shared shared;
+  StateOfThread<State> storage;
+  State& state = storage.in(shared);
   for (std::size_t j = 0; j < State::base; ++j)
     state.add(data.element(at.o, at.k * State::base + j, at.i), task);
   groups.level[0][index] = state;
@@ -136,9 +136,9 @@ __global__ void group_groups(RollingTask task, std::size_t inner, Groups<State> 
   const std::size_t index = rolling_index();
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, groups.count[k], inner};
-  __shared__ typename OwnState<State>::Shared shared;
-  OwnState<State> own;
-  State& state = own.in(shared);
+  __shared__ typename StateOfThread<State>::Shared shared;
+  StateOfThread<State> storage;
+  State& state = storage.in(shared);
   for (std::size_t j = 0; j < fan_out; ++j)
     state.merge(groups.at(k - 1, at.o, at.k * fan_out + j, at.i, inner));
   groups.level[k][index] = state;
@@ -151,9 +151,9 @@ __global__ void roll_windows(RollingTask task, RollingData data, Groups<State> g
   if (index >= n || !State::computes(task)) return;
   const BatchItem at{index, data.layout.n, data.layout.inner};
   const std::size_t first = task.windows.first(at.k), end = task.windows.end(at.k);
-  __shared__ typename OwnState<State>::Shared shared;
-  OwnState<State> own;
-  State& state = own.in(shared);
+  __shared__ typename StateOfThread<State>::Shared shared;
+  StateOfThread<State> storage;
+  State& state = storage.in(shared);
   merge_window(state, task, data, groups, at.o, at.i, first, end);
   const std::size_t count = end - first - state.skipped;
   const std::size_t to = at.o * data.row_stride + at.k * data.layout.inner + at.i;

@@ -142,11 +142,11 @@ template <class C> class ExponentialSum {
     double word[words];
     std::uint32_t flags;
   };
-  __device__ Part of_warp() const { return of_group({warp}, own()); }
+  __device__ Part of_warp() const { return of_group({warp}, of_thread()); }
 
   /// Rounds the sum of a group once, in all its threads. Returns false if what is left out may matter.
   __device__ bool round(WarpGroup group, int log2_terms, C& result) const {
-    return round_part(of_group(group, own()), log2_terms, result);
+    return round_part(of_group(group, of_thread()), log2_terms, result);
   }
   /// Rounds the sum of some parts, as round() does.
   __device__ bool round_sum_of(const Part* parts, int count, int log2_terms, C& result) const {
@@ -167,7 +167,7 @@ template <class C> class ExponentialSum {
   }
 
  private:
-  __device__ Part own() const {
+  __device__ Part of_thread() const {
     Part sum;
 #pragma unroll
     for (int i = 0; i < words; ++i) sum.word[i] = window_.added(sum_, i);

@@ -215,8 +215,8 @@ struct ExactHeldSum {
     __shared__ typename Sum::Part of_warp[most_warps];
     Sum sum{1, log2_terms};
     exponentials<log>(v, largest, present, [&](int, float e) { sum.add_below_top(e); });
-    const typename Sum::Part own = sum.of_warp();
-    if (thread() < block.size) block.in(thread(), of_warp[block.rank * warps() + warp_index()]) = own;
+    const typename Sum::Part part = sum.of_warp();
+    if (thread() < block.size) block.in(thread(), of_warp[block.rank * warps() + warp_index()]) = part;
     block.sync();  // all warps of the row have written their sums
     float result;
     if (sum.round_sum_of(of_warp, block.size * warps(), log2_terms, result)) return result;

@@ -20,11 +20,11 @@ inline constexpr int part_threads = 512;
 template <class Reducer>
 __device__ void merge_halves(const Reducer& reducer, typename Reducer::State* states, std::size_t count,
                              std::size_t apart, int threads, int thread) {
-  const auto own = static_cast<std::size_t>(thread);
+  const auto index = static_cast<std::size_t>(thread);
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();  // all states of the upper half are complete
-    const std::size_t other = own + static_cast<std::size_t>(half);
-    if (thread < half && other < count) reducer.merge(states[own * apart], states[other * apart]);
+    const std::size_t other = index + static_cast<std::size_t>(half);
+    if (thread < half && other < count) reducer.merge(states[index * apart], states[other * apart]);
   }
 }
 
@@ -33,21 +33,21 @@ template <class Reducer>
 __device__ void merge_in_place(const Reducer& reducer, typename Reducer::State* states, std::size_t count,
                                std::size_t apart, int threads, int thread) {
   using State = typename Reducer::State;
-  const auto own = static_cast<std::size_t>(thread), step = static_cast<std::size_t>(threads);
+  const auto first = static_cast<std::size_t>(thread), step = static_cast<std::size_t>(threads);
   if constexpr (sizeof(State) <= 32) {  // small states meet in registers and in shared memory
     __shared__ alignas(16) unsigned char memory[part_threads * sizeof(State)];
     State* const held = reinterpret_cast<State*>(memory) + (static_cast<int>(threadIdx.x) - thread);
     __syncthreads();  // all threads have read the states of an earlier call
-    if (own < count) {
-      State state = states[own * apart];
-      for (std::size_t k = own + step; k < count; k += step) reducer.merge(state, states[k * apart]);
-      held[own] = state;
+    if (first < count) {
+      State state = states[first * apart];
+      for (std::size_t k = first + step; k < count; k += step) reducer.merge(state, states[k * apart]);
+      held[first] = state;
     }
     merge_halves(reducer, held, count, 1, threads, thread);
     if (thread == 0 && count > 0) *states = *held;
   } else {
-    for (std::size_t k = own + step; k < count; k += step)
-      reducer.merge(states[own * apart], states[k * apart]);
+    for (std::size_t k = first + step; k < count; k += step)
+      reducer.merge(states[first * apart], states[k * apart]);
     merge_halves(reducer, states, count, apart, threads, thread);
   }
 }
@@ -91,10 +91,10 @@ __global__ void __launch_bounds__(part_threads)
     merge_segment_parts(Reducer reducer, Layout l, typename Reducer::State* states, Destination out) {
   __shared__ int count, segment[part_threads];
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
-  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x, own = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x, checked = first + threadIdx.x;
   if (thread == 0) count = 0;
   __syncthreads();  // thread 0 has cleared the count
-  if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = thread;
+  if (checked < l.outer && l.length(checked) > leaf) segment[atomicAdd(&count, 1)] = thread;
   __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o);

@@ -93,10 +93,11 @@ __global__ void __launch_bounds__(few_merge_threads)
   __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[sizeof(Waiting)];
   __shared__ int count, segment[few_merge_threads];
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
-  const std::size_t first = std::size_t{blockIdx.x} * few_merge_threads, own = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * few_merge_threads, checked = first + threadIdx.x;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();  // thread 0 has cleared the count
-  if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
+  if (checked < l.outer && l.length(checked) > leaf)
+    segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
   __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),

@@ -17,11 +17,11 @@ template <class Reducer> struct Merging<WithReplacement<Reducer>> {
   using State = typename WithReplacement<Reducer>::State;
   WithReplacement<Reducer> both;
   __device__ void merge(State& state, const State& other) const {
-    both.own.merge(state.own, other.own);
+    both.reducer.merge(state.replaced, other.replaced);
     both.replacement.merge(state.replacing, other.replacing);
   }
   __device__ void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
-    both.own.finish(state.own, n, at, out);
+    both.reducer.finish(state.replaced, n, at, out);
     both.replacement.finish(state.replacing, n, at, out);
   }
 };

@@ -27,11 +27,11 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
   const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
   const std::size_t first = std::size_t{blockIdx.x} * results_of_block,
-                    end = min(l.results(), first + results_of_block), own = first + threadIdx.x;
+                    end = min(l.results(), first + results_of_block), checked = first + threadIdx.x;
   const auto must_replace = [&](std::size_t at) {
     return out.states || reducer.must_replace(at, out.out);  // a partial cannot tell yet
   };
-  if (!__syncthreads_or(own < end && must_replace(own))) return;
+  if (!__syncthreads_or(checked < end && must_replace(checked))) return;
   for (std::size_t at = first; at < end; ++at) {
     const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
     if (n == 0 || !must_replace(at)) continue;

@@ -121,13 +121,13 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     Raw raw[2][short_groups][Four::rows];
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
-      const Reader own = reader.moved(place[k] + static_cast<std::size_t>(first));
+      const Reader of_thread = reader.moved(place[k] + static_cast<std::size_t>(first));
 #pragma unroll
       for (int g = 0; g < short_groups; ++g)
 #pragma unroll
         for (int r = 0; g < groups && r < Four::rows; ++r) {
           const int at = g * group + r * lanes;
-          raw[k][g][r] = fetch<have>(own, false, static_cast<std::size_t>(at), n - first - at, aligned);
+          raw[k][g][r] = fetch<have>(of_thread, false, static_cast<std::size_t>(at), n - first - at, aligned);
         }
     }
 #pragma unroll
@@ -256,11 +256,12 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
 
   /// Loads four elements, of which `left` exist.
   template <RowsOfThread have>
-  __device__ __forceinline__ static Raw fetch(const Reader& own, bool second, std::size_t at, int left,
+  __device__ __forceinline__ static Raw fetch(const Reader& of_thread, bool second, std::size_t at, int left,
                                               bool aligned) {
-    if constexpr (have == RowsOfThread::all) return own.fetch(second, at, mine, true);
-    if constexpr (have == RowsOfThread::whole) return left > 0 ? own.fetch(second, at, mine, true) : Raw{};
-    return own.fetch(second, at, min(max(left, 0), mine), aligned);
+    if constexpr (have == RowsOfThread::all) return of_thread.fetch(second, at, mine, true);
+    if constexpr (have == RowsOfThread::whole)
+      return left > 0 ? of_thread.fetch(second, at, mine, true) : Raw{};
+    return of_thread.fetch(second, at, min(max(left, 0), mine), aligned);
   }
 
   template <RowsOfThread have>
@@ -269,11 +270,11 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
                                                  bool aligned, Four& four) {
     const int first = thread() * mine;
     const bool two = takes_two && reader.inputs() == 2;
-    Reader own = reader.moved(place + static_cast<std::size_t>(first));
+    Reader of_thread = reader.moved(place + static_cast<std::size_t>(first));
     const auto load = [&](bool second, int g, std::size_t from, Raw(&raw)[Four::rows]) {
 #pragma unroll
       for (int r = 0; r < Four::rows; ++r)
-        raw[r] = fetch<have>(own, second, from + static_cast<std::size_t>(r * lanes),
+        raw[r] = fetch<have>(of_thread, second, from + static_cast<std::size_t>(r * lanes),
                              n - ((g * Four::rows + r) * lanes + first), aligned);
     };
     int g = 0;
@@ -284,7 +285,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
       for (; g + 1 < groups; g += 2) {
         load(false, g + 1, std::size_t{group}, high);
         four_rows<have>(reducer, reader, low, low, g, index, n, first, four);
-        own = own.moved(2 * std::size_t{group});
+        of_thread = of_thread.moved(2 * std::size_t{group});
         if (g + 2 < groups) load(false, g + 2, 0, low);
         four_rows<have>(reducer, reader, high, high, g + 1, index, n, first, four);
       }
@@ -295,7 +296,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     for (; !two && g + 1 < groups; g += 2) {  // eight loads in flight, then eight rows are added
       load(false, g, 0, low);
       load(false, g + 1, std::size_t{group}, high);
-      own = own.moved(2 * std::size_t{group});
+      of_thread = of_thread.moved(2 * std::size_t{group});
       four_rows<have>(reducer, reader, low, low, g, index, n, first, four);
       four_rows<have>(reducer, reader, high, high, g + 1, index, n, first, four);
     }
@@ -303,7 +304,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     for (; g < groups; ++g) {
       load(false, g, 0, low);
       if (two) load(true, g, 0, high);
-      own = own.moved(std::size_t{group});
+      of_thread = of_thread.moved(std::size_t{group});
       four_rows<have>(reducer, reader, low, high, g, index, n, first, four);
     }
   }
