@@ -20,13 +20,15 @@ HEAD = """// clang-format off
 #include "samesum/catalogue/choose.hpp"
 
 namespace samesum {{
+namespace {{
 
-Costs shipped_costs() {{
-  static constexpr auto costs = std::to_array<Cost>({{
+constexpr auto costs = std::to_array<Cost>({{
 """
-TAIL = """  }});
-  return {{"{machine}", costs}};
-}}
+TAIL = """}});
+
+}}  // namespace
+
+Costs shipped_costs() {{ return {{"{machine}", costs}}; }}
 
 }}  // namespace samesum
 """
@@ -46,7 +48,7 @@ def text(path):
     where = source.header["provenance"]
     machine = ", ".join(filter(None, [where["cpu"], where["gpu"]]))
     return (HEAD.format(file=path)
-            + "".join("    " + " ".join(f'{{"{method}", "{input}", {n}, {seconds:.4g}}},' for *_, n, seconds in curve)
+            + "".join("  " + " ".join(f'{{"{method}", "{input}", {n}, {seconds:.4g}}},' for *_, n, seconds in curve)
                       + "\n" for (method, input), curve in itertools.groupby(costs, key=lambda c: c[:2]))
             + TAIL.format(machine=machine))
 
