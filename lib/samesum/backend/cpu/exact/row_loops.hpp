@@ -29,6 +29,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   static constexpr std::size_t elements_at_once = 2048;  ///< stay in the first-level cache
   /// Terms of a result per block. Products of doubles span more bits, so fewer of them fit into a window.
   static constexpr std::size_t block_length = Streams::multiplies && is_wide ? 512 : 2048;
+  /// Elements from one copied column to the next, which begins in another set of the first-level cache.
+  static constexpr std::size_t copy_pitch = block_length + 64 / sizeof(T);
 
  public:
   /// See SumExactly.
@@ -98,7 +100,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   /// Sums rows, or columns that are fewer than the lanes of a pack: these are copied.
   template <bool copied> void sum_blocks(ExactSums* out) {
     const std::size_t packs = (count_ - 1) / w + 1, stride = copied ? call_.pitch : 1;
-    T copy_of_x[copied ? w * block_length : 1], copy_of_y[copied ? w * block_length : 1];
+    T copy_of_x[copied ? w * copy_pitch : 1], copy_of_y[copied ? w * copy_pitch : 1];
     Total total[most_rows / w];
     for (std::size_t from = 0; from < call_.n; from += block_length) {
       RowBlock block{nullptr, nullptr, call_.pitch,
@@ -108,7 +110,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
         if (has_y()) copy(column(call_.y, 0, from), block.n, copy_of_y);
         block.x = copy_of_x;
         block.y = has_y() ? copy_of_y : copy_of_x;
-        block.pitch = block_length;
+        block.pitch = copy_pitch;
       } else {
         block.x = row(call_.x, 0, from);
         block.y = has_y() ? row(call_.y, 0, from) : block.x;
@@ -123,15 +125,20 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
                       : is_minus_zero(row(call_.x, r, 0), row(call_.y, r, 0), stride);
       });
   }
-  /// Copies n elements of each column, so that they are contiguous.
+  /// Copies n elements of each column, so that they are contiguous. Several rows at a time are faster, unless
+  /// their lines share a set of the first-level cache: then the set cannot hold those that are read ahead.
   void copy(const T* x, std::size_t n, T* to) const {
-    constexpr std::size_t step = 8;  // rows whose lines stay in the first-level cache at any pitch
+    constexpr std::size_t step = 8;
+    const std::size_t pitch = call_.pitch;
+    const bool share_set = pitch * sizeof(T) % 4096 == 0;
     std::size_t k = 0;
-    for (; k + step <= n; k += step)
+    for (; k + step <= n && !share_set; k += step)
       for (std::size_t c = 0; c < count_; ++c)
-        for (std::size_t i = k; i < k + step; ++i) to[c * block_length + i] = x[i * call_.pitch + c];
-    for (; k < n; ++k)
-      for (std::size_t c = 0; c < count_; ++c) to[c * block_length + k] = x[k * call_.pitch + c];
+        for (std::size_t i = k; i < k + step; ++i) to[c * copy_pitch + i] = x[i * pitch + c];
+    for (; k < n; ++k) {
+      if (share_set) prefetch_bytes(x + k * pitch, count_ * sizeof(T), 8 * pitch * sizeof(T));
+      for (std::size_t c = 0; c < count_; ++c) to[c * copy_pitch + k] = x[k * pitch + c];
+    }
   }
   /// Adds a block of all rows to the totals of their packs.
   [[gnu::always_inline]] void add_rows(const RowBlock& block, std::size_t packs, Total* total) {
