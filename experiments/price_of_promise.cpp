@@ -90,7 +90,7 @@ class Samples {
  public:
   explicit Samples(std::uint64_t seed) : seed_{seed} {}
 
-  Sample& usual(const Cell& cell) { return made(usual_, *datasets_matching(cell.data).front(), cell); }
+  Sample& usual(const Cell& cell) { return made(usual_, cell.dataset(), cell); }
   /// Elements of a high condition number; for sums only.
   Sample& hard(const Cell& cell) { return made(hard_, hard_data(*cell.input), cell); }
 

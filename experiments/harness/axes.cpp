@@ -13,8 +13,7 @@ std::vector<std::string> all_data() {
 std::vector<Cell> cells_of(std::span<const Axes> products, bool full) {
   std::vector<Cell> cells;
   const auto add = [&](const Cell& cell) {
-    if (datasets_matching(cell.data).front()->fits(*cell.input) &&
-        std::ranges::find(cells, cell) == cells.end())
+    if (cell.dataset().fits(*cell.input) && std::ranges::find(cells, cell) == cells.end())
       cells.push_back(cell);
   };
   for (const Axes& axes : products) {

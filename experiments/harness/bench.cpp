@@ -70,9 +70,9 @@ const std::vector<std::string>& awkward_data() {
 
 void append_awkward_data(std::vector<Cell>& cells, const Cell& normal) {
   for (const std::string& data : awkward_data()) {
-    if (!datasets_matching(data).front()->fits(*normal.input)) continue;
-    cells.push_back(normal);
-    cells.back().data = data;
+    Cell cell = normal;
+    cell.data = data;
+    if (cell.dataset().fits(*cell.input)) cells.push_back(cell);
   }
 }
 
@@ -138,7 +138,7 @@ std::span<const std::byte> speed_block(const FormatInfo& format, const Dataset& 
 
 Bench::Bench(const Cell& cell, std::uint64_t seed, std::size_t most)
     : format_{*cell.input},
-      data_{*datasets_matching(cell.data).front()},
+      data_{cell.dataset()},
       seed_{seed},
       place_{cell.on_gpu() ? gpu_place() : cpu_place()},
       // On a GPU, more than the caches hold.

@@ -55,6 +55,8 @@ struct Cell {
   }
   /// The ceiling that memory sets: "read" or "copy".
   std::string ceiling() const { return has_result_per_element() ? "copy" : "read"; }
+  /// The set that its elements are made from.
+  const Dataset& dataset() const { return *datasets_matching(data).front(); }
   /// Where the data lie: "latency" (up to 64 elements), "L2", "DRAM", "other", "GPU".
   std::string place() const;
 
