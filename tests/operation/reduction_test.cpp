@@ -121,7 +121,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   std::size_t k = 0;
   for (const auto& [name, x, y] : inputs_of<awkward_data>(*r.format, n))
     for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)}) {
-      if (k++ % (is_sanitized ? 4 : 2) != 0) continue;  // data sets take the layouts in turn
+      if (is_sanitized && k++ % 4 != 0) continue;  // data sets take the layouts in turn
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
                 reduce_all(reference_of(r), x.values(), y.values(), layout))
           << name << ", " << layout.outer;

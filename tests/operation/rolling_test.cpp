@@ -93,7 +93,7 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindowForAwkwardData) {
     const Array array = elements(*m.format, {d.x.end() - static_cast<std::ptrdiff_t>(n), d.x.end()});
     for (const std::size_t window :
          {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, n / 2, n}) {
-      const std::size_t step = window > 100 || is_sanitized ? 97 : 11;
+      const std::size_t step = window > 100 || is_sanitized ? 97 : 3;
       compare(array.values(), {.ddof = 1, .window = window, .min_periods = 1}, step);
       if (window % 2 == 1 || window == n)
         compare(array.values(),
