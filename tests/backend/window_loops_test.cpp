@@ -1,5 +1,7 @@
 /// Exact reductions of rows and columns on a CPU: the loops that add in windows, and what does not fit there,
 /// have the bits of the definition.
+#include <algorithm>
+
 #include "operation/reduction_support.hpp"
 #include "samesum/backend/cpu/loops/instruction_set.hpp"
 
@@ -28,7 +30,7 @@ std::vector<Layout> layouts() {
 }
 
 /// Data that fit one window, a window for each row or column, or none.
-std::vector<Dataset> data(std::size_t n) {
+std::vector<Dataset> data(std::size_t n, const FormatInfo& format) {
   const std::vector<double> u = uniform(n, 17);
   const auto of = [&](auto element) {
     std::vector<double> x(n);
@@ -43,6 +45,11 @@ std::vector<Dataset> data(std::size_t n) {
           {"rows of different sizes",
            of([&](std::size_t i) { return std::ldexp(u[i], int(i / 40) % 100 - 50); })},
           {"an outlier", of([&](std::size_t i) { return i == n / 2 ? 0x1p70 : u[i]; })},
+          {"all exponents, and an infinity", of([&](std::size_t i) {
+             const int exponents = format.max_exponent + 2 - format.min_quantum;
+             return i == n / 3 ? INFINITY
+                               : std::ldexp(u[i], format.min_quantum + int(i * 7919 % 2003) % exponents);
+           })},
           {"infinities and NaN", of([&](std::size_t i) {
              return i % 97 == 5 ? INFINITY : i % 89 == 3 ? NAN : u[i];
            })},
@@ -61,8 +68,8 @@ TEST(ExactRowsAndColumns, HaveTheBitsOfTheirReferenceWithEveryInstructionSet) {
     if (is_sanitized && layout.results() > 20) continue;
     const std::size_t size =
         (layout.outer - 1) * layout.outer_stride + (layout.n - 1) * layout.stride + layout.inner;
-    for (const Dataset& d : data(size))
-      for (const FormatInfo& input : formats) {
+    for (const FormatInfo& input : formats)
+      for (const Dataset& d : data(size, input)) {
         if (is_sanitized && k++ % 3 != 0) continue;  // data sets take the formats in turn
         const Array x{input, d.x}, y{input, {d.x.rbegin(), d.x.rend()}, 1};
         for (const Method* m : exact_reductions()) {
@@ -105,6 +112,55 @@ TEST(ExactRowsAndColumns, LoseNoBitNextToLargerElementsWhateverTheGap) {
               << m.name << ", gap " << gap << (rows ? ", rows" : ", columns");
         }
       }
+}
+
+/// Ties of which an element far below all windows decides, in the middle of the exponents and where they end.
+/// A sum of all other elements tells nothing: the first ones cancel each other.
+TEST(ExactRowsAndColumns, RoundTiesByWhatIsFarBelowTheirWindows) {
+  constexpr std::size_t n = 40, count = 9;
+  for (const FormatInfo& input : {format_info<fp32>(), format_info<fp64>()}) {
+    const int p = input.precision, below = input.bytes == 8 ? 400 : 100;
+    for (int top : {input.max_exponent, 100, 0, input.min_quantum + below + p + 4})
+      for (const double last : {1.0, -1.0, 0.0})
+        for (const bool rows : {false, true}) {
+          std::vector<double> x(n * count);
+          for (std::size_t c = 0; c < count; ++c) {
+            const auto at = [&](std::size_t k) -> double& { return x[rows ? c * n + k : k * count + c]; };
+            at(1) = std::ldexp(2 - std::ldexp(1, 1 - p), top);  // and half a unit of its last place
+            at(3 + c) = std::ldexp(1, top - p);
+            at(39) = std::ldexp(last, top - below);
+            if (c % 2) at(7 + c) = -(at(30) = std::ldexp(1.5, top));
+            if (c % 3 == 0) at(20) = -at(1), at(21) = -at(3 + c);  // leaves only the last one
+          }
+          const Layout layout = rows ? Layout::rows(count, n) : Layout::axis(1, n, count);
+          const Array a{input, x}, b{input, std::vector<double>(n * count, 1.0)};
+          for (const char* operation : {"sum", "mean", "dot", "squared_norm", "moments"}) {
+            const Method& m = find(operation + std::string{"/exact/"} + std::string{input.name} + "@cpu");
+            ASSERT_EQ(reduce_all(m, a.values(), b.values(), layout),
+                      reduce_all(reference_of(m), a.values(), b.values(), layout))
+                << m.name << ", top " << top << ", last " << last << (rows ? ", rows" : ", columns");
+          }
+        }
+  }
+}
+
+/// Products far apart whose factors are near both ends of the exponents, also subnormal ones and zeros.
+TEST(ExactRowsAndColumns, MultiplyFactorsOfAnyExponents) {
+  constexpr std::size_t n = 24, count = 40;
+  const std::vector<double> u = uniform(2 * n * count, 29);
+  std::vector<double> x(n * count), y(n * count);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const int of_row = int(i / n) * 104 - 2080, e = int(i * 7919 % 2098) - 1074;
+    x[i] = i % 13 == 0 ? 0 : std::ldexp(u[i], e);
+    y[i] = std::ldexp(u[i + x.size()], std::clamp(of_row + int(i % 5) * 200 - e, -1074, 1022));
+  }
+  for (const Layout& layout : {Layout::rows(count, n), Layout::axis(1, count, n), Layout::vector(x.size())})
+    for (const bool swapped : {false, true}) {
+      const Array a{format_info<fp64>(), swapped ? y : x}, b{format_info<fp64>(), swapped ? x : y};
+      const Method& m = find("dot/exact/fp64@cpu");
+      ASSERT_EQ(reduce_all(m, a.values(), b.values(), layout),
+                reduce_all(reference_of(m), a.values(), b.values(), layout));
+    }
 }
 
 TEST(ExactRowsAndColumns, RoundTiesByTheirThirdWord) {

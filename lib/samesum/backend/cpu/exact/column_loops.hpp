@@ -63,7 +63,7 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
       x = y = look_and_sum_columns(from, n, sum);
       widen_terms(x, y);
       if (Streams::place(common, x, y, n)) {
-        for (std::size_t p = 0; p < packs; ++p) total[p].sum.add(sum[p]);
+        for (std::size_t p = 0; p < packs; ++p) Streams::add_to(total[p], {{sum[p]}});
         return;
       }
     } else {
@@ -85,8 +85,10 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
       }
       if (fits || Streams::place(wider, x, y, n))
         add_packs_of_columns<more, 1>(wider, p, from, n, total);
+      else if (x.is_bounded() && y.is_bounded())
+        add_scaled_columns(p, std::max(x.top(), y.top()), from, n, total[p]);
       else
-        total[p].sum.lost |= Words{} + 1;
+        total[p].sum.lost = V::broadcast(std::numeric_limits<double>::infinity());
     }
   }
   /// Returns the range of n rows of a strip; if one word holds it, also their sums.
@@ -124,6 +126,30 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
         seen.see(x, count);
       }
     return seen.range();
+  }
+  /// Adds n rows of a pack of columns, scaled.
+  [[gnu::noinline]] void add_scaled_columns(std::size_t pack, int top, std::size_t from, std::size_t n,
+                                            Total& total) const {
+    using Scaled = ScaledTerms<T, what>;
+    const T *x = column(call_.x, first_of(pack), from),
+            *y = has_y() ? column(call_.y, first_of(pack), from) : x;
+    V size = V::zero();
+    for (std::size_t k = 0; k < n; ++k) {
+      const V s = Scaled::size(V::load(x + k * call_.pitch), V::load(y + k * call_.pitch));
+      size = select(s.v > size.v, s, size);
+    }
+    const Scaled scaled{size, top, n};
+    V anchor[streams][more];
+    Streams::broadcast(scaled.windows(), anchor);
+    const Words mask = term_mask();
+    Sums<more> sum = {};
+    for (std::size_t k = 0; k < n; ++k) {
+      V a = V::load(x + k * call_.pitch), b = V::load(y + k * call_.pitch);
+      Streams::keep(a, mask);
+      scaled.scale(a, b);
+      Streams::add(sum, anchor, a, b);
+    }
+    Streams::add_scaled(total, sum, scaled.exponent, scaled.error, scaled.square_error);
   }
   template <int words, std::size_t packs>
   [[gnu::noinline]] void add_packs_of_columns(const Windows<words>& windows, std::size_t first_pack,

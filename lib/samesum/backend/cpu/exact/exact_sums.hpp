@@ -1,6 +1,7 @@
 /// Exact sums of rows and columns in words, and their results.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -22,9 +23,102 @@ void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t 
   sum({x, y ? y : x, kind.term, count, n, pitch}, sums);
 }
 
+/// Three words and a bound of what they lack, to which others are added.
+struct BoundedWords {
+  double (&word)[3];
+  double& error;
+
+  /// Multiplies by 2^k, for k <= 0.
+  void scale(int k) {
+    if (k == 0) return;
+    for (double& x : word) x = std::ldexp(x, k);
+    error = std::ldexp(error, k) + 0x1p-1000;  // the words may have lost bits
+  }
+  void add(double x) {
+    for (double& part : word) x = two_sum(part, x);
+    error += std::abs(x);
+  }
+  /// Adds other words times 2^k, for k <= 0.
+  void add(BoundedWords other, int k) {
+    other.scale(k);
+    for (const double x : other.word) add(x);
+    error += other.error;
+    for (int i = 0; i < 2; ++i) {  // each word is below the last place of the one before it
+      word[2] = two_sum(word[1], word[2]);
+      word[1] = two_sum(word[0], word[1]);
+    }
+  }
+};
+/// Adds the sums of other terms, also of squares. The range of terms is not merged.
+inline void merge(ExactSums& to, ExactSums other) {
+  const int exponent = std::max(to.exponent, other.exponent), down = to.exponent - exponent,
+            k = other.exponent - exponent;
+  to.exponent = exponent;
+  BoundedWords sum{to.sum, to.error}, square{to.square, to.square_error};
+  sum.scale(down);
+  sum.add({other.sum, other.error}, k);
+  square.scale(2 * down);
+  square.add({other.square, other.square_error}, 2 * k);
+}
+/// Calls visit(sums, x, y, n) with the sums of each of the rows into which n contiguous elements are split.
+template <class T, class Visit>
+void for_each_row_of(ExactKind kind, const T* x, const T* y, std::size_t n, Visit visit) {
+  constexpr std::size_t most = sizeof(T) == 8 ? 512 : 2048;  // rows as long as a block are read in turn
+  while (n > 0) {
+    const std::size_t count = n < 8 ? 1 : 8,  // 8 are a pack of rows in every instruction set
+        each = std::min(n / count, most);
+    ExactSums sums[8];
+    sum_exactly(kind, true, x, y, count, each, each, sums);
+    for (std::size_t k = 0; k < count; ++k) visit(sums[k], x + k * each, y ? y + k * each : nullptr, each);
+    x += count * each;
+    if (y) y += count * each;
+    n -= count * each;
+  }
+}
+/// The sums of n contiguous elements, without the range of terms.
+template <class T> ExactSums sums_of(ExactKind kind, const T* x, const T* y, std::size_t n) {
+  ExactSums all{};
+  for_each_row_of(kind, x, y, n, [&](const ExactSums& sums, auto...) { merge(all, sums); });
+  return all;
+}
+/// Whether the first elements of a vector span so many powers of two that no window holds their bits.
+template <class T> bool spans_many(const T* x, std::size_t n) {
+  const std::size_t some = std::min<std::size_t>(n, 512);
+  if (some == 0) return false;
+  ExactSums sums;
+  sum_exactly<T>({}, true, x, nullptr, 1, some, some, &sums);
+  return sums.error > 0 && std::isfinite(sums.error);
+}
+
+/// Rounds (sum + rest + e)·2^exponent once to F, where |e| <= error and |rest| is at most half a unit of the
+/// last place of the sum. Returns false if that is too close to a tie, or too small, to tell. exponent >= 0.
+template <class F> bool round_scaled(double sum, double rest, double error, int exponent, F& result) {
+  if (!(std::abs(sum) >= 0x1p-900) || !(error <= std::abs(sum))) return false;
+  error += std::abs(rest) * 0x1p-50;  // of rest - error
+  if (exponent == 0) return round_if_sure(sum, rest, error, result);
+  double nearest;
+  if (!round_if_sure(sum, rest, error, nearest)) return false;
+  if (nearest = std::ldexp(nearest, exponent); std::isinf(nearest) || std::is_same_v<F, fp64>) {
+    result = rounded<F>(nearest);
+    return true;
+  }
+  return round_if_sure(std::ldexp(sum, exponent), std::ldexp(rest, exponent), std::ldexp(error, exponent),
+                       result);
+}
+
 /// Rounds a sum, or a mean of n elements, once to F. Returns false if that needs integers.
 template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mean, F& result) {
-  if (!of.known || (mean && of.sum[2] != 0)) return false;
+  if (!of.is_exact() || (mean && of.sum[2] != 0)) {
+    double sum = of.sum[0], rest = of.sum[1], error = of.error + std::abs(of.sum[2]);
+    if (mean) {
+      const double divisor = static_cast<double>(n), first = sum / divisor;
+      rest = (std::fma(-first, divisor, sum) + rest) / divisor;
+      error = error / divisor * 1.001 + std::abs(rest) * 0x1p-50;
+      sum = first;
+      if (n > std::uint64_t{1} << 53) return false;
+    }
+    return round_scaled(sum, rest, error, of.exponent, result);
+  }
   ExactWords words{of.sum[0], rounded_to_odd(of.sum[1], of.sum[2]), 0, 0,
                    SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
   if (!mean) return words.round_sum<F>({}, result);
@@ -38,10 +132,22 @@ template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mea
 }
 
 /// Rounds a variance once to F, without the third words. Returns false if that needs integers.
+///
+/// The errors of the words may change n·Σx² - (Σx)² by 2^-104·n·Σx² at most: see ExactWords::round_variance.
 template <class F> bool round_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof, F& result) {
+  const double squares = static_cast<double>(n) * of.square[0],
+               lacking =
+                   static_cast<double>(n) * of.square_error + of.error * (2 * std::abs(of.sum[0]) + of.error);
+  if (!(lacking <= squares * 0x1p-104)) return false;
   const ExactWords words{of.sum[0], of.sum[1], of.square[0], of.square[1],
                          SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
-  return of.known && words.round_variance<F>({n, false, ddof}, result, true);
+  if (of.exponent == 0) return words.round_variance<F>({n, false, ddof}, result, true);
+  // Squares of numbers above 2^400: a variance that their words tell is far above the largest of a shorter
+  // format.
+  double variance;
+  if (!words.round_variance<double>({n, false, ddof}, variance, true)) return false;
+  result = rounded<F>(std::ldexp(variance, 2 * of.exponent));
+  return true;
 }
 
 }  // namespace samesum::cpu

@@ -2,6 +2,7 @@
 /// its own copy.
 #pragma once
 
+#include "samesum/backend/cpu/exact/scaled_terms.hpp"
 #include "samesum/backend/cpu/exact/windowed_results.hpp"
 
 namespace samesum::cpu {
@@ -173,12 +174,71 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   /// Sums a pack of rows, each in a window of its own.
   [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
     Windows<more> windows[w] = {};
+    ExponentRange x[w], y[w];
+    bool fits[w], all_fit = true;
     for (std::size_t k = 0; k < w && r + k < count_; ++k) {
-      const ExponentRange x = block.range(block.x + (r + k) * block.pitch, 1),
-                          y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x;
-      if (!Streams::place(windows[k], x, y, block.n)) total.sum.lost[k] = 1;
+      x[k] = block.range(block.x + (r + k) * block.pitch, 1);
+      y[k] = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x[k];
+      fits[k] = Streams::place(windows[k], x[k], y[k], block.n);
+      all_fit = all_fit && fits[k];
     }
-    add_pack_of_rows<more>(block, r, windows, 1, total);
+    if (all_fit) return add_pack_of_rows<more>(block, r, windows, 1, total);
+    V row_sums[streams][more][w] = {};
+    typename Streams::Integers exponent{};
+    V error = V::zero(), square_error = V::zero();
+    for (std::size_t k = 0; k < w && r + k < count_; ++k) {
+      Sums<more> sum = {};
+      const std::size_t offset = (r + k) * block.pitch;
+      if (!x[k].is_bounded() || !y[k].is_bounded()) {
+        error.v[k] = std::numeric_limits<double>::infinity();
+        continue;
+      }
+      const ScaledTerms<T, what> scaled =
+          sum_scaled_row(block.x + offset, block.y + offset, block.n, std::max(x[k].top(), y[k].top()), sum);
+      exponent[k] = scaled.exponent[0];
+      if (!fits[k]) {
+        error.v[k] = scaled.error.v[0];
+        square_error.v[k] = scaled.square_error.v[0];
+      }
+      for (std::size_t s = 0; s < streams; ++s)
+        for (int i = 0; i < more; ++i) row_sums[s][i][k] = sum[s][i];
+    }
+    Sums<more> sums;
+    for (std::size_t s = 0; s < streams; ++s)
+      for (int i = 0; i < more; ++i) sums[s][i] = across(row_sums[s][i]);
+    Streams::add_scaled(total, sums, exponent, error, square_error);
+  }
+  /// Adds the terms of a row, scaled, and returns how.
+  [[gnu::noinline]] ScaledTerms<T, what> sum_scaled_row(const T* x, const T* y, std::size_t n, int top,
+                                                        Sums<more>& sum) const {
+    using Scaled = ScaledTerms<T, what>;
+    V size = V::zero();
+    const Words mask = term_mask();
+    const auto for_each_pack = [&](auto visit) __attribute__((always_inline)) {
+      std::size_t i = 0;
+      for (; i + w <= n; i += w) visit(V::load(x + i), V::load(y + i));
+      if (i == n) return;
+      T last_x[w], last_y[w];
+      const auto rest_of_x = load_first<width>(x + i, n - i), rest_of_y = load_first<width>(y + i, n - i);
+      std::memcpy(static_cast<void*>(last_x), &rest_of_x, sizeof rest_of_x);
+      std::memcpy(static_cast<void*>(last_y), &rest_of_y, sizeof rest_of_y);
+      visit(V::load(last_x), V::load(last_y));
+    };
+    for_each_pack([&](V a, V b) {
+      const V s = Scaled::size(a, b);
+      size = select(s.v > size.v, s, size);
+    });
+    double largest = 0;
+    for (std::size_t l = 0; l < w; ++l) largest = std::max<double>(largest, size.v[l]);
+    const Scaled scaled{V::broadcast(largest), top, n};
+    V anchor[streams][more];
+    Streams::broadcast(scaled.windows(), anchor);
+    for_each_pack([&](V a, V b) {
+      Streams::keep(a, mask);
+      scaled.scale(a, b);
+      Streams::add(sum, anchor, a, b);
+    });
+    return scaled;
   }
   /// Adds a pack of rows to their totals, in the windows of sum_pack_of_rows.
   template <int words>

@@ -27,6 +27,13 @@ template <int words> struct StreamWindow {
     for (int i = 0; i + 1 < words; ++i) anchor[i] = anchor_at(anchors.exponent(i));
     return terms.lowest() >= anchors.lowest();
   }
+  /// A bound of what the words lack of 2^log2_terms terms below 2^top that have bits below those that the
+  /// words hold, where twice as much is left for terms that are left out and for other streams. The last word
+  /// is the only one that rounds: each of its sums is below 2^(log2_terms + b), where its terms are at most
+  /// 2^b, and lowest() = b + log2_terms - 53.
+  static double error(int top, int log2_terms) {
+    return power_of_two(Anchors<words, 0>{top, log2_terms}.lowest() + log2_terms + 2);
+  }
 };
 
 }  // namespace

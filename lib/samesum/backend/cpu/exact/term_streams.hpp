@@ -17,6 +17,7 @@ template <class T, ExactlySummed what> struct TermStreams {
   static constexpr std::size_t w = width;
   using V = Pack<fp64, width>;
   using Words = Register<std::uint64_t, width>;
+  using Integers = Register<std::int64_t, width>;
 
   static constexpr bool moments = what == ExactlySummed::elements_and_squares,
                         has_products = what == ExactlySummed::products, adds_elements = !has_products,
@@ -31,6 +32,8 @@ template <class T, ExactlySummed what> struct TermStreams {
   template <int words> using Sums = V[streams][words];
   struct Total {
     ThreeWords<width> sum, square;
+    Integers exponent{};  ///< of the units: see ExactSums
+    bool is_scaled = false;
   };
 
   /// Returns the range of elements, or of products.
@@ -81,8 +84,46 @@ template <class T, ExactlySummed what> struct TermStreams {
   }
   template <int words>
   [[gnu::always_inline]] static void add_to(Total& total, const V (&sum)[streams][words]) {
+    if (total.is_scaled) [[unlikely]]
+      return add_scaled(total, sum, Integers{}, V::zero(), V::zero());
     for (std::size_t s = 0; s < streams; ++s)
       for (int i = 0; i < words; ++i) (is_of_squares(s) ? total.square : total.sum).add(sum[s][i]);
+  }
+  /// Adds sums in units of 2^exponent, squares in their squares, that lack up to `error`. The unit of a total
+  /// grows, so that nothing overflows; what it then loses is far below all that counts.
+  template <int words>
+  [[gnu::noinline]] static void add_scaled(Total& total, const V (&sum)[streams][words], Integers exponent,
+                                           V error, V square_error) {
+    constexpr std::int64_t room = 400;
+    constexpr double negligible = 0x1p-1000;
+    const Integers before = total.exponent;
+    const auto grows = exponent - room > before;
+    total.exponent = grows ? exponent - room : before;
+    total.is_scaled = true;
+    const auto rescale = [&](ThreeWords<width>& to, V factor) {
+      for (V& word : to.word) word = word * factor;
+      to.lost = to.lost * factor + select(grows, V::broadcast(negligible), V::zero());
+    };
+    const auto lose = [&](ThreeWords<width>& to, V most, V factor) {
+      to.lost = to.lost + select(most.v > 0, most * factor + V::broadcast(negligible), V::zero());
+    };
+    const Integers down = before - total.exponent, up = exponent - total.exponent;
+    rescale(total.sum, power(down));
+    lose(total.sum, error, power(up));
+    if constexpr (moments) {
+      rescale(total.square, power(down + down));
+      lose(total.square, square_error, power(up + up));
+    }
+    for (std::size_t s = 0; s < streams; ++s) {
+      const V factor = power(is_of_squares(s) ? up + up : up);
+      for (int i = 0; i < words; ++i) (is_of_squares(s) ? total.square : total.sum).add(sum[s][i] * factor);
+    }
+  }
+  /// 2^k per lane, for k <= 1023; 0 if k < -1022.
+  [[gnu::always_inline]] static V power(Integers k) {
+    const Integers field = k + std::int64_t{Format<fp64>::max_exponent};
+    const Integers none{}, kept = field > none ? field : none;
+    return {same_bits<typename V::Storage>(Words(Words(kept) << (Format<fp64>::precision - 1)))};
   }
   /// Clears the bits of v outside the mask.
   [[gnu::always_inline]] static void keep(V& v, Words mask) {

@@ -7,13 +7,11 @@
 namespace samesum::cpu {
 namespace {
 
-/// A sum of three words. `lost` collects the bits, except signs, of what the words could not hold, which is
-/// far below 2^-105 of a sum of squares.
+/// A sum of three words. `lost` is the sum of the magnitudes of what the words could not hold.
 template <int width> struct ThreeWords {
   using V = Pack<fp64, width>;
-  using Words = Register<std::uint64_t, width>;
   V word[Expansions::words] = {V::zero(), V::zero(), V::zero()};
-  Words lost{};
+  V lost = V::zero();
 
   [[gnu::always_inline]] void add(V x) {
     for (V& part : word) {
@@ -21,7 +19,7 @@ template <int width> struct ThreeWords {
       part = total;
       x = error;
     }
-    lost |= same_bits<Words>(x.v) << 1;
+    lost = lost + magnitude(x);
   }
   /// Moves the sum upwards, so that the third word is below the last place of the second.
   void normalise() {
@@ -34,7 +32,7 @@ template <int width> struct ThreeWords {
   }
   bool is_exact() const {
     std::uint64_t bits[width], any = 0;
-    std::memcpy(bits, &lost, sizeof bits);
+    std::memcpy(bits, &lost.v, sizeof bits);
     for (const std::uint64_t b : bits) any |= b;
     return any == 0;
   }

@@ -40,10 +40,12 @@ template <class T, ExactlySummed what> class WindowedResults {
         out[l].sum[i] = total.sum.word[i].v[l];
         out[l].square[i] = total.square.word[i].v[l];
       }
-      out[l].known = total.sum.lost[l] == 0;
-      out[l].squares_are_exact = total.square.lost[l] == 0;
+      // The sum of what was lost may itself be rounded down.
+      out[l].error = total.sum.lost.v[l] * 1.001;
+      out[l].square_error = total.square.lost.v[l] * 1.001;
+      out[l].exponent = static_cast<int>(total.exponent[l]);
       out[l].terms = terms_;
-      if (out[l].sum[0] == 0 && out[l].known && minus_zero(l))
+      if (out[l].sum[0] == 0 && out[l].is_exact() && minus_zero(l))
         for (double& word : out[l].sum) word = -0.0;
     }
   }

@@ -34,13 +34,19 @@ struct ExactResults {
   std::size_t n;
   std::size_t pitch;  ///< elements between the first elements of two rows
 };
-/// The exact sums of a result, in three words each, the highest first; the third is below the last place of
-/// the second. A sum of no other terms than -0 is -0.
+/// The sums of a result, in three words each, the highest first; the third is below the last place of the
+/// second. An exact sum of no other terms than -0 is -0.
 struct ExactSums {
   double sum[3], square[3];
-  bool known;              ///< false if the words could not hold the sums; then they are not valid
-  bool squares_are_exact;  ///< otherwise their sum has an error below 2^-105 of its value
-  ExponentRange terms;     ///< of the elements or products of this result, and perhaps of others
+  /// Bounds of what the words lack: 0 for exact sums; infinite, or NaN, if the words say nothing.
+  double error, square_error;
+  /// The sum and its error count units of 2^exponent, the squares those of 2^(2·exponent). At least 0; sums
+  /// that doubles hold have no other one.
+  int exponent;
+  ExponentRange terms;  ///< of the elements or products of this result, and perhaps of others
+
+  /// Whether the words are the exact sum, apart from squares.
+  bool is_exact() const { return error == 0 && exponent == 0; }
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);

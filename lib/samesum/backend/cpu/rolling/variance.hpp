@@ -95,7 +95,7 @@ template <class F> class RollingVariance {
     }
     double square = of_high.high;
     const double rest = two_sum(square, of_low.high) + (of_high.low + of_low.low);
-    const ExactSums sums{{of_x.high, of_x.low, 0}, {square, rest, 0}, true, true, {}};
+    const ExactSums sums{{of_x.high, of_x.low, 0}, {square, rest, 0}, 0, 0, 0, {}};
     return std::isfinite(square) && round_variance<F>(sums, count, ddof_, result);
   }
   F exactly(const std::array<SlidingSum, streams>& sums, std::uint64_t count) const {

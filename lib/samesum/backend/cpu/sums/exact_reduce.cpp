@@ -119,26 +119,15 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   bool is_plain_sum() const { return kind_.term == Term::element && !kind_.moments; }
   /// Adds the terms of n contiguous elements: in a window, or, where they do not fit, one by one.
   void add_part(ExactBatchState& to, const T* x, const T* y, std::size_t n) const {
-    constexpr std::size_t most = sizeof(T) == 8 ? 512 : 2048;  // rows as long as a block are read in turn
-    while (n > 0) {
-      const std::size_t count = n < 8 ? 1 : 8,  // 8 are a pack of rows in every instruction set
-          each = std::min(n / count, most), done = count * each;
-      add_rows(to, x, y, count, each);
-      x += done;
-      if (y) y += done;
-      n -= done;
-    }
-  }
-  void add_rows(ExactBatchState& to, const T* x, const T* y, std::size_t count, std::size_t n) const {
-    ExactSums sums[8];
-    sum_exactly(kind_, true, x, y, count, n, n, sums);
-    for (std::size_t k = 0; k < count; ++k)
-      if (sums[k].known && sums[k].squares_are_exact) {
-        add_words(to.terms.sum, sums[k].sum);
-        if (kind_.moments) add_words(to.squares.sum, sums[k].square);
-      } else {
-        add_terms(to, kind_, x + k * n, y ? y + k * n : nullptr, n);
-      }
+    for_each_row_of(kind_, x, y, n,
+                    [&](const ExactSums& sums, const T* row, const T* row_y, std::size_t each) {
+                      if (sums.is_exact() && (!kind_.moments || sums.square_error == 0)) {
+                        add_words(to.terms.sum, sums.sum);
+                        if (kind_.moments) add_words(to.squares.sum, sums.square);
+                      } else {
+                        add_terms(to, kind_, row, row_y, each);
+                      }
+                    });
   }
   static void add_words(Exact& to, const double (&word)[3]) {
     to.add(word[0]);
@@ -158,7 +147,23 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     state.finish(kind_, format(), this->length_of(at), this->call.options.ddof, at, this->call.out.data);
   }
 
+  /// Writes the only result, if words tell how to round it.
+  bool finish_one() const {
+    ExactSums total{};
+    std::mutex mutex;
+    this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+      const ExactSums part = sums_of(kind_, x, y, n);
+      const std::scoped_lock lock{mutex};
+      merge(total, part);
+    });
+    if (total.sum[0] == 0) return false;  // perhaps -0
+    return with_format(format(), [&]<class F>() { return finish<F>(total, this->length_of(0), 0); });
+  }
   void reduce_one() const {
+    const auto spans_many_powers = [&] {
+      return this->call.layout.stride == 1 && spans_many(this->first_of(0), this->length_of(0));
+    };
+    if (!as_state_ && (!is_plain_sum() || spans_many_powers()) && finish_one()) return;
     ExactBatchState total;
     std::mutex mutex;
     this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
@@ -181,6 +186,23 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
 }  // namespace
 
+ExactSums sum_scaled(Values x, int threads) {
+  constexpr std::size_t part = std::size_t{1} << 16;
+  ExactSums total{};
+  std::mutex mutex;
+  const std::size_t parts = (x.size - 1) / part + 1;
+  with_format(*x.format, [&]<class T>() {
+    for_each_task(thread_count(threads, x.size, parts), parts, [&](std::size_t k) {
+      const std::size_t first = k * part;
+      const ExactSums sums =
+          sums_of<T>({}, static_cast<const T*>(x.data) + first, nullptr, std::min(part, x.size - first));
+      const std::scoped_lock lock{mutex};
+      merge(total, sums);
+    });
+  });
+  return total;
+}
+
 std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {
   const ExactKind kind{y.is_given() ? Term::product : Term::element};
   ExactSums sums;
@@ -188,7 +210,7 @@ std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {
     sum_exactly(kind, true, static_cast<const T*>(x.data), static_cast<const T*>(y.data), 1, x.size, x.size,
                 &sums);
   });
-  if (!sums.known) return {};
+  if (!sums.is_exact()) return {};
   return std::to_array(sums.sum);
 }
 

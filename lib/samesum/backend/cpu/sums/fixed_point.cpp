@@ -276,7 +276,6 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     if (column.is_exact && !may_overflow(bits, this->length_of(at))) {
       ExactSums exact{};
       std::ranges::copy(column.exact, exact.sum);
-      exact.known = true;
       if (finish_exact(exact, at)) return;
     }
     GridSum sum;
@@ -293,7 +292,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   }
   /// Whether all terms of a result are known to be multiples of its grid that cannot overflow it.
   bool are_on_grid(const ExactSums& sums, std::size_t n, std::size_t at) const {
-    if (!sums.known || sums.terms.is_empty()) return sums.known;
+    if (!sums.is_exact() || sums.terms.is_empty()) return sums.is_exact();
     const int top = sums.terms.top(), lowest = sums.terms.lowest();
     if (given_) return lowest >= *given_ && !may_overflow(top - *given_, n);
     // The neighbours may have larger terms, and for these a coarser grid would be found.
@@ -302,7 +301,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
   /// Writes a result whose terms are multiples of the grid: their exact sum, rounded once. Returns false if
   /// that is not known.
   bool finish_exact(const ExactSums& sums, std::size_t at) const {
-    if (!sums.known) return false;
+    if (!sums.is_exact()) return false;
     F& result = static_cast<F*>(this->call.out.data)[at];
     if (sums.sum[0] != 0 && !round_sum(sums, this->length_of(at), kind_.mean, result)) return false;
     if (sums.sum[0] == 0 || to_bits(result) == Format<F>::sign_bit) result = F{};  // every zero is +0

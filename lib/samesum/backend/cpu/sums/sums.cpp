@@ -100,7 +100,11 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
     loops.sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)](row, &sums);
     if (round_sum(sums, n, false, result)) return to_bits(result);
   }
-  return to_bits(sum_exact(Values{std::span{static_cast<const T*>(data), n}}, threads).template result<F>());
+  const Values all{std::span{static_cast<const T*>(data), n}};
+  if (F result; n > most_as_row && spans_many(static_cast<const T*>(data), n) &&
+                round_sum(sum_scaled(all, threads), n, false, result))
+    return to_bits(result);
+  return to_bits(sum_exact(all, threads).template result<F>());
 }
 
 /// Computes a batch vector by vector, for methods without a loop for batches.
