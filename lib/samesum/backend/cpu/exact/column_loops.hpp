@@ -135,8 +135,7 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
             *y = has_y() ? column(call_.y, first_of(pack), from) : x;
     V size = V::zero();
     for (std::size_t k = 0; k < n; ++k) {
-      const V s = Scaled::size(V::load(x + k * call_.pitch), V::load(y + k * call_.pitch));
-      size = select(s.v > size.v, s, size);
+      size = Scaled::larger(size, Scaled::size(V::load(x + k * call_.pitch), V::load(y + k * call_.pitch)));
     }
     const Scaled scaled{size, top, n};
     V anchor[streams][more];

@@ -54,9 +54,18 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
       this->template sum_pack_of_rows<few, true>(block, p * w, &common, 0, sum[p], seen);
     const ExponentRange range = seen.range(),
                         held = few == 1 ? range : ExponentRange::between(range.lowest(), guess.top());
-    if ((few == 1 || range.top() <= guess.top()) && Streams::place(common, held, held, call_.n)) {
-      for (std::size_t p = 0; p < packs; ++p) write_rounded<few>(sum[p], p * w, out);
-      return true;
+    if (few == 1 || range.top() <= guess.top()) {
+      if (Streams::place(common, held, held, call_.n)) {
+        for (std::size_t p = 0; p < packs; ++p) write_rounded<few>(sum[p], p * w, out);
+        return true;
+      }
+      const ExponentRange top = ExponentRange::between(held.top() - 1, held.top());
+      std::size_t sure = 0;  // packs whose rounding does not depend on what the words lack
+      if (held.is_bounded() && Streams::place(common, top, top, call_.n)) {
+        const V error = V::broadcast(StreamWindow<few>::error(held.top(), log2_count(call_.n)));
+        while (sure < packs && write_if_sure(sum[sure], sure * w, error, out)) ++sure;
+      }
+      if (sure == packs) return true;
     }
     if (few > 1 && Streams::place(common, range, range, call_.n)) {
       for (std::size_t p = 0; p < packs; ++p) round_pack_of_rows<few>(block, p * w, common, out);
@@ -73,6 +82,18 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
     Extremes<T> unseen;
     this->template sum_pack_of_rows<words, false>(block, r, &windows, 0, sum, unseen);
     write_rounded<words>(sum, r, out);
+  }
+  /// Writes the rounded sums of a pack of rows that lack up to `error`. Returns false if that may change one.
+  [[gnu::always_inline]] bool write_if_sure(const Sums<few>& sum, std::size_t r, V error, T* out) const {
+    V below = sum[0][few - 1] - error, above = sum[0][few - 1] + error;
+    if constexpr (few == 2) {
+      below = sum[0][0] + below;
+      above = sum[0][0] + above;
+    }
+    const auto result = convert_lanes<T, width>(below.v), other = convert_lanes<T, width>(above.v);
+    const std::size_t bytes = (count_ - r < w ? count_ - r : w) * sizeof(T);
+    std::memcpy(out + r, &result, bytes);
+    return std::memcmp(&result, &other, bytes) == 0;
   }
   template <int words>
   [[gnu::always_inline]] void write_rounded(const Sums<words>& sum, std::size_t r, T* out) const {

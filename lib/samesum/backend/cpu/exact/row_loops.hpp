@@ -30,6 +30,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   static constexpr std::size_t elements_at_once = 2048;  ///< stay in the first-level cache
   /// Terms of a result per block. Products of doubles span more bits, so fewer of them fit into a window.
   static constexpr std::size_t block_length = Streams::multiplies && is_wide ? 512 : 2048;
+  /// Rows of at least this length are first looked at, whether they fit a window of their own.
+  static constexpr std::size_t long_row = 256;
   /// Elements from one copied column to the next, which begins in another set of the first-level cache.
   static constexpr std::size_t copy_pitch = block_length + 64 / sizeof(T);
 
@@ -94,7 +96,7 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
       for (std::size_t k = 0; k < w; ++k) sum_one(k);
     }
     for (std::size_t s = 0; s < streams; ++s)
-      for (int i = 0; i < words; ++i) sum[s][i] = across(row_sums[s][i]);
+      for (int i = 0; i < words; ++i) sum[s][i] = across(row_sums[s][i], add);
   }
 
  private:
@@ -169,76 +171,80 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     const bool fits = Streams::place(wider, x, y, block.n);
     for (std::size_t p = 0; p < packs; ++p)
       fits ? add_pack_of_rows<more>(block, p * w, &wider, 0, total[p])
-           : add_rows_apart(block, p * w, total[p]);
+           : add_rows_apart(block, p * w, x, y, total[p]);
   }
-  /// Sums a pack of rows, each in a window of its own.
-  [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, Total& total) const {
-    Windows<more> windows[w] = {};
-    ExponentRange x[w], y[w];
-    bool fits[w], all_fit = true;
-    for (std::size_t k = 0; k < w && r + k < count_; ++k) {
-      x[k] = block.range(block.x + (r + k) * block.pitch, 1);
-      y[k] = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : x[k];
-      fits[k] = Streams::place(windows[k], x[k], y[k], block.n);
-      all_fit = all_fit && fits[k];
+  /// Adds a pack of rows, each in a window of its own. `x` and `y` are the ranges of all rows.
+  [[gnu::noinline]] void add_rows_apart(const RowBlock& block, std::size_t r, ExponentRange x,
+                                        ExponentRange y, Total& total) const {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const bool are_bounded = x.is_bounded() && y.is_bounded();
+    V lacking = V::broadcast(1);  // times what scaled terms lack
+    if (block.n >= long_row || !are_bounded) {
+      Windows<more> windows[w] = {};
+      bool all_fit = true;
+      x = y = {};
+      for (std::size_t k = 0; k < w && r + k < count_; ++k) {
+        const ExponentRange row_x = block.range(block.x + (r + k) * block.pitch, 1),
+                            row_y = has_y() ? block.range(block.y + (r + k) * block.pitch, 1) : row_x;
+        if (Streams::place(windows[k], row_x, row_y, block.n)) {
+          lacking.v[k] = 0;
+        } else {
+          all_fit = false;
+          if (!row_x.is_bounded() || !row_y.is_bounded()) lacking.v[k] = unknown;
+        }
+        x.merge(row_x);
+        y.merge(row_y);
+      }
+      if (all_fit) return add_pack_of_rows<more>(block, r, windows, 1, total);
     }
-    if (all_fit) return add_pack_of_rows<more>(block, r, windows, 1, total);
-    V row_sums[streams][more][w] = {};
-    typename Streams::Integers exponent{};
-    V error = V::zero(), square_error = V::zero();
+    add_rows_scaled(block, r, std::max(x.top(), y.top()), lacking, total);
+  }
+  /// Adds a pack of rows, scaled, whose factors are below 2^top.
+  void add_rows_scaled(const RowBlock& block, std::size_t r, int top, V lacking, Total& total) const {
+    using Scaled = ScaledTerms<T, what>;
+    V sizes[w] = {}, row_sums[streams][more][w] = {};
+    for (std::size_t k = 0; k < w && r + k < count_; ++k)
+      for_each_pack(
+          block, r + k, [&](V a, V b) __attribute__((always_inline)) {
+            sizes[k] = Scaled::larger(sizes[k], Scaled::size(a, b));
+          });
+    const Scaled scaled{across(sizes, Scaled::larger), top, block.n};
+    V anchor[streams][more];
+    Streams::broadcast(scaled.windows(), anchor);
+    const Words mask = term_mask();
     for (std::size_t k = 0; k < w && r + k < count_; ++k) {
+      const Scaled row = scaled.lane(k);
       Sums<more> sum = {};
-      const std::size_t offset = (r + k) * block.pitch;
-      if (!x[k].is_bounded() || !y[k].is_bounded()) {
-        error.v[k] = std::numeric_limits<double>::infinity();
-        continue;
-      }
-      const ScaledTerms<T, what> scaled =
-          sum_scaled_row(block.x + offset, block.y + offset, block.n, std::max(x[k].top(), y[k].top()), sum);
-      exponent[k] = scaled.exponent[0];
-      if (!fits[k]) {
-        error.v[k] = scaled.error.v[0];
-        square_error.v[k] = scaled.square_error.v[0];
-      }
+      for_each_pack(
+          block, r + k, [&](V a, V b) __attribute__((always_inline)) {
+            Streams::keep(a, mask);
+            row.scale(a, b);
+            Streams::add(sum, anchor, a, b);
+          });
       for (std::size_t s = 0; s < streams; ++s)
         for (int i = 0; i < more; ++i) row_sums[s][i][k] = sum[s][i];
     }
     Sums<more> sums;
     for (std::size_t s = 0; s < streams; ++s)
-      for (int i = 0; i < more; ++i) sums[s][i] = across(row_sums[s][i]);
-    Streams::add_scaled(total, sums, exponent, error, square_error);
+      for (int i = 0; i < more; ++i) sums[s][i] = across(row_sums[s][i], add);
+    Streams::add_scaled(total, sums, scaled.exponent, scaled.error * lacking, scaled.square_error * lacking);
   }
-  /// Adds the terms of a row, scaled, and returns how.
-  [[gnu::noinline]] ScaledTerms<T, what> sum_scaled_row(const T* x, const T* y, std::size_t n, int top,
-                                                        Sums<more>& sum) const {
-    using Scaled = ScaledTerms<T, what>;
-    V size = V::zero();
-    const Words mask = term_mask();
-    const auto for_each_pack = [&](auto visit) __attribute__((always_inline)) {
-      std::size_t i = 0;
-      for (; i + w <= n; i += w) visit(V::load(x + i), V::load(y + i));
-      if (i == n) return;
-      T last_x[w], last_y[w];
-      const auto rest_of_x = load_first<width>(x + i, n - i), rest_of_y = load_first<width>(y + i, n - i);
-      std::memcpy(static_cast<void*>(last_x), &rest_of_x, sizeof rest_of_x);
-      std::memcpy(static_cast<void*>(last_y), &rest_of_y, sizeof rest_of_y);
-      visit(V::load(last_x), V::load(last_y));
-    };
-    for_each_pack([&](V a, V b) {
-      const V s = Scaled::size(a, b);
-      size = select(s.v > size.v, s, size);
-    });
-    double largest = 0;
-    for (std::size_t l = 0; l < w; ++l) largest = std::max<double>(largest, size.v[l]);
-    const Scaled scaled{V::broadcast(largest), top, n};
-    V anchor[streams][more];
-    Streams::broadcast(scaled.windows(), anchor);
-    for_each_pack([&](V a, V b) {
-      Streams::keep(a, mask);
-      scaled.scale(a, b);
-      Streams::add(sum, anchor, a, b);
-    });
-    return scaled;
+  /// Calls visit(x, y) for the packs of a row, the last of which is padded with zeros.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_each_pack(const RowBlock& block, std::size_t r, Visit visit) {
+    const T *x = block.x + r * block.pitch, *y = block.y + r * block.pitch;
+    std::size_t i = 0;
+    for (; i + w <= block.n; i += w) visit(V::load(x + i), V::load(y + i));
+    if (i == block.n) return;
+    T last_x[w], last_y[w];
+    load_last(x + i, block.n - i, last_x);
+    load_last(y + i, block.n - i, last_y);
+    visit(V::load(last_x), V::load(last_y));
+  }
+  /// Loads n < w elements; the others are 0.
+  [[gnu::always_inline]] static void load_last(const T* x, std::size_t n, T (&last)[w]) {
+    const auto rest = load_first<width>(x, n);
+    std::memcpy(static_cast<void*>(last), &rest, sizeof rest);
   }
   /// Adds a pack of rows to their totals, in the windows of sum_pack_of_rows.
   template <int words>
@@ -294,9 +300,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     for (; i + w <= n; i += w) add_pack(x + i, y + i, 0);
     if (i < n) {
       T last_x[w], last_y[w];
-      const auto rest_of_x = load_first<width>(x + i, n - i), rest_of_y = load_first<width>(y + i, n - i);
-      std::memcpy(static_cast<void*>(last_x), &rest_of_x, sizeof rest_of_x);
-      std::memcpy(static_cast<void*>(last_y), &rest_of_y, sizeof rest_of_y);
+      load_last(x + i, n - i, last_x);
+      load_last(y + i, n - i, last_y);
       add_pack(last_x, last_y, 1);
     }
     for (std::size_t s = 0; s < streams; ++s)
@@ -305,12 +310,13 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
         for (std::size_t c = 1; c < chains; ++c) sum[s][k] = sum[s][k] + chain[c][s][k];
       }
   }
-  /// Lane l of the result is the sum of the lanes of v[l]. Overwrites v.
-  [[gnu::always_inline]] static V across(V (&v)[w]) {
+  [[gnu::always_inline]] static V add(V a, V b) { return a + b; }
+  /// Lane l of the result combines the lanes of v[l]. Overwrites v.
+  template <class Combine> [[gnu::always_inline]] static V across(V (&v)[w], Combine combine) {
     for (std::size_t half = w / 2; half > 0; half /= 2)
       for (std::size_t i = 0; i < half; ++i)
-        v[i] =
-            V{every_second<0>(v[2 * i].v, v[2 * i + 1].v)} + V{every_second<1>(v[2 * i].v, v[2 * i + 1].v)};
+        v[i] = combine(V{every_second<0>(v[2 * i].v, v[2 * i + 1].v)},
+                       V{every_second<1>(v[2 * i].v, v[2 * i + 1].v)});
     return v[0];
   }
 

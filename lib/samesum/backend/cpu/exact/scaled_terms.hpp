@@ -34,6 +34,8 @@ template <class T, ExactlySummed what> class ScaledTerms {
     return {same_bits<typename V::Storage>(Words((a >> 1) + (b >> 1)))};
   }
 
+  [[gnu::always_inline]] static V larger(V a, V b) { return select(a.v > b.v, a, b); }
+
   /// Scales blocks of n terms per lane, whose largest sizes are given. All factors are below 2^top.
   ScaledTerms(V largest, int top, std::size_t n) {
     const int log2_n = log2_count(n);
@@ -80,6 +82,14 @@ template <class T, ExactlySummed what> class ScaledTerms {
       x = select(magnitude(x).v >= least_.v, x, V::zero()) * factor_;
       y = x;
     }
+  }
+  /// Scales all lanes as lane l.
+  ScaledTerms lane(std::size_t l) const {
+    ScaledTerms one = *this;
+    one.exponent = Integers{} + exponent[l];
+    one.factor_ = V::broadcast(factor_.v[l]);
+    one.least_ = V::broadcast(least_.v[l]);
+    return one;
   }
   const StreamWindow<words> (&windows() const)[Streams::streams] { return windows_; }
 

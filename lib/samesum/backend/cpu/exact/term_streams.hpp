@@ -105,7 +105,8 @@ template <class T, ExactlySummed what> struct TermStreams {
       to.lost = to.lost * factor + select(grows, V::broadcast(negligible), V::zero());
     };
     const auto lose = [&](ThreeWords<width>& to, V most, V factor) {
-      to.lost = to.lost + select(most.v > 0, most * factor + V::broadcast(negligible), V::zero());
+      const auto none = most.v <= typename V::Storage{};  // false for NaN
+      to.lost = to.lost + select(none, V::zero(), most * factor + V::broadcast(negligible));
     };
     const Integers down = before - total.exponent, up = exponent - total.exponent;
     rescale(total.sum, power(down));
