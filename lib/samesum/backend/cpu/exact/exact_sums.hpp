@@ -131,23 +131,33 @@ template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mea
   return words.round_sum<F>({}, result);
 }
 
-/// Rounds a variance once to F, without the third words. Returns false if that needs integers.
+/// The words of a variance, without the third ones.
+inline ExactWords variance_words(const ExactSums& of) {
+  return {of.sum[0], of.sum[1], of.square[0], of.square[1],
+          SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
+}
+/// Rounds the variance of sums that are not exact, or scaled, as round_variance().
 ///
 /// The errors of the words may change n·Σx² - (Σx)² by 2^-104·n·Σx² at most: see ExactWords::round_variance.
-template <class F> bool round_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof, F& result) {
-  const double squares = static_cast<double>(n) * of.square[0],
-               lacking =
-                   static_cast<double>(n) * of.square_error + of.error * (2 * std::abs(of.sum[0]) + of.error);
+template <class F>
+[[gnu::noinline]] bool round_bounded_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof,
+                                              F& result) {
+  const double count = static_cast<double>(n), squares = count * of.square[0],
+               lacking = count * of.square_error + of.error * (2 * std::abs(of.sum[0]) + of.error);
   if (!(lacking <= squares * 0x1p-104)) return false;
-  const ExactWords words{of.sum[0], of.sum[1], of.square[0], of.square[1],
-                         SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
-  if (of.exponent == 0) return words.round_variance<F>({n, false, ddof}, result, true);
+  if (of.exponent == 0) return variance_words(of).round_variance<F>({n, false, ddof}, result, true);
   // Squares of numbers above 2^400: a variance that their words tell is far above the largest of a shorter
   // format.
   double variance;
-  if (!words.round_variance<double>({n, false, ddof}, variance, true)) return false;
+  if (!variance_words(of).round_variance<double>({n, false, ddof}, variance, true)) return false;
   result = rounded<F>(std::ldexp(variance, 2 * of.exponent));
   return true;
+}
+/// Rounds a variance once to F. Returns false if that needs integers.
+template <class F> bool round_variance(const ExactSums& of, std::uint64_t n, std::uint64_t ddof, F& result) {
+  if (of.is_exact() && of.square_error == 0)
+    return variance_words(of).round_variance<F>({n, false, ddof}, result, true);
+  return round_bounded_variance(of, n, ddof, result);
 }
 
 }  // namespace samesum::cpu

@@ -35,15 +35,20 @@ template <class T, ExactlySummed what> class WindowedResults {
                                     MinusZero minus_zero) const {
     total.sum.normalise();
     if constexpr (Streams::moments) total.square.normalise();
+    const bool is_exact =
+        !total.is_scaled && total.sum.is_exact() && (!Streams::moments || total.square.is_exact());
     for (std::size_t l = 0; l < lanes; ++l) {
       for (int i = 0; i < 3; ++i) {
         out[l].sum[i] = total.sum.word[i].v[l];
         out[l].square[i] = total.square.word[i].v[l];
       }
-      // The sum of what was lost may itself be rounded down.
-      out[l].error = total.sum.lost.v[l] * 1.001;
-      out[l].square_error = total.square.lost.v[l] * 1.001;
-      out[l].exponent = static_cast<int>(total.exponent[l]);
+      out[l].error = out[l].square_error = 0;
+      out[l].exponent = 0;
+      if (!is_exact) {  // the sum of what was lost may itself be rounded down
+        out[l].error = total.sum.lost.v[l] * 1.001;
+        out[l].square_error = total.square.lost.v[l] * 1.001;
+        out[l].exponent = static_cast<int>(total.exponent[l]);
+      }
       out[l].terms = terms_;
       if (out[l].sum[0] == 0 && out[l].is_exact() && minus_zero(l))
         for (double& word : out[l].sum) word = -0.0;
