@@ -99,7 +99,7 @@ template <class F> bool round_scaled(double sum, double rest, double error, int 
   double nearest;
   if (!round_if_sure(sum, rest, error, nearest)) return false;
   if (nearest = std::ldexp(nearest, exponent); std::isinf(nearest) || std::is_same_v<F, fp64>) {
-    result = rounded<F>(nearest);
+    result = samesum::rounded<F>(nearest);  // by_key has a function of this name
     return true;
   }
   return round_if_sure(std::ldexp(sum, exponent), std::ldexp(rest, exponent), std::ldexp(error, exponent),
@@ -150,7 +150,7 @@ template <class F>
   // format.
   double variance;
   if (!variance_words(of).round_variance<double>({n, false, ddof}, variance, true)) return false;
-  result = rounded<F>(std::ldexp(variance, 2 * of.exponent));
+  result = samesum::rounded<F>(std::ldexp(variance, 2 * of.exponent));
   return true;
 }
 /// Rounds a variance once to F. Returns false if that needs integers.
