@@ -137,7 +137,7 @@ void decline(Study& study, const Cell& cell, const std::vector<PeersOfCell::Decl
     Json key = reduction_key(cell, peer->name, {}, study.seed());
     key["kind"] = "declined";
     key.erase("grid");
-    study.row(key, [&] { return Json{{"reason", reason}}; });
+    study.row(key, [&why = reason] { return Json{{"reason", why}}; });
     study.print("  " + left(peer->name, 40) + "  declined: " + reason);
   }
 }
