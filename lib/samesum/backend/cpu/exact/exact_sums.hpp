@@ -11,7 +11,7 @@
 
 namespace samesum::cpu {
 
-/// Writes the exact sums of `count` rows, or of as many columns, of n elements each.
+/// Writes the sums of `count` rows, or of as many columns, of n elements each, with bounds of what they lack.
 template <class T>
 void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t count, std::size_t n,
                  std::size_t pitch, ExactSums* sums) {

@@ -57,6 +57,18 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
   if (kind.moments) add_products(to.squares, x, x, n);
 }
 
+/// The sums of the only result of a call.
+template <class T> ExactSums sums_of_one(ExactKind kind, const OrderFreeBatch<T>& batch) {
+  ExactSums total{};
+  std::mutex mutex;
+  batch.for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+    const ExactSums part = sums_of(kind, x, y, n);
+    const std::scoped_lock lock{mutex};
+    merge(total, part);
+  });
+  return total;
+}
+
 template <class T> class ExactBatch : OrderFreeBatch<T> {
  public:
   ExactBatch(ExactKind kind, const HostRun& work)
@@ -121,13 +133,15 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   void add_part(ExactBatchState& to, const T* x, const T* y, std::size_t n) const {
     for_each_row_of(kind_, x, y, n,
                     [&](const ExactSums& sums, const T* row, const T* row_y, std::size_t each) {
-                      if (sums.is_exact() && (!kind_.moments || sums.square_error == 0)) {
-                        add_words(to.terms.sum, sums.sum);
-                        if (kind_.moments) add_words(to.squares.sum, sums.square);
-                      } else {
-                        add_terms(to, kind_, row, row_y, each);
-                      }
+                      if (!add_sums(to, sums)) add_terms(to, kind_, row, row_y, each);
                     });
+  }
+  /// Adds sums that words hold exactly. Returns false for others.
+  bool add_sums(ExactBatchState& to, const ExactSums& sums) const {
+    if (!sums.is_exact() || (kind_.moments && sums.square_error != 0)) return false;
+    add_words(to.terms.sum, sums.sum);
+    if (kind_.moments) add_words(to.squares.sum, sums.square);
+    return true;
   }
   static void add_words(Exact& to, const double (&word)[3]) {
     to.add(word[0]);
@@ -147,17 +161,15 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     state.finish(kind_, format(), this->length_of(at), this->call.options.ddof, at, this->call.out.data);
   }
 
-  /// Writes the only result, if words tell how to round it.
+  /// Writes the only result, if words tell how to round it, or hold its sums exactly.
   bool finish_one() const {
-    ExactSums total{};
-    std::mutex mutex;
-    this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
-      const ExactSums part = sums_of(kind_, x, y, n);
-      const std::scoped_lock lock{mutex};
-      merge(total, part);
-    });
-    if (total.sum[0] == 0) return false;  // perhaps -0
-    return with_format(format(), [&]<class F>() { return finish<F>(total, this->length_of(0), 0); });
+    const ExactSums sums = sums_of_one(kind_, *this);
+    if (sums.sum[0] == 0) return false;  // perhaps -0
+    if (with_format(format(), [&]<class F>() { return finish<F>(sums, this->length_of(0), 0); })) return true;
+    ExactBatchState state;
+    if (!add_sums(state, sums)) return false;
+    finish(state, 0);
+    return true;
   }
   void reduce_one() const {
     const auto spans_many_powers = [&] {
@@ -187,20 +199,12 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 }  // namespace
 
 ExactSums sum_scaled(Values x, int threads) {
-  constexpr std::size_t part = std::size_t{1} << 16;
-  ExactSums total{};
-  std::mutex mutex;
-  const std::size_t parts = (x.size - 1) / part + 1;
-  with_format(*x.format, [&]<class T>() {
-    for_each_task(thread_count(threads, x.size, parts), parts, [&](std::size_t k) {
-      const std::size_t first = k * part;
-      const ExactSums sums =
-          sums_of<T>({}, static_cast<const T*>(x.data) + first, nullptr, std::min(part, x.size - first));
-      const std::scoped_lock lock{mutex};
-      merge(total, sums);
-    });
-  });
-  return total;
+  const Call call{.method = nullptr,
+                  .x = x,
+                  .layout = Layout::vector(x.size),
+                  .out = {x.format, nullptr, 0},
+                  .options = {.threads = threads}};
+  return with_format(*x.format, [&]<class T>() { return sums_of_one({}, OrderFreeBatch<T>{call}); });
 }
 
 std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {
