@@ -47,6 +47,8 @@ template <int words, int spare, class Word = double> struct Anchors {
     const int s = bound(i) + log2_terms + spare;
     return s > Format<Word>::min_exponent ? s : Format<Word>::min_exponent;
   }
+  /// From the exponent of an anchor to that of the next, unless that is clamped.
+  SAMESUM_HD constexpr int step() const { return log2_terms + spare - precision; }
   /// Whether the anchors, and the sums that begin with them, are numbers.
   SAMESUM_HD constexpr bool are_numbers() const {
     return top + log2_terms + spare < Format<Word>::max_exponent;
@@ -60,7 +62,7 @@ template <int words, int spare, class Word = double> struct Anchors {
 
  private:
   /// The terms of word i are at most 2^bound(i).
-  SAMESUM_HD constexpr int bound(int i) const { return top + i * (log2_terms + spare - precision); }
+  SAMESUM_HD constexpr int bound(int i) const { return top + i * step(); }
 };
 
 /// The anchor of units of 2^unit.

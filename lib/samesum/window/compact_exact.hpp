@@ -12,10 +12,10 @@ enum class ExactlySummed { elements, products, elements_and_squares };
 /// Bits of a wide integer that holds 2^64 numbers between 2^lowest and 2^highest, and a sign.
 constexpr int words_for(int lowest, int highest) { return (highest - lowest + 65 + 63) / 64; }
 /// The sum of terms of `factors` factors of format T.
-template <class T, int factors>
+template <class T, int factors, int words = 2>
 using CompactSumOf =
     CompactSum<factors * Format<T>::min_quantum,
-               words_for(factors* Format<T>::min_quantum, factors*(Format<T>::max_exponent + 1))>;
+               words_for(factors* Format<T>::min_quantum, factors*(Format<T>::max_exponent + 1)), words>;
 
 /// What remains to be known of a result once its terms are added.
 struct ExactResult {
@@ -24,39 +24,59 @@ struct ExactResult {
   std::uint64_t ddof = 0;
 };
 
-/// Exact sums in two words each: of the terms, and for moments of the squares.
-struct ExactWords {
-  double high = 0, low = 0, square_high = 0, square_low = 0;
+/// Exact sums in a few words each: of the terms, and for moments of the squares. Results that more bits would
+/// not change may have errors.
+template <int of_terms, int of_squares = of_terms> struct ExactWords {
+  double term[of_terms] = {}, square[of_squares] = {};
   std::uint32_t flags = 0;  ///< a combination of SumFlags::Flag
 
   /// Rounds the sum, or the mean, once to F. Returns false if that needs integers, or if there are special
   /// elements, or none but -0.
   template <class F> SAMESUM_HD bool round_sum(const ExactResult& of, F& result) const {
-    if (flags != (SumFlags::seen_any | SumFlags::seen_other_than_minus_zero)) return false;
+    if (flags != plain || (of.mean && of.n > most_divisor)) return false;
+    const auto n = static_cast<double>(of.n);
+    double word[of_terms];
+    for (int w = 0; w < of_terms; ++w) word[w] = term[w];
+    if constexpr (of_terms > 2) {
+      if (!distill(word)) return false;
+      const double third = third_of(word);
+      if (of.mean) return round_quotient<F>(word[0], word[1], third, 0, n, result);
+      if (third != 0) word[1] = rounded_to_odd(word[1], third);
+    }
     if (!of.mean) {
-      result = rounded<F>(high, low);
+      result = rounded<F>(word[0], word[1]);
       return true;
     }
-    double sum = high;
-    const double rest = two_sum(sum, low);
-    return of.n <= most_divisor && round_quotient<F>(sum, rest, static_cast<double>(of.n), result);
+    const double rest = two_sum(word[0], word[1]);
+    return round_quotient<F>(word[0], rest, n, result);
   }
 
   /// Rounds the variance, (n·Σx² - (Σx)²) / (n·(n - ddof)), once to F. Returns false as round_sum does.
   ///
-  /// With Σx = s + s', Σx² = q + q' and u = 2^-53: n·q and s² are exact in two words each, n·q' and 2·s·s'
-  /// are rounded with errors below u²·n·Σx² and u²·(Σx)², and s'² <= u²·(Σx)² is left out. (Σx)² <= n·Σx²
-  /// (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of the four
-  /// roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx². Of few
-  /// elements with few bits, doubles hold all products: then there is no error, and a tie is decided here.
-  /// With `approximate` words, whose own error must be within that bound too, it is not.
+  /// In two words: with Σx = s + s', Σx² = q + q' and u = 2^-53, n·q and s² are exact in two words each, n·q'
+  /// and 2·s·s' are rounded with errors below u²·n·Σx² and u²·(Σx)², and s'² <= u²·(Σx)² is left out.
+  /// (Σx)² <= n·Σx² (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of
+  /// the four roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
+  /// Of few elements with few bits, doubles hold all products: then there is no error, and a tie is decided
+  /// here. With `approximate` words, whose own error must be within that bound too, it is not.
   template <class F>
   SAMESUM_HD bool round_variance(const ExactResult& of, F& result, bool approximate = false) const {
-    if (flags != (SumFlags::seen_any | SumFlags::seen_other_than_minus_zero)) return false;
+    if (flags != plain) return false;
     if (of.n <= of.ddof || of.n > most_count) return false;
     const double n = static_cast<double>(of.n), divisor = n * static_cast<double>(of.n - of.ddof);
-    double s = high, q = square_high;
-    const double s_low = two_sum(s, low), q_low = two_sum(q, square_low);
+    if constexpr (of_squares > 2 && of_terms > 2) return round_in_three_words<F>(n, divisor, result);
+    double s = term[0], q = square[0], q_low;
+    const double s_low = two_sum(s, term[1]);
+    if constexpr (of_squares > 2) {
+      double word[of_squares];
+      for (int w = 0; w < of_squares; ++w) word[w] = square[w];
+      if (!distill(word)) return false;
+      q = word[0];
+      q_low = word[1];
+      approximate = approximate || word[2] != 0;
+    } else {
+      q_low = two_sum(q, square[1]);
+    }
     const double nq = n * q, ss = s * s;
     const double products_low = (std::fma(n, q, -nq) - std::fma(s, s, -ss)) + (n * q_low - 2 * s * s_low);
     double difference = nq;
@@ -71,26 +91,58 @@ struct ExactWords {
   }
 
  private:
+  static constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
   static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 53, most_count = 1u << 26;
+
+  /// For elements of fp64, whose variances need more bits. With Σx = s + s' + s'' and Σx² = q + q' + q'',
+  /// n·q, n·q', s² and 2·s·s' are exact in two words each. All that is left, and the errors of the sums of
+  /// the leading words, are at most 24·u²·n·Σx² together; adding them in ten roundings, and leaving out what
+  /// is below s'' and q'', has an error below 400·u³·n·Σx² < 2^-150·n·Σx². If s', q' and these errors are 0,
+  /// there is none.
+  template <class F> SAMESUM_HD bool round_in_three_words(double n, double divisor, F& result) const {
+    double s[of_terms], q[of_squares];
+    for (int w = 0; w < of_terms; ++w) s[w] = term[w];
+    for (int w = 0; w < of_squares; ++w) q[w] = square[w];
+    if (!distill(s) || !distill(q)) return false;
+    const double nq = n * q[0], ss = s[0] * s[0], more_q = n * q[1], more_s = 2 * s[0] * s[1];
+    if (!(nq >= 0x1p-800 && nq <= 0x1p1000)) return false;  // so that no error underflows
+    double difference = nq, rest = two_sum(difference, -ss), low = 0;
+    for (const double x : {std::fma(n, q[0], -nq), -std::fma(s[0], s[0], -ss), more_q, -more_s})
+      low += two_sum(rest, x);
+    const bool is_exact = s[1] == 0 && q[1] == 0 && low == 0;
+    low += (std::fma(n, q[1], -more_q) - std::fma(2 * s[0], s[1], -more_s)) +
+           (n * q[2] - 2 * s[0] * s[2] - s[1] * s[1]);
+    rest = two_sum(difference, rest);
+    low = two_sum(rest, low);
+    if (!(difference >= 0x1p-800)) return false;
+    return round_quotient<F>(difference, rest, low, is_exact ? 0 : nq * 0x1p-150, divisor, result);
+  }
 };
+
+/// Words of the sums of a result: enough for elements of any 60 binades, and for products of such elements.
+template <class T, ExactlySummed what>
+inline constexpr int words_of_terms = what == ExactlySummed::products ? (sizeof(T) == 8 ? 5 : 4)
+                                                                      : (sizeof(T) == 8 ? 3 : 2);
+template <class T> inline constexpr int words_of_squares = sizeof(T) == 8 ? 5 : 4;
 
 /// The sum of terms, and the flags of the elements.
 template <class T, ExactlySummed what> struct CompactExact {
   static constexpr bool moments = what == ExactlySummed::elements_and_squares;
-  using Terms = CompactSumOf<T, what == ExactlySummed::products ? 2 : 1>;
+  static constexpr int of_terms = words_of_terms<T, what>, of_squares = words_of_squares<T>;
+  using Terms = CompactSumOf<T, what == ExactlySummed::products ? 2 : 1, of_terms>;
+  using Words = ExactWords<of_terms, moments ? of_squares : 1>;
   struct None {
     SAMESUM_HD void merge(None) {}
   };
-  using Squares = std::conditional_t<moments, CompactSumOf<T, 2>, None>;
+  using Squares = std::conditional_t<moments, CompactSumOf<T, 2, of_squares>, None>;
 
   Terms terms;
   [[no_unique_address]] Squares squares;
   std::uint64_t flags = 0;  ///< a combination of SumFlags::Flag
 
   SAMESUM_HD constexpr CompactExact() {}
-  SAMESUM_HD explicit CompactExact(const ExactWords& words)
-      : terms{words.high, words.low}, flags{words.flags} {
-    if constexpr (moments) squares = {words.square_high, words.square_low};
+  SAMESUM_HD explicit CompactExact(const Words& words) : terms{words.term}, flags{words.flags} {
+    if constexpr (moments) squares = Squares{words.square};
   }
 
   SAMESUM_HD void merge(const CompactExact& other) {
@@ -103,10 +155,13 @@ template <class T, ExactlySummed what> struct CompactExact {
     return terms.is_wide();
   }
   /// The sums in words, unless one is wide.
-  SAMESUM_HD ExactWords words() const {
-    const auto seen = static_cast<std::uint32_t>(flags);
-    if constexpr (moments) return {terms.high(), terms.low(), squares.high(), squares.low(), seen};
-    return {terms.high(), terms.low(), 0, 0, seen};
+  SAMESUM_HD Words words() const {
+    Words all;
+    for (int w = 0; w < of_terms; ++w) all.term[w] = terms.word(w);
+    if constexpr (moments)
+      for (int w = 0; w < of_squares; ++w) all.square[w] = squares.word(w);
+    all.flags = static_cast<std::uint32_t>(flags);
+    return all;
   }
 
   /// The sum, or the mean, before it is rounded to a format. The value of a mean of no elements is not used.

@@ -138,5 +138,50 @@ template <class F> SAMESUM_HD bool round_quotient(double sum, double rest, doubl
   const double second = remainder / n;
   return round_if_sure(first, second, std::fabs(second) * 0x1p-50, result);
 }
+/// Rounds (sum + rest + third + e) / n likewise, where |third| is at most half a unit of the last place of
+/// the rest and |e| <= error. If that is 0, n < 2^50, and two doubles hold the remainder, it decides a tie,
+/// too: then both words of the quotient leave remainders that are exact, and the second is rounded to odd.
+template <class F>
+SAMESUM_HD bool round_quotient(double sum, double rest, double third, double error, double n, F& result) {
+  const double share = 1 / n, first = sum * share;
+  double remainder = std::fma(-first, n, sum), below = two_sum(remainder, rest);
+  const double lost = two_sum(below, third);
+  if (remainder == 0 && below == 0 && error == 0) {
+    result = rounded<F>(first);
+    return true;
+  }
+  if (!(std::fabs(first) >= 0x1p-850)) return false;  // words of the quotient may have lost bits
+  double second = (remainder + below) * share;
+  if (error == 0 && lost == 0 && n < 0x1p50) {
+    second += (std::fma(-second, n, remainder) + below) * share;  // within half a unit of the last place
+    const double left = std::fma(-second, n, remainder) + below;
+    result = rounded<F>(first, rounded_to_odd(second, left));
+    return true;
+  }
+  error = (std::fabs(second) + std::fabs(third * share)) * 0x1p-50 + 2 * error * share;
+  return round_if_sure(first, second, error, result);
+}
+
+/// Words whose sum is that of the given ones, each at most half a unit of the last place of the one before:
+/// by passes of TwoSum from the last word to the first, which change nothing then. Returns false if that is
+/// not so after a few passes.
+template <int count> SAMESUM_HD bool distill(double (&word)[count]) {
+  for (int pass = 0; pass < count + 2; ++pass) {
+    bool changed = false;
+    for (int w = count - 2; w >= 0; --w) {
+      const double before = word[w];
+      word[w + 1] = two_sum(word[w], word[w + 1]);
+      changed = changed || word[w] != before;
+    }
+    if (!changed) return true;
+  }
+  return false;
+}
+/// The sum of the words after the second one of distilled words, rounded to odd.
+template <int count> SAMESUM_HD double third_of(const double (&word)[count]) {
+  double sum = count > 2 ? word[count - 1] : 0;
+  for (int w = count - 2; w > 1; --w) sum = word[w] == 0 ? 0 : rounded_to_odd(word[w], sum);
+  return sum;
+}
 
 }  // namespace samesum

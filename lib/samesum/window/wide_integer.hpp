@@ -91,7 +91,9 @@ template <int count> struct WideInteger {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;  // sign extension
     Wide carry = 0;
-    for (int i = shift / 64, k = 0; i < count; ++i, ++k) {
+    // From the third word on, a carry of 1 and a part of -1 change nothing, as 0 and 0 do.
+    for (int i = shift / 64, k = 0; i < count && (k < 2 || static_cast<std::uint64_t>(carry) + above != 0);
+         ++i, ++k) {
       carry += Wide{word[i]} + (k == 0   ? static_cast<std::uint64_t>(part)
                                 : k == 1 ? static_cast<std::uint64_t>(part >> 64)
                                          : above);

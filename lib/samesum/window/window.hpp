@@ -33,20 +33,25 @@ template <class C> struct MagnitudeKey {
 };
 
 /// The window of terms x^power, where x has `precision` significant bits and keys of format C. The words are
-/// doubles, or floats.
+/// doubles, or floats. Terms of more bits than a word are split into two, of which the second is at most half
+/// a unit of the last place of the first: products of doubles, for example, with precision 106 and the keys
+/// of the rounded products.
 template <class C, int precision, int word_count, int power = 1, class Word = double> class TermWindow {
  public:
   static constexpr int words = word_count;  ///< words per thread
-  static constexpr bool has_floats = std::is_same_v<Word, float>;
+  static constexpr bool has_floats = std::is_same_v<Word, float>,
+                        splits = power * precision > Format<Word>::precision;
 
   /// Places the window for at most 2^log2_terms terms. The largest known x has that key; others may exceed it
   /// by `headroom` binades.
   SAMESUM_HD void place(std::uint32_t largest, int headroom, int log2_terms) {
     const int top = MagnitudeKey<C>::exponent(largest) + 1 + headroom;
-    const Anchors<words, 1, Word> anchors{power * top, log2_terms};
+    const Anchors<words, 1, Word> anchors{power * top, log2_terms + splits};
     first_ = anchors.exponent(0);
-    second_ = anchors.exponent(1);
-    const int lowest = anchors.lowest();
+    step_ = words > 1 ? anchors.step() : 0;
+    // The second part of a term is a multiple of the smallest number, too.
+    constexpr int least_quantum = Format<Word>::min_quantum;
+    const int lowest = splits && anchors.lowest() < least_quantum ? least_quantum : anchors.lowest();
     // x is a multiple of 2^quantum, and x^power of 2^lowest
     const int quantum = power == 1 ? lowest : (lowest + (lowest > 0)) / 2;
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
@@ -71,8 +76,9 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     for (int w = 0; w < words; ++w) sum.word[w] = begin_of(w);
     return sum;
   }
-  SAMESUM_HD void add(Words& sum, Word term) const {
-    for (int w = 0; w < words - 1; ++w) {
+  /// Adds a term; with `first` = 1, the second part of one.
+  template <int first = 0> SAMESUM_HD void add(Words& sum, Word term) const {
+    for (int w = first; w < words - 1; ++w) {
       const Word before = sum.word[w];
       sum.word[w] = before + term;
       term -= sum.word[w] - before;
@@ -81,12 +87,6 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   }
   /// What has been added to word w. The words of several threads may be added.
   SAMESUM_HD Word added(const Words& sum, int w) const { return sum.word[w] - begin_of(w); }
-  /// Returns what the first word adds of a term, and leaves the remainder of the term.
-  SAMESUM_HD Word leading(Word& term) const {
-    const Word anchor = anchor_at<Word>(first_), part = (anchor + term) - anchor;
-    term -= part;
-    return part;
-  }
 
  private:
   /// Whether all sums are within the exponents of a Word: those of doubles, for elements of shorter formats
@@ -94,51 +94,61 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
   static constexpr bool is_in_range = !has_floats && sizeof(C) < 8;
 
   SAMESUM_HD Word begin_of(int w) const {
-    return w == words - 1 ? 0 : anchor_at<Word>(w == 0 ? first_ : second_);
+    if (w == words - 1) return 0;
+    const int s = first_ + w * step_;
+    return anchor_at<Word>(w == 0 || s > Format<Word>::min_exponent ? s : Format<Word>::min_exponent);
   }
 
-  int first_ = 0, second_ = 0;  ///< exponents of the anchors
+  int first_ = 0, step_ = 0;  ///< exponent of the first anchor, and from each to the next
   std::uint32_t least_ = 1, end_ = 0;
 };
 
-/// An exact sum of terms in little memory: two doubles while these hold it, otherwise a wide integer in units
-/// of 2^lowest. All terms are multiples of that, and the integer has room for 2^64 of them.
-template <int lowest_exponent, int count> class CompactSum {
+/// An exact sum of terms in little memory: a few doubles while these hold it, otherwise a wide integer in
+/// units of 2^lowest. All terms are multiples of that, and the integer has room for 2^64 of them.
+template <int lowest_exponent, int count, int word_count = 2> class CompactSum {
  public:
-  static constexpr int lowest = lowest_exponent;
+  static constexpr int lowest = lowest_exponent, words = word_count;
   using Integer = WideInteger<count>;
 
   SAMESUM_HD constexpr CompactSum() {}  // leaves the integer as it is: nothing reads it before it is cleared
-  /// The sum of two multiples of 2^lowest.
-  SAMESUM_HD CompactSum(double high, double low) : high_{high}, low_{low} {}
+  /// The sum of multiples of 2^lowest.
+  SAMESUM_HD explicit CompactSum(const double (&word)[words]) {
+    for (int w = 0; w < words; ++w) word_[w] = word[w];
+  }
 
-  /// Adds a multiple of 2^lowest if two doubles hold the sum; returns false otherwise.
+  /// Adds a multiple of 2^lowest if the words hold the sum; returns false otherwise.
   SAMESUM_HD bool add_to_words(double x) {
-    double high = high_, low = low_;
-    const double rest = two_sum(high, x);
-    if (is_wide_ || two_sum(low, rest) != 0) return false;
-    low_ = two_sum(high, low);
-    high_ = high;
+    double word[words];
+    for (int w = 0; w < words; ++w) {
+      word[w] = word_[w];
+      x = two_sum(word[w], x);
+    }
+    if (is_wide_ || x != 0) return false;
+    for (int w = words - 1; w > 0; --w) word[w] = two_sum(word[w - 1], word[w]);
+    for (int w = 0; w < words; ++w) word_[w] = word[w];
     return true;
   }
   /// Adds a multiple of 2^lowest.
   SAMESUM_HD void add(double x) {
     if (add_to_words(x)) return;
     if (!is_wide_) widen();
-    add_to(integer_, x);
+    deposit(x);
+  }
+  /// Adds ±magnitude·2^exponent, a multiple of 2^lowest, to the integer.
+  SAMESUM_HD void add_to_integer(bool negative, Wide magnitude, int exponent) {
+    if (!is_wide_) widen();
+    deposit(negative, magnitude, exponent);
   }
   SAMESUM_HD void merge(const CompactSum& other) {
-    add(other.high_);
-    add(other.low_);
+    for (int w = 0; w < words; ++w) add(other.word_[w]);
     if (!other.is_wide_) return;
     if (!is_wide_) widen();
     integer_.add(other.integer_);
   }
 
   SAMESUM_HD bool is_wide() const { return is_wide_; }
-  /// The sum in two words, unless it is wide.
-  SAMESUM_HD double high() const { return high_; }
-  SAMESUM_HD double low() const { return low_; }
+  /// A word of the sum, unless it is wide.
+  SAMESUM_HD double word(int w) const { return word_[w]; }
   /// The sum in units of 2^lowest.
   SAMESUM_HD Integer integer() const {
     if (is_wide_) return integer_;
@@ -146,23 +156,35 @@ template <int lowest_exponent, int count> class CompactSum {
     wide.widen();
     return wide.integer_;
   }
+  /// The integer that the sum is from now on.
+  SAMESUM_HD Integer& widened() {
+    if (!is_wide_) widen();
+    return integer_;
+  }
 
  private:
-  SAMESUM_HD static void add_to(Integer& integer, double x) {
-    if (x == 0) return;
+  SAMESUM_HD void deposit(bool negative, Wide magnitude, int exponent) {
+    const int shift = exponent - lowest, at = shift < 0 ? 0 : shift;
+    if (shift < 0) magnitude >>= -shift;
+    const auto low = static_cast<std::uint64_t>(magnitude),
+               high = static_cast<std::uint64_t>(magnitude >> 64);
+    if (low != 0) integer_.add(negative, low, at);
+    if (high != 0) integer_.add(negative, high, at + 64);
+  }
+  SAMESUM_HD void deposit(double x) {
     const Decomposed d = decompose<double>(to_bits(x));
-    const int shift = d.exponent - lowest;
-    integer.add(d.negative, shift < 0 ? d.significand >> -shift : d.significand, shift < 0 ? 0 : shift);
+    deposit(d.negative, d.significand, d.exponent);
   }
   SAMESUM_HD void widen() {
     is_wide_ = 1;
     integer_.clear();
-    add_to(integer_, high_);
-    add_to(integer_, low_);
-    high_ = low_ = 0;
+    for (double& word : word_) {
+      deposit(word);
+      word = 0;
+    }
   }
 
-  double high_ = 0, low_ = 0;
+  double word_[words] = {};
   std::uint64_t is_wide_ = 0;
   Integer integer_;
 };

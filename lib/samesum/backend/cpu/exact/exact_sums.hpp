@@ -119,21 +119,22 @@ template <class F> bool round_sum(const ExactSums& of, std::uint64_t n, bool mea
     }
     return round_scaled(sum, rest, error, of.exponent, result);
   }
-  ExactWords words{of.sum[0], rounded_to_odd(of.sum[1], of.sum[2]), 0, 0,
-                   SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
+  ExactWords<2> words{{of.sum[0], rounded_to_odd(of.sum[1], of.sum[2])},
+                      {},
+                      SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
   if (!mean) return words.round_sum<F>({}, result);
   const auto has_room = [](double x) { return x == 0 || std::abs(x) >= 0x1p-900; };
-  if (!std::has_single_bit(n) || !has_room(words.high) || !has_room(words.low))
+  if (!std::has_single_bit(n) || !has_room(words.term[0]) || !has_room(words.term[1]))
     return words.round_sum<F>({n, true}, result);
   const double share = 1 / static_cast<double>(n);  // a division by a power of two is exact
-  words.high *= share;
-  words.low *= share;
+  for (double& word : words.term) word *= share;
   return words.round_sum<F>({}, result);
 }
 
 /// The words of a variance, without the third ones.
-inline ExactWords variance_words(const ExactSums& of) {
-  return {of.sum[0], of.sum[1], of.square[0], of.square[1],
+inline ExactWords<2> variance_words(const ExactSums& of) {
+  return {{of.sum[0], of.sum[1]},
+          {of.square[0], of.square[1]},
           SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
 }
 /// Rounds the variance of sums that are not exact, or scaled, as round_variance().

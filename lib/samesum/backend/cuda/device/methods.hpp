@@ -16,9 +16,8 @@ cudaError_t sum_exact(Launch& work, ExactDestination result);
 cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 cudaError_t reduce_exactly(ExactKind kind, Launch& launch);
-// In window/exact_reduce.cu, for the format of the elements, and in exact/wide.cu, for fp64:
+// In window/exact_reduce.cu, for the format of the elements:
 template <std::size_t index> cudaError_t reduce_exactly_of(ExactKind kind, Launch& launch);
-cudaError_t reduce_wide(ExactKind kind, Launch& launch);
 
 // In window/fixed_point.cu, for the format of the elements:
 template <std::size_t index> cudaError_t reduce_on_grid_of(ExactKind kind, Launch& launch);

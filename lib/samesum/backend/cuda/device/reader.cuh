@@ -11,11 +11,11 @@ template <class F, class T> class Reader {
  public:
   using Element = InputElement<F>;
   static constexpr std::size_t alignment = 4 * sizeof(T) <= 16 ? 4 * sizeof(T) : 16;
-  /// Four neighbouring elements as stored in memory; a word holds two 16-bit elements.
-  struct alignas(alignment) Raw {
+  /// Neighbouring elements as stored in memory; a word holds two 16-bit elements.
+  template <int count> struct alignas(alignment) RawOf {
     using Word = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
     static constexpr int per_word = sizeof(Word) / sizeof(T);
-    Word word[4 / per_word];
+    Word word[count / per_word];
 
     __device__ void set(int i, BitsOf<T> bits) { word[i / per_word] |= Word{bits} << 16 * (i % per_word); }
     __device__ Scalar<F> rounded(int i) const {
@@ -26,6 +26,8 @@ template <class F, class T> class Reader {
         return Reader::rounded(static_cast<BitsOf<T>>(w >> 16 * (i % per_word)));
     }
   };
+
+  using Raw = RawOf<4>;
 
   SAMESUM_HD Reader(const void* x, const void* y)
       : x_{static_cast<const BitsOf<T>*>(x)}, y_{static_cast<const BitsOf<T>*>(y)} {}
@@ -41,12 +43,13 @@ template <class F, class T> class Reader {
     return is(x_) && (y_ == nullptr || is(y_));
   }
 
-  /// Loads the first `count` of four elements, from the second input if `second`.
-  __device__ Raw fetch(bool second, std::size_t place, int count, bool aligned) const {
+  /// Loads the first `count` of `run` elements, from the second input if `second`.
+  template <int run = 4>
+  __device__ RawOf<run> fetch(bool second, std::size_t place, int count, bool aligned) const {
     const BitsOf<T>* from = (second ? y_ : x_) + place;
-    if (aligned && count == 4) return *reinterpret_cast<const Raw*>(from);
-    Raw raw{};
-    for (int i = 0; i < 4; ++i)
+    if (aligned && count == run) return *reinterpret_cast<const RawOf<run>*>(from);
+    RawOf<run> raw{};
+    for (int i = 0; i < run; ++i)
       if (i < count) raw.set(i, from[i]);
     return raw;
   }

@@ -158,7 +158,7 @@ __global__ void finish_state(ExactFinish end, const ExactState* state, std::uint
     finish(end, &digits, state->flags, n, at);
 }
 
-/// Whether sum_each is faster than reduce_terms: it is for few vectors that are long enough to occupy the GPU
+/// Whether sum_each is faster than the kernels for rows: it is for few vectors that are long enough to occupy the GPU
 /// alone.
 bool is_for_sums(ExactKind kind, const Layout& l) {
   return kind.term == Term::element && !kind.moments && !l.offsets && l.stride == 1 &&

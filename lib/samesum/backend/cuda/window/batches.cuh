@@ -23,10 +23,14 @@ inline constexpr bool sums_short_elements_on_grid = Reducer::what == ExactlySumm
                                                     sizeof(typename Reducer::Element) == 2 && requires {
   Reducer::most_on_chip;
 };
-/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows.
-template <class Reducer, int rows>
-inline constexpr int short_row_blocks =
-    sums_short_elements_on_grid<Reducer> ? 8 : window_blocks<Reducer, rows == 1>;
+/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows of `rows` rows. Those
+/// of fp64 wait for long chains of additions: many warps hide that better than many rows of a thread.
+template <class Reducer, int rows, int size>
+inline constexpr int short_row_blocks = sums_short_elements_on_grid<Reducer> ? 8
+                                        : sizeof(typename Reducer::Element) < 8
+                                            ? window_blocks<Reducer, rows == 1>
+                                        : Reducer::what == ExactlySummed::elements&& rows* size <= 8 ? 8
+                                                                                                     : 5;
 /// The index of a block among those of a reduction.
 template <class Reducer> __device__ std::size_t block_index(const Reducer& reducer) {
   return reducer.is_backwards() ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -36,7 +40,7 @@ template <class Reducer> using ReaderFor = Reader<typename Reducer::Element, typ
 
 /// Reduces `rows` rows per group of threads, of at most size·threads elements each.
 template <int rows, int size, class Reducer>
-__global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows>)
+__global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows, size>)
     reduce_short_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int threads,
                              Destination out) {
   const WarpGroup group{threads};
@@ -52,7 +56,8 @@ __global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows
   if (!Leaf::template add_rows<rows, size>(reducer, source_of, group, static_cast<int>(l.n), words)) {
 #pragma unroll 1
     for (int r = 0; r < rows; ++r)
-      reduce_slowly(reducer, source_of(r), group, source_of(r).n, first + r < l.outer, first + r, out.out);
+      reduce_again<size>(reducer, source_of(r), group, source_of(r).n, first + r < l.outer, first + r,
+                         out.out);
     return;
   }
   const std::size_t row = first + static_cast<std::size_t>(group.template row_of_thread<rows>());
@@ -160,7 +165,9 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
   static constexpr ExactlySummed what = Reducer::what;
   // Elements of a thread at a time, in one row and in several.
   static constexpr int of_tile = Reducer::of_tile,
-                       in_rows = what == ExactlySummed::elements && sizeof(T) <= 4 ? 32 : 16,
+                       in_rows = sizeof(T) == 8                    ? 8
+                                 : what == ExactlySummed::elements ? 32
+                                                                   : 16,
                        at_once = sizeof(T) == 2 && what == ExactlySummed::elements ? 2 : 1;
   WindowRowPlan plan{Shape::leaf, 1, 1, 0};
   bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
@@ -198,8 +205,10 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
       if (l.n <= 8) return run.template operator()<2, 4>(2);
       if (l.n <= 4 * warp)
         return run.template operator()<in_rows / 4, 4>(l.n <= 32 ? 8 : std::bit_ceil(l.n) / 4);
-      if (l.n <= 8 * warp) return run.template operator()<in_rows / 8, 8>(warp);
-      if (of_tile == 16 || l.n <= 16 * warp) return run.template operator()<in_rows / 16 * at_once, 16>(warp);
+      if (l.n <= 8 * warp) return run.template operator()<std::max(in_rows / 8, 1), 8>(warp);
+      if constexpr (of_tile >= 16)
+        if (of_tile == 16 || l.n <= 16 * warp)
+          return run.template operator()<std::max(in_rows / 16 * at_once, 1), 16>(warp);
       if constexpr (of_tile > 16) return run.template operator()<at_once, of_tile>(warp);
     }
     if constexpr (requires { Reducer::most_on_chip; })
@@ -227,10 +236,11 @@ __global__ void __launch_bounds__(window_column_threads, Reducer::what == Exactl
   const std::size_t id = block_index(reducer) * window_column_threads + threadIdx.x,
                     k = quotient(id, l.results()), at = id - k * l.results(),
                     begin = k * static_cast<std::size_t>(rows);
+  const OneThread group{__ballot_sync(whole_warp, k < parts)};
   if (k >= parts) return;
   const int n = static_cast<int>(min(l.n - begin, static_cast<std::size_t>(rows)));
   const Source source{reader.moved(column_place(l, at) + begin * l.stride), l.stride, n, reducer.kind.term};
-  WindowPart<Reducer, OneThread, Source> part{reducer, source, {}, at, l.n, n};
+  WindowPart<Reducer, OneThread, Source> part{reducer, source, group, at, l.n, n};
   part.template add<size>();
   if (parts == 1)
     part.finish(true, out.out);

@@ -1,5 +1,4 @@
-/// Exact reductions of elements of one format: in a window, by the kernels for batches; of fp64 in words of
-/// its own.
+/// Exact reductions of elements of one format in windows, by the kernels for batches.
 #include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/backend/cuda/tree/batch.cuh"
 #include "samesum/backend/cuda/window/batches.cuh"
@@ -17,14 +16,9 @@ template <class T, ExactlySummed what> cudaError_t reduce_in_window(ExactKind ki
 
 template <> cudaError_t reduce_exactly_of<SAMESUM_FORMAT_INDEX>(ExactKind kind, Launch& work) {
   using T = Formats::at<SAMESUM_FORMAT_INDEX>;
-  if constexpr (sizeof(T) > sizeof(float))
-    return reduce_wide(kind, work);
-  else if (kind.moments)
-    return reduce_in_window<T, ExactlySummed::elements_and_squares>(kind, work);
-  else if (is_product(kind.term))
-    return reduce_in_window<T, ExactlySummed::products>(kind, work);
-  else
-    return reduce_in_window<T, ExactlySummed::elements>(kind, work);
+  if (kind.moments) return reduce_in_window<T, ExactlySummed::elements_and_squares>(kind, work);
+  if (is_product(kind.term)) return reduce_in_window<T, ExactlySummed::products>(kind, work);
+  return reduce_in_window<T, ExactlySummed::elements>(kind, work);
 }
 
 }  // namespace samesum::gpu

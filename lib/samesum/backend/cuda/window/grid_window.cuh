@@ -188,8 +188,8 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
       return false;
     const double scale = power_of_two(words.grid), high = __ll2double_rn(units),
                  low = __ll2double_rn(units - __double2ll_rn(high));
-    const ExactWords sum{high * scale, low * scale, 0, 0,
-                         SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
+    const ExactWords<2> sum{
+        {high * scale, low * scale}, {}, SumFlags::seen_any | SumFlags::seen_other_than_minus_zero};
     bool done = false;
     visit_format(format, [&]<class F>() {
       F rounded{};

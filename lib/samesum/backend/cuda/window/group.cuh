@@ -2,16 +2,17 @@
 #pragma once
 
 #include "samesum/backend/cuda/device/warp.cuh"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum::gpu {
 namespace {
 
 /// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
 struct WarpGroup {
-  /// Binades by which later terms may exceed those that place the first or the second window.
-  static constexpr int headroom = 6, second_headroom = 6;
-  /// Tiles whose terms place the second window.
-  static constexpr int tiles_that_place = 1;
+  /// Binades by which later terms may exceed those that place the window.
+  static constexpr int headroom = 6;
+  /// Words of a window of elements of fp64 beyond three.
+  static constexpr int more_words = 0;
   static constexpr bool may_hold_all = false;  ///< whether it may hold all elements of a result in one tile
   int threads;                                 ///< a power of two
 
@@ -56,8 +57,16 @@ struct WarpGroup {
   template <int rows, class X> __device__ X of_row(X x, int row) const {
     return __shfl_sync(whole_warp, x, (thread() & ~(threads - 1)) + row * (threads / rows));
   }
+  /// Whether the condition holds in all threads of the group.
+  __device__ bool all(bool condition) const {
+    if (threads == warp) return __all_sync(whole_warp, condition);
+    const unsigned group = ((1u << threads) - 1) << (thread() & ~(threads - 1));
+    return (__ballot_sync(whole_warp, condition) & group) == group;
+  }
   /// Whether the condition holds in all groups of the warp.
   __device__ static bool everywhere(bool condition) { return __all_sync(whole_warp, condition); }
+  /// The most elements of a group of the warp.
+  __device__ static int longest(int n) { return n; }
 };
 
 /// All threads of a block, which hold a whole row.
@@ -81,18 +90,36 @@ struct BlockGroup {
   __device__ static bool everywhere(bool condition) { return __syncthreads_and(condition); }
 };
 
-/// One thread alone.
+/// One thread, which reduces a part of a column. The threads of a warp read neighbouring columns, and change
+/// windows together, so that they go on reading the same rows.
 struct OneThread {
-  static constexpr int headroom = 8, second_headroom = 14, tiles_that_place = 4;
+  static constexpr int headroom = 8, more_words = 1;
   static constexpr bool may_hold_all = true;
   static constexpr int threads = 1;
+  unsigned present;  ///< the threads of the warp that have a part
+
   __device__ static int index() { return 0; }
   __device__ static std::uint32_t largest(std::uint32_t x) { return x; }
   __device__ static std::uint32_t together(std::uint32_t flags) { return flags; }
   __device__ static double sum(double x) { return x; }
   template <class X, class Combine> __device__ static X combined(X x, Combine) { return x; }
-  __device__ static bool everywhere(bool condition) { return condition; }
+  __device__ static bool all(bool condition) { return condition; }
+  __device__ bool everywhere(bool condition) const { return __all_sync(present, condition); }
+  __device__ int longest(int n) const { return __reduce_max_sync(present, n); }
 };
+
+/// Replaces the integer of each thread by the sum of those of its group.
+template <class Group, int count> __device__ void add_across(Group group, WideInteger<count>& sum) {
+  for (int delta = group.threads / 2; delta > 0; delta /= 2) {
+    Wide carry = 0;
+#pragma unroll 1
+    for (std::uint64_t& word : sum.word) {
+      carry += Wide{word} + __shfl_xor_sync(whole_warp, word, delta);
+      word = static_cast<std::uint64_t>(carry);
+      carry >>= 64;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace samesum::gpu

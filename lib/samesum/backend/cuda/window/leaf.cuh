@@ -7,17 +7,29 @@
 namespace samesum::gpu {
 namespace {
 
-/// Runs of four neighbours, as they are in memory. Only products load runs of the second input.
+/// The key of a term. A product that is 0 though no factor is, is not 0 but too small.
+template <class Tile> __device__ std::uint32_t key_of_term(const Tile& tile, int i) {
+  const auto term = tile.term(i);
+  const std::uint32_t key = MagnitudeKey<typename Tile::Keyed>::of(term);
+  if constexpr (Tile::products && sizeof(typename Tile::Carrier) == 8)
+    return key | std::uint32_t{term == 0 && tile.element(i) != 0 && tile.factor(i) != 0};
+  return key;
+}
+
+/// Neighbours that a thread loads at a time: 16 bytes, but at most four.
+template <class T> inline constexpr int run_of = sizeof(T) == 8 ? 2 : 4;
+
+/// Runs of neighbours, as they are in memory. Only products load runs of the second input.
 template <class T, ExactlySummed what, int count> struct RunTile {
-  static constexpr int size = count;
+  static constexpr int size = count, run = run_of<T>;
   static constexpr bool products = what == ExactlySummed::products, pairs = sizeof(T) == 2 && !products;
   using Carrier = CarrierOf<T>;
   using Keyed = std::conditional_t<products, double, T>;
-  using Raw = typename Reader<T, T>::Raw;
-  Raw x[count / 4], y[products ? count / 4 : 1];
+  using Raw = typename Reader<T, T>::template RawOf<run>;
+  Raw x[count / run], y[products ? count / run : 1];
 
-  __device__ Carrier element(int i) const { return x[i / 4].rounded(i % 4).v; }
-  __device__ Carrier factor(int i) const { return y[i / 4].rounded(i % 4).v; }
+  __device__ Carrier element(int i) const { return x[i / run].rounded(i % run).v; }
+  __device__ Carrier factor(int i) const { return y[i / run].rounded(i % run).v; }
   __device__ auto term(int i) const {
     if constexpr (products)
       return static_cast<double>(element(i)) * factor(i);
@@ -30,7 +42,7 @@ template <class T, ExactlySummed what, int count> struct RunTile {
     } else {
       KeyRange range;
 #pragma unroll
-      for (int i = 0; i < count; ++i) range.add(MagnitudeKey<Keyed>::of(term(i)));
+      for (int i = 0; i < count; ++i) range.add(key_of_term(*this, i));
       return range;
     }
   }
@@ -71,7 +83,8 @@ template <class T, ExactlySummed what, int count> struct RunTile {
 };
 /// The elements of a leaf of a row.
 template <class T> struct RowSource {
-  using Raw = typename Reader<T, T>::Raw;
+  static constexpr int run = run_of<T>;
+  using Raw = typename Reader<T, T>::template RawOf<run>;
   using Word = typename Raw::Word;
   Reader<T, T> reader;  ///< from the first element on
   int n, threads, index;
@@ -89,34 +102,36 @@ template <class T> struct RowSource {
 
   template <ExactlySummed what, int size>
   __device__ __forceinline__ RunTile<T, what, size> tile(int first) const {
-    if (aligned && first + size * threads <= n) return load<what, size, true>(first, [](int) { return 4; });
-    if (aligned && n % 4 == 0)
-      return load<what, size, true>(first, [this](int at) { return at < n ? 4 : 0; });
-    return load<what, size, false>(first, [this](int at) { return min(max(n - at, 0), 4); });
+    if (aligned && first + size * threads <= n) return load<what, size, true>(first, [](int) { return run; });
+    if (aligned && n % run == 0)
+      return load<what, size, true>(first, [this](int at) { return at < n ? run : 0; });
+    return load<what, size, false>(first, [this](int at) { return min(max(n - at, 0), run); });
   }
-  __device__ bool exists(int first, int i) const { return place(first, i / 4) + i % 4 < n; }
+  __device__ bool exists(int first, int i) const { return place(first, i / run) + i % run < n; }
 
  private:
-  __device__ int place(int first, int run) const { return first + (run * threads + index) * 4; }
+  __device__ int place(int first, int k) const { return first + (k * threads + index) * run; }
 
   /// `whole`: runs are aligned, and exist with all elements or none.
   template <ExactlySummed what, int size, bool whole, class Count>
   __device__ __forceinline__ RunTile<T, what, size> load(int first, Count count_at) const {
     RunTile<T, what, size> tile;
 #pragma unroll
-    for (int run = 0; run < size / 4; ++run) {
-      const int at = place(first, run), count = count_at(at);
-      tile.x[run] = fetch<whole>(false, at, count);
+    for (int k = 0; k < size / run; ++k) {
+      const int at = place(first, k), count = count_at(at);
+      tile.x[k] = fetch<whole>(false, at, count);
       if constexpr (what == ExactlySummed::products)
-        tile.y[run] = reader.inputs() == 2 ? fetch<whole>(true, at, count) : tile.x[run];
+        tile.y[k] = reader.inputs() == 2 ? fetch<whole>(true, at, count) : tile.x[k];
       if constexpr (what == ExactlySummed::elements)
-        for (Word& word : tile.x[run].word) word &= mask;
+        for (Word& word : tile.x[k].word) word &= mask;
     }
     return tile;
   }
   template <bool whole> __device__ __forceinline__ Raw fetch(bool second, int at, int count) const {
-    if (whole && count == 0) return {};
-    return reader.fetch(second, static_cast<std::size_t>(at), count, whole);
+    // A predicated load: branches would wait for each other's loads.
+    if (whole)
+      return count == 0 ? Raw{} : reader.template fetch<run>(second, static_cast<std::size_t>(at), run, true);
+    return reader.template fetch<run>(second, static_cast<std::size_t>(at), count, false);
   }
 };
 
@@ -139,7 +154,7 @@ template <class C, ExactlySummed what, int count> struct ElementTile {
   __device__ KeyRange keys() const {
     KeyRange range;
 #pragma unroll
-    for (int i = 0; i < count; ++i) range.add(MagnitudeKey<Keyed>::of(term(i)));
+    for (int i = 0; i < count; ++i) range.add(key_of_term(*this, i));
     return range;
   }
 };
@@ -183,6 +198,23 @@ __device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group
   const auto count = static_cast<std::uint64_t>(n);
   add_slowly(reducer, at, count, source, group, n, &state);
   if (writes && group.index() == 0) reducer.finish(state, count, at, out);
+}
+/// Reduces n elements that did not fit in the first window, as reduce_slowly.
+template <int size, class Reducer, class Group, class Source>
+__device__ __noinline__ void reduce_again(Reducer reducer, Source source, Group group, int n, bool writes,
+                                          std::size_t at, void* out) {
+  using Leaf = typename Reducer::template Leaf<Group>;
+  const auto count = static_cast<std::uint64_t>(n);
+  if constexpr (requires { Leaf::has_wide_windows; }) {
+    typename Reducer::Words words;
+    const bool held = Leaf::template add_again<size>(source, group, n, words);
+    if (group.everywhere(held)) {
+      if (writes && group.index() == 0 && !reducer.finish_words(words, count, at, out))
+        reducer.finish(typename Reducer::State{words}, count, at, out);
+      return;
+    }
+  }
+  reduce_slowly(reducer, source, group, n, writes, at, out);
 }
 /// Writes result `at` in integers, since its words do not suffice to round it.
 template <class Reducer>

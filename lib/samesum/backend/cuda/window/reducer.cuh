@@ -36,7 +36,9 @@ template <class T, ExactlySummed added> struct AnyWindowReducer {
 /// The reducer of an exact reduction of elements of T: its states, and how results are rounded.
 template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T, what> {
   using State = CompactExact<T, what>;
-  using Words = ExactWords;
+  using Words = typename State::Words;
+  static constexpr int of_tile =
+      sizeof(T) == 8 && what != ExactlySummed::elements ? 8 : AnyWindowReducer<T, what>::of_tile;
   template <class Group> using Leaf = WindowLeaf<T, what, Group>;
   template <class Shape, class Reader> struct Launches {
     using Rows = WindowRowLaunch<Shape, WindowReducer>;
@@ -51,7 +53,7 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
   __device__ void merge(State& state, const State& other) const { merge_states(&state, &other); }
 
   /// Writes result `at` of n elements, if their words suffice; otherwise returns false.
-  __device__ bool finish_words(const ExactWords& words, std::uint64_t n, std::size_t at, void* out) const {
+  __device__ bool finish_words(const Words& words, std::uint64_t n, std::size_t at, void* out) const {
     return !as_digits && write_words(words, {n, kind.mean || kind.moments, ddof}, at, out, format);
   }
   __device__ void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
@@ -64,8 +66,8 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
  private:
   // Not inlined, so that each kernel is compiled without them; arguments are passed by value, so that the
   // caller's variables stay in registers.
-  __device__ __noinline__ static bool write_words(ExactWords words, ExactResult kind_of_result,
-                                                  std::size_t at, void* out, std::size_t format) {
+  __device__ __noinline__ static bool write_words(Words words, ExactResult kind_of_result, std::size_t at,
+                                                  void* out, std::size_t format) {
     bool done = false;
     visit_format(format, [&]<class F>() {
       F sum{}, variance{};

@@ -19,19 +19,41 @@ struct KeyRange {
   }
 };
 
-/// The windows of the terms of a leaf and, for moments, of their squares. The first windows cost the least
-/// and hold most data; the second ones have more words.
-template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWindows {
+/// Words of the windows of a leaf: narrow ones cost the least and hold most data, wide ones any 60 binades.
+template <class T, ExactlySummed what, bool is_narrow> struct WordsOfWindows {  // of fp64
+  static constexpr bool products = what == ExactlySummed::products;
+  static constexpr int terms = products    ? (is_narrow ? 5 : 7)
+                               : is_narrow ? 3
+                                           : 5,
+                       squares = is_narrow ? 5 : 7;
+};
+template <class T, ExactlySummed what, bool is_narrow>
+requires(sizeof(T) == 4) struct WordsOfWindows<T, what, is_narrow> {
+  static constexpr int terms = is_narrow                         ? 2
+                               : what == ExactlySummed::products ? 5
+                                                                 : 3,
+                       squares = is_narrow ? 3 : 5;
+};
+template <class T, ExactlySummed what, bool is_narrow>
+requires(sizeof(T) == 2) struct WordsOfWindows<T, what, is_narrow> {
+  static constexpr bool moments = what == ExactlySummed::elements_and_squares;
+  static constexpr int terms = is_narrow                         ? (moments ? 1 : 2)
+                               : what == ExactlySummed::products ? 4
+                                                                 : 2,
+                       squares = is_narrow ? 2 : 4;
+};
+
+/// The windows of the terms of a leaf and, for moments, of their squares.
+template <class T, ExactlySummed what, bool is_narrow, class Keyed, class Group> struct LeafWindows {
   static constexpr bool moments = what == ExactlySummed::elements_and_squares,
-                        products = what == ExactlySummed::products, narrow = sizeof(T) == 2;
-  static constexpr int precision = Format<T>::precision;
-  using Word = std::conditional_t<what == ExactlySummed::elements && narrow && is_first, float, double>;
-  using Terms = TermWindow<Keyed, products ? 2 * precision : precision,
-                           narrow && moments               ? 1
-                           : is_first || narrow || moments ? 2
-                                                           : 3,
-                           1, Word>;
-  using Squares = TermWindow<Keyed, precision, narrow ? 2 : 3, 2>;
+                        products = what == ExactlySummed::products, wide = sizeof(T) == 8;
+  static constexpr int precision = Format<T>::precision,
+                       more = wide && what == ExactlySummed::elements && is_narrow ? Group::more_words : 0;
+  using Count = WordsOfWindows<T, what, is_narrow>;
+  using Word =
+      std::conditional_t<what == ExactlySummed::elements && sizeof(T) == 2 && is_narrow, float, double>;
+  using Terms = TermWindow<Keyed, products ? 2 * precision : precision, Count::terms + more, 1, Word>;
+  using Squares = TermWindow<Keyed, precision, Count::squares, 2>;
 
   Terms terms;
   Squares squares;
@@ -49,7 +71,7 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   }
 
   /// Whether products of two 16-bit elements are computed in fp32.
-  template <class Tile> static constexpr bool in_floats = is_first&& Tile::has_float_products;
+  template <class Tile> static constexpr bool in_floats = is_narrow&& Tile::has_float_products;
   template <class Tile> __device__ static KeyRange keys(const Tile& tile) {
     if constexpr (in_floats<Tile>)
       return tile.product_bounds();
@@ -96,7 +118,13 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
     for (int i = 0; i < Tile::size; ++i) {
       const auto x = term<Tile>(tile, i);
       terms.add(in_terms, static_cast<Word>(x));
-      if constexpr (moments) squares.add(in_squares, static_cast<double>(x) * x);
+      if constexpr (Terms::splits)
+        terms.template add<1>(in_terms, __fma_rn(tile.element(i), tile.factor(i), -x));
+      if constexpr (moments) {
+        const double wide = x, square = wide * wide;
+        squares.add(in_squares, square);
+        if constexpr (Squares::splits) squares.template add<1>(in_squares, __fma_rn(wide, wide, -square));
+      }
     }
 #pragma unroll
     for (int w = 0; w < Terms::words; ++w) sums.term[w] += terms.added(in_terms, w);
@@ -114,16 +142,29 @@ template <class T, ExactlySummed what, bool is_first, class Keyed> struct LeafWi
   }
 };
 
-/// Reduces several words to two. Returns false if two words do not hold their sum.
-template <int count> __device__ bool reduce_words(const double (&word)[count], double& high, double& low) {
-  high = word[0];
-  low = count > 1 ? word[count > 1] : 0;
-  if constexpr (count > 2) {
-    low = two_sum(high, low);
-    const double rest = two_sum(high, word[2]);
-    return two_sum(low, rest) == 0;
+/// Reduces the words of a window to those of a result. Returns false if these do not hold their sum.
+template <int of_window, int of_result>
+__device__ bool reduce_words(double (&word)[of_window], double (&to)[of_result]) {
+  bool held = of_window <= of_result || distill(word);
+#pragma unroll
+  for (int w = 0; w < max(of_window, of_result); ++w)
+    if (w >= of_result)
+      held = held && word[w] == 0;
+    else
+      to[w] = w < of_window ? word[w] : 0;
+  return held;
+}
+/// Adds the words of a window to those of a result. Returns false if these do not hold the sum.
+template <int of_window, int of_result>
+__device__ bool add_words(const double (&word)[of_window], double (&to)[of_result]) {
+  bool held = true;
+#pragma unroll
+  for (double x : word) {
+#pragma unroll
+    for (double& sum : to) x = two_sum(sum, x);
+    held = held && x == 0;
   }
-  return true;
+  return held;
 }
 
 /// Exact sums of the elements of a leaf that a source provides. source.tile<what, size>(first) has those of a
@@ -132,111 +173,49 @@ template <int count> __device__ bool reduce_words(const double (&word)[count], d
 /// keys() is the range of their keys of format Keyed.
 template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   using State = CompactExact<T, what>;
-  using Carrier = std::conditional_t<what == ExactlySummed::products, double, float>;
-  static constexpr bool moments = State::moments;
+  using Words = typename State::Words;
+  static constexpr bool moments = State::moments, products = what == ExactlySummed::products;
   static constexpr std::uint32_t plain_flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
 
-  static constexpr bool has_second = !moments;  ///< whether a second window is tried
+  static constexpr bool has_wide_windows = true;
 
-  /// Adds the terms of n elements in one window, with tiles of `size` elements per thread. Returns false if
-  /// that fails in any group, or if all terms are zeros, since then the signs of the zeros decide.
+  /// Adds the terms of n elements, with tiles of `size` elements per thread: in a narrow window, and in a
+  /// wide one from the first tile on that the narrow one does not hold. Returns false if that fails.
   template <int size, class Reducer, class Source>
   __device__ __forceinline__ static bool add(const Reducer&, std::size_t, std::uint64_t, const Source& source,
-                                             Group group, int n, ExactWords& words) {
-    bool held = add_in<size, true>(source, group, n, words);
-    if constexpr (has_second)
-      if (!held) held = add_in<size, false>(source, group, n, words);
-    return held;
+                                             Group group, int n, Words& words) {
+    using Windows = WindowsOf<true, size, Source>;
+    Total total;
+    typename Windows::Sums sums;
+    bool placed = false, moved = false, held = true;
+    const int all = group.longest(n),
+              next = add_tiles<Windows, size>(source, group, n, 0, sums, placed, moved, &total);
+    if (next >= all && !moved) {  // in registers
+      held = total_of(group, sums, words);
+    } else {
+      if (placed) move<Windows>(group, sums, &total);
+      if (next < all) add_in_wide<size>(source, group, n, next, &total);
+      placed = total.any;
+      held = total.held;
+      words = total.words;
+    }
+    return complete<size>(source, group, n, placed, held, words);
   }
-  /// Adds the terms of several rows of n <= size·threads elements, each in a window of its own; a thread gets
-  /// the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
+  /// Adds them in a wide window alone.
+  template <int size, class Source>
+  __device__ __forceinline__ static bool add_again(const Source& source, Group group, int n, Words& words) {
+    Total total;
+    add_in_wide<size>(source, group, n, 0, &total);
+    words = total.words;
+    return complete<size>(source, group, n, total.any, total.held, words);
+  }
+  /// Adds the terms of several rows of n <= size·threads elements, each in a narrow window of its own; a
+  /// thread gets the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
   template <int rows, int size, class Reducer, class SourceOf>
   __device__ __forceinline__ static bool add_rows(const Reducer&, SourceOf source_of, Group group, int n,
-                                                  ExactWords& words) {
-    bool held = add_rows_in<rows, size, true>(source_of, group, n, words);
-    if constexpr (has_second)
-      if (!held) held = add_rows_in<rows, size, false>(source_of, group, n, words);
-    return held;
-  }
-  /// Adds the terms of n elements of any values; thread 0 of the group writes the state.
-  template <class Reducer, class Source>
-  __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
-                                    Group group, int n, State* to) {
-    constexpr int size = 16;
-    State state;
-    std::uint32_t flags = 0;
-#pragma unroll 1
-    for (int first = 0; first == 0 || first < n; first += size * group.threads) {
-      const auto tile = source.template tile<what, size>(first);
-      Carrier rest[size];
-#pragma unroll
-      for (int i = 0; i < size; ++i) {
-        rest[i] = tile.term(i);
-        if (source.exists(first, i)) flags |= seen_flags(rest[i]);
-        if (MagnitudeKey<Carrier>::of(rest[i]) >= MagnitudeKey<Carrier>::infinity) rest[i] = 0;
-      }
-      if constexpr (moments) {
-        double square[size];
-#pragma unroll
-        for (int i = 0; i < size; ++i) square[i] = static_cast<double>(rest[i]) * rest[i];
-        add_in_ranges(square, group, state.squares);
-      }
-      add_in_ranges(rest, group, state.terms);
-    }
-    state.flags = group.together(flags);
-    if (group.index() == 0) *to = state;
-  }
-
- private:
-  /// Adds the terms in the first window, or in the second one.
-  template <int size, bool is_first, class Source>
-  __device__ __forceinline__ static bool add_in(const Source& source, Group group, int n, ExactWords& words) {
-    using Tile = decltype(source.template tile<what, size>(0));
-    using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
-    const int tile_size = size * group.threads;
-    Windows windows;
-    typename Windows::Sums sums;
-    bool placed = false;
-    const auto place = [&](std::uint32_t largest) {
-      constexpr int headroom = is_first ? Group::headroom : Group::second_headroom;
-      if (placed || largest == 0) return;
-      windows.place(largest, n > tile_size ? headroom : 0, n, size);
-      placed = true;
-    };
-    if constexpr (!is_first && Group::tiles_that_place > 1) {
-      std::uint32_t largest = 0;
-#pragma unroll 1
-      for (int first = 0; first < min(n, Group::tiles_that_place * tile_size); first += tile_size)
-        largest = max(largest, source.template tile<what, size>(first).keys().largest);
-      place(group.largest(largest));
-    }
-#pragma unroll 1
-    for (int first = 0; first == 0 || first < n; first += tile_size) {
-      const Tile tile = source.template tile<what, size>(first);
-      const KeyRange keys = Windows::keys(tile);
-      const std::uint32_t largest = group.largest(keys.largest);
-      place(largest);
-      if (!Group::everywhere(windows.holds(largest, keys.least_minus_1) || largest == 0)) return false;
-      add_tile(windows, sums, tile, keys);
-    }
-    bool held = placed || n == 0;
-    const auto total = [&](auto& word, double& high, double& low) {
-#pragma unroll
-      for (double& w : word) w = group.sum(w);
-      held = reduce_words(word, high, low) && held;
-    };
-    total(sums.term, words.high, words.low);
-    if constexpr (moments) total(sums.square, words.square_high, words.square_low);
-    // All of the products may be zeros, whose signs matter.
-    if (Windows::template in_floats<Tile>) held = held && (n == 0 || words.high != 0);
-    words.flags = n > 0 ? plain_flags : 0;
-    return Group::everywhere(held);
-  }
-  template <int rows, int size, bool is_first, class SourceOf>
-  __device__ __forceinline__ static bool add_rows_in(SourceOf source_of, Group group, int n,
-                                                     ExactWords& words) {
+                                                  Words& words) {
     using Tile = decltype(source_of(0).template tile<what, size>(0));
-    using Windows = LeafWindows<T, what, is_first, typename Tile::Keyed>;
+    using Windows = LeafWindows<T, what, true, typename Tile::Keyed, Group>;
     Tile tile[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
@@ -257,35 +236,159 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       Windows windows;
       windows.place(of_row, 0, n, size);
       held = held && windows.holds(of_row, least_minus_1[r]);
-      if (rows == 1 && !Group::everywhere(held)) return false;  // several rows would need more registers
+      if (rows == 1 && !group.everywhere(held)) return false;  // several rows would need more registers
       typename Windows::Sums sums;
-      add_tile(windows, sums, tile[r], {own_largest[r], least_minus_1[r]});
+      add_tile(group, windows, sums, tile[r], {own_largest[r], least_minus_1[r]});
 #pragma unroll
       for (int w = 0; w < Windows::Terms::words; ++w) term[w][r] = sums.term[w];
       if constexpr (moments)
 #pragma unroll
         for (int w = 0; w < Windows::Squares::words; ++w) square[w][r] = sums.square[w];
     }
-    const auto total = [&](auto& by_row, double& high, double& low) {
+    const auto total = [&](auto& by_row, auto& to) {
       constexpr int count = std::extent_v<std::remove_reference_t<decltype(by_row)>>;
       double word[count];
 #pragma unroll
       for (int w = 0; w < count; ++w)
         word[w] = group.template spread<rows>(by_row[w], [](double a, double b) { return a + b; });
-      held = reduce_words(word, high, low) && held;
+      held = reduce_words(word, to) && held;
     };
-    total(term, words.high, words.low);
-    if constexpr (moments) total(square, words.square_high, words.square_low);
+    total(term, words.term);
+    if constexpr (moments) total(square, words.square);
     words.flags = n > 0 ? plain_flags : 0;
-    const bool may_be_zeros = of_thread == 0 || (Windows::template in_floats<Tile> && words.high == 0);
-    if (!Group::everywhere(!may_be_zeros)) words.flags = flags_of_rows<rows, size>(source_of, group);
-    return Group::everywhere(held);
+    const bool may_be_zeros = of_thread == 0 || (Windows::template in_floats<Tile> && words.term[0] == 0);
+    if (!group.everywhere(!may_be_zeros)) words.flags = flags_of_rows<rows, size>(source_of, group);
+    return group.everywhere(held);
+  }
+  /// Adds the terms of n elements of any values, each thread to its own integers; thread 0 of the group
+  /// writes the state.
+  template <class Reducer, class Source>
+  __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
+                                    Group group, int n, State* to) {
+    constexpr int size = sizeof(T) == 8 ? 4 : 8;
+    State state;
+    std::uint32_t flags = 0;
+    auto& terms = state.terms.widened();
+    if constexpr (moments) state.squares.widened();
+#pragma unroll 1
+    for (int first = 0; first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        if (source.exists(first, i)) flags |= add_exactly(state, tile, i);
+    }
+    add_across(group, terms);
+    if constexpr (moments) add_across(group, state.squares.widened());
+    state.flags = group.together(flags);
+    if (group.index() == 0) *to = state;
+  }
+
+ private:
+  template <bool is_narrow, int size, class Source>
+  using WindowsOf =
+      LeafWindows<T, what, is_narrow,
+                  typename decltype(std::declval<Source>().template tile<what, size>(0))::Keyed, Group>;
+
+  /// The sum of the tiles that former windows held. It is in memory, where only functions that are not
+  /// inlined use it, so that the loops over tiles have all registers.
+  struct Total {
+    Words words = {};
+    bool any = false, held = true;
+  };
+
+  /// Adds the tiles from element `next` on in windows; when a tile exceeds one, what it has added moves to
+  /// the total. Returns the first element of the tile that no window of a thread of the warp holds, or the
+  /// number of elements.
+  template <class Windows, int size, class Source>
+  __device__ __forceinline__ static int add_tiles(const Source& source, Group group, int n, int next,
+                                                  typename Windows::Sums& sums, bool& placed, bool& moved,
+                                                  Total* total) {
+    const int tile_size = size * group.threads, all = group.longest(n);
+    Windows windows;
+#pragma unroll 1
+    for (; next < all; next += tile_size) {
+      const auto tile = source.template tile<what, size>(next);
+      const KeyRange keys = Windows::keys(tile);
+      const std::uint32_t largest = group.largest(keys.largest);
+      if (!group.everywhere(largest == 0 || (placed && windows.holds(largest, keys.least_minus_1)))) {
+        if (!group.all(largest == 0 || (placed && windows.holds(largest, keys.least_minus_1)))) {
+          if (placed) {
+            move<Windows>(group, sums, total);
+            moved = true;
+            sums = {};
+          }
+          windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
+          placed = true;
+        }
+        if (!group.everywhere(largest == 0 || windows.holds(largest, keys.least_minus_1))) break;
+      }
+      add_tile(group, windows, sums, tile, keys);
+    }
+    return min(next, all);
+  }
+  template <int size, class Source>
+  __device__ __noinline__ static void add_in_wide(Source source, Group group, int n, int next, Total* total) {
+    using Windows = WindowsOf<false, size, Source>;
+    typename Windows::Sums sums;
+    bool placed = false, moved = false;
+    next = add_tiles<Windows, size>(source, group, n, next, sums, placed, moved, total);
+    // The groups of a warp move together, for the sake of their shuffles.
+    const bool any = total->any || placed;
+    if (!group.everywhere(!placed)) move<Windows>(group, sums, total);
+    total->any = any;
+    total->held = total->held && next >= group.longest(n);
+  }
+  /// The sum of all threads of a group in the words of a result. Returns false if these do not hold it.
+  template <class Sums>
+  __device__ __forceinline__ static bool total_of(Group group, Sums& sums, Words& words) {
+    const auto reduce = [&](auto& word, auto& to) {
+#pragma unroll
+      for (double& w : word) w = group.sum(w);
+      return reduce_words(word, to);
+    };
+    bool held = reduce(sums.term, words.term);
+    if constexpr (moments) held = reduce(sums.square, words.square) && held;
+    return held;
+  }
+  /// Moves the sums of the threads of a group to the total.
+  template <class Windows>
+  __device__ __noinline__ static void move(Group group, typename Windows::Sums sums, Total* total) {
+    Words words;
+    bool held = total_of(group, sums, words);
+    held = add_words(words.term, total->words.term) && held;
+    if constexpr (moments) held = add_words(words.square, total->words.square) && held;
+    total->any = true;
+    total->held = total->held && held;
+  }
+  /// Sets the flags of the sum of n elements. Returns `held`, if it is so in all threads of the group.
+  template <int size, class Source>
+  __device__ __forceinline__ static bool complete(const Source& source, Group group, int n, bool any,
+                                                  bool held, Words& words) {
+    words.flags = n > 0 ? plain_flags : 0;
+    // If all terms are zeros, their signs decide. All products of short elements in floats may be zeros.
+    const bool may_be_zeros = n > 0 && (!any || (products && sizeof(T) == 2 && words.term[0] == 0));
+    if (!group.everywhere(!may_be_zeros)) words.flags = flags_of<size>(source, group, n);
+    return group.all(held);
+  }
+  /// The flags of n elements.
+  template <int size, class Source>
+  __device__ __noinline__ static std::uint32_t flags_of(Source source, Group group, int n) {
+    std::uint32_t flags = 0;
+#pragma unroll 1
+    for (int first = 0; first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        if (source.exists(first, i)) flags |= seen_flags(tile.term(i));
+    }
+    return group.together(flags);
   }
   template <class Windows, class Tile>
-  __device__ __forceinline__ static void add_tile(const Windows& windows, typename Windows::Sums& sums,
-                                                  const Tile& tile, const KeyRange& keys) {
+  __device__ __forceinline__ static void add_tile(Group group, const Windows& windows,
+                                                  typename Windows::Sums& sums, const Tile& tile,
+                                                  const KeyRange& keys) {
     if constexpr (Windows::template adds_together<Tile>)
-      if (Group::everywhere(Windows::template can_add_together<Tile>(keys)))
+      if (group.everywhere(Windows::template can_add_together<Tile>(keys)))
         return windows.add_together(sums, tile);
     windows.add(sums, tile);
   }
@@ -299,31 +402,31 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       const auto tile = source_of(r).template tile<what, size>(0);
 #pragma unroll
       for (int i = 0; i < size; ++i)
-        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(Carrier{tile.term(i)});
+        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(tile.term(i));
     }
     return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
   }
 
-  /// Adds finite terms, a range of exponents at a time, from the highest one down.
-  template <class C, int size, class Sum>
-  __device__ static void add_in_ranges(C (&rest)[size], Group group, Sum& sum) {
-    for (;;) {
-      std::uint32_t largest = 0;
-#pragma unroll
-      for (int i = 0; i < size; ++i) largest = max(largest, MagnitudeKey<C>::of(rest[i]));
-      largest = group.largest(largest);
-      if (Group::everywhere(largest == 0)) return;
-      TermWindow<C, 1, 2> range;
-      range.place(largest, 0, bits_for_terms(static_cast<std::uint64_t>(size * group.threads)));
-      double leading = 0;
-#pragma unroll
-      for (int i = 0; i < size; ++i) {
-        double term = rest[i];
-        leading += range.leading(term);
-        rest[i] = static_cast<C>(term);  // no more bits than before
-      }
-      leading = group.sum(leading);
-      if (group.index() == 0) sum.add(leading);
+  /// Adds a term, and for moments its square, to the integers of a thread. Returns the flags of the term.
+  template <class Tile>
+  __device__ __forceinline__ static std::uint32_t add_exactly(State& state, const Tile& tile, int i) {
+    const auto x = tile.element(i);
+    const auto of_x = decompose<std::remove_cv_t<decltype(x)>>(to_bits(x));
+    if constexpr (products) {
+      const auto y = tile.factor(i);
+      const std::uint32_t flags = seen_flags(x * y);
+      if ((seen_flags(x) | seen_flags(y)) & SumFlags::special_flags) return flags;
+      const auto of_y = decompose<std::remove_cv_t<decltype(y)>>(to_bits(y));
+      const Wide product = Wide{of_x.significand} * of_y.significand;
+      state.terms.add_to_integer(of_x.negative != of_y.negative, product, of_x.exponent + of_y.exponent);
+      return product == 0 ? flags : SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+    } else {
+      const std::uint32_t flags = seen_flags(x);
+      if (flags & SumFlags::special_flags) return flags;
+      state.terms.add_to_integer(of_x.negative, of_x.significand, of_x.exponent);
+      if constexpr (moments)
+        state.squares.add_to_integer(false, Wide{of_x.significand} * of_x.significand, 2 * of_x.exponent);
+      return flags;
     }
   }
 };
