@@ -66,7 +66,7 @@ struct WarpGroup {
   /// Whether the condition holds in all groups of the warp.
   __device__ static bool everywhere(bool condition) { return __all_sync(whole_warp, condition); }
   /// The most elements of a group of the warp.
-  __device__ static int longest(int n) { return n; }
+  __device__ int longest(int n) const { return threads == warp ? n : __reduce_max_sync(whole_warp, n); }
 };
 
 /// All threads of a block, which hold a whole row.
