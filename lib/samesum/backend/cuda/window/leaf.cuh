@@ -7,12 +7,15 @@
 namespace samesum::gpu {
 namespace {
 
-/// The key of a term. A product that is 0 though no factor is, is not 0 but too small.
-template <class Tile> __device__ std::uint32_t key_of_term(const Tile& tile, int i) {
-  const auto term = tile.term(i);
-  const std::uint32_t key = MagnitudeKey<typename Tile::Keyed>::of(term);
-  if constexpr (Tile::products && sizeof(typename Tile::Carrier) == 8)
-    return key | std::uint32_t{term == 0 && tile.element(i) != 0 && tile.factor(i) != 0};
+/// The key of a term, or of an element whose square is added, too. Where a double that is not 0 has the key 0,
+/// the rounding error of a product, or a square, may be too small for any double: then the key is 1, which no
+/// window holds.
+template <ExactlySummed what, class Tile> __device__ std::uint32_t key_of_term(const Tile& tile, int i) {
+  const std::uint32_t key = MagnitudeKey<typename Tile::Keyed>::of(tile.term(i));
+  if constexpr (sizeof(typename Tile::Carrier) == 8 && what == ExactlySummed::products)
+    return key | std::uint32_t{key == 0 && tile.element(i) != 0 && tile.factor(i) != 0};
+  if constexpr (sizeof(typename Tile::Carrier) == 8 && what == ExactlySummed::elements_and_squares)
+    return key | std::uint32_t{tile.element(i) != 0};
   return key;
 }
 
@@ -42,7 +45,7 @@ template <class T, ExactlySummed what, int count> struct RunTile {
     } else {
       KeyRange range;
 #pragma unroll
-      for (int i = 0; i < count; ++i) range.add(key_of_term(*this, i));
+      for (int i = 0; i < count; ++i) range.add(key_of_term<what>(*this, i));
       return range;
     }
   }
@@ -154,7 +157,7 @@ template <class C, ExactlySummed what, int count> struct ElementTile {
   __device__ KeyRange keys() const {
     KeyRange range;
 #pragma unroll
-    for (int i = 0; i < count; ++i) range.add(key_of_term(*this, i));
+    for (int i = 0; i < count; ++i) range.add(key_of_term<what>(*this, i));
     return range;
   }
 };
