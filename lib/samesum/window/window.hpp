@@ -18,6 +18,13 @@ template <class C> struct MagnitudeKey {
     const auto magnitude = BitsOf<C>(to_bits(x) & ~Format<C>::sign_bit);
     return static_cast<std::uint32_t>(sizeof(C) == 8 ? magnitude >> (sizeof(C) == 8 ? 32 : 0) : magnitude);
   }
+  /// The key of x minus 1, where that of a double is rounded up: only zeros have the key 0, and wrap to the
+  /// largest integer.
+  SAMESUM_HD static std::uint32_t minus_1(C x) {
+    const auto magnitude = BitsOf<C>(to_bits(x) & ~Format<C>::sign_bit);
+    if constexpr (sizeof(C) == 8) return static_cast<std::uint32_t>((magnitude - 1) >> 32);
+    return static_cast<std::uint32_t>(magnitude) - 1;
+  }
   /// The largest exponent e with 2^e <= |x|, or that of subnormal numbers and of 0.
   SAMESUM_HD static int exponent(std::uint32_t key) {
     const int field = static_cast<int>(key >> fraction_bits);
@@ -57,10 +64,10 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     least_ = MagnitudeKey<C>::least(quantum + precision - 1);
     end_ = is_in_range || anchors.are_numbers() ? MagnitudeKey<C>::least(top) : 0;
   }
-  /// Whether the words are exact for x with these keys: the largest, and the least one minus 1, where that of
-  /// a zero is larger than all others.
+  /// Whether the words are exact for x with these keys: the largest, and the least minus_1().
   SAMESUM_HD bool holds(std::uint32_t largest, std::uint32_t least_minus_1) const {
-    return largest < end_ && least_minus_1 >= least_ - 1;
+    const bool is_rounded_up = sizeof(C) == 8 && least_ > 1;
+    return largest < end_ && least_minus_1 >= least_ - !is_rounded_up;
   }
 
   /// Whether x with this key is not zero, and too small for the window; then |x| < 2^end_of_small().

@@ -55,9 +55,11 @@ __global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows
   typename Reducer::Words words;
   if (!Leaf::template add_rows<rows, size>(reducer, source_of, group, static_cast<int>(l.n), words)) {
 #pragma unroll 1
-    for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r) {
       reduce_again<size>(reducer, source_of(r), group, source_of(r).n, first + r < l.outer, first + r,
                          out.out);
+      __syncwarp();  // the threads that write may leave the last row apart from the others
+    }
     return;
   }
   const std::size_t row = first + static_cast<std::size_t>(group.template row_of_thread<rows>());
@@ -138,6 +140,7 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
   WindowSlot<Shape> slot{l, plan, w * static_cast<std::size_t>(plan.slots_per_warp)};
 #pragma unroll 1
   for (int i = 0; i < plan.slots_per_warp; ++i, slot.next(l, plan)) {
+    __syncwarp();  // thread 0, which writes, may leave the last slot apart from the others
     const int n = slot.count(plan);
     const Source source{reader, slot.exists ? l.first(slot.row) + slot.begin(plan) : 0, n, group,
                         reducer.kind.term};

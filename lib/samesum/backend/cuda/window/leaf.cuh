@@ -7,16 +7,19 @@
 namespace samesum::gpu {
 namespace {
 
-/// The key of a term, or of an element whose square is added, too. Where a double that is not 0 has the key 0,
-/// the rounding error of a product, or a square, may be too small for any double: then the key is 1, which no
-/// window holds.
-template <ExactlySummed what, class Tile> __device__ std::uint32_t key_of_term(const Tile& tile, int i) {
-  const std::uint32_t key = MagnitudeKey<typename Tile::Keyed>::of(tile.term(i));
-  if constexpr (sizeof(typename Tile::Carrier) == 8 && what == ExactlySummed::products)
-    return key | std::uint32_t{key == 0 && tile.element(i) != 0 && tile.factor(i) != 0};
-  if constexpr (sizeof(typename Tile::Carrier) == 8 && what == ExactlySummed::elements_and_squares)
-    return key | std::uint32_t{tile.element(i) != 0};
-  return key;
+/// The range of the keys of the terms of a tile. A product of doubles that is 0 though no factor is, is too
+/// small for any window.
+template <class Tile> __device__ __forceinline__ KeyRange keys_of_terms(const Tile& tile) {
+  using Key = MagnitudeKey<typename Tile::Keyed>;
+  KeyRange range;
+#pragma unroll
+  for (int i = 0; i < Tile::size; ++i) {
+    const auto term = tile.term(i);
+    range.add(Key::of(term), Key::minus_1(term));
+    if constexpr (Tile::products && sizeof(typename Tile::Carrier) == 8)
+      if (term == 0 && tile.element(i) != 0 && tile.factor(i) != 0) range.least_minus_1 = 0;
+  }
+  return range;
 }
 
 /// Neighbours that a thread loads at a time: 16 bytes, but at most four.
@@ -40,14 +43,10 @@ template <class T, ExactlySummed what, int count> struct RunTile {
       return element(i);
   }
   __device__ KeyRange keys() const {
-    if constexpr (pairs) {
+    if constexpr (pairs)
       return keys_of_pairs(x);
-    } else {
-      KeyRange range;
-#pragma unroll
-      for (int i = 0; i < count; ++i) range.add(key_of_term<what>(*this, i));
-      return range;
-    }
+    else
+      return keys_of_terms(*this);
   }
 
   /// Whether floats hold products, if these have the range of product_bounds().
@@ -68,7 +67,7 @@ template <class T, ExactlySummed what, int count> struct RunTile {
       return static_cast<std::uint32_t>(exponent + MagnitudeKey<double>::bias)
              << MagnitudeKey<double>::fraction_bits;
     };
-    return {key(top), key(least) - 1};
+    return {key(top), key(least)};
   }
 
  private:
@@ -154,12 +153,7 @@ template <class C, ExactlySummed what, int count> struct ElementTile {
     else
       return x[i];
   }
-  __device__ KeyRange keys() const {
-    KeyRange range;
-#pragma unroll
-    for (int i = 0; i < count; ++i) range.add(key_of_term<what>(*this, i));
-    return range;
-  }
+  __device__ KeyRange keys() const { return keys_of_terms(*this); }
 };
 /// The elements of a column, or of a part of one: a thread has them all.
 template <class T> struct ColumnSource {

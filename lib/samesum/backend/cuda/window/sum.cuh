@@ -8,15 +8,16 @@
 namespace samesum::gpu {
 namespace {
 
-/// The range of the keys of some numbers: the largest key, and the least key minus 1. The key of a zero is 0,
-/// and 0 - 1 wraps to the largest integer, so zeros do not affect the minimum.
+/// The range of the keys of some numbers: the largest key, and the least MagnitudeKey::minus_1(), which zeros
+/// do not affect.
 struct KeyRange {
   std::uint32_t largest = 0, least_minus_1 = ~0u;
 
-  __device__ void add(std::uint32_t key) {
+  __device__ void add(std::uint32_t key, std::uint32_t minus_1) {
     largest = max(largest, key);
-    least_minus_1 = min(least_minus_1, key - 1);
+    least_minus_1 = min(least_minus_1, minus_1);
   }
+  __device__ bool all_zeros() const { return least_minus_1 == ~0u; }
 };
 
 /// Words of the windows of a leaf: narrow ones cost the least and hold most data, wide ones any 60 binades.
@@ -310,8 +311,11 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       const auto tile = source.template tile<what, size>(next);
       const KeyRange keys = Windows::keys(tile);
       const std::uint32_t largest = group.largest(keys.largest);
-      if (!group.everywhere(largest == 0 || (placed && windows.holds(largest, keys.least_minus_1)))) {
-        if (!group.all(largest == 0 || (placed && windows.holds(largest, keys.least_minus_1)))) {
+      const auto fits = [&] {
+        return keys.all_zeros() || (placed && windows.holds(largest, keys.least_minus_1));
+      };
+      if (!group.everywhere(fits())) {
+        if (!group.all(fits())) {
           if (placed) {
             move<Windows>(group, sums, total);
             moved = true;
@@ -320,7 +324,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
           windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
           placed = true;
         }
-        if (!group.everywhere(largest == 0 || windows.holds(largest, keys.least_minus_1))) break;
+        if (!group.everywhere(fits())) break;
       }
       add_tile(group, windows, sums, tile, keys);
     }
