@@ -38,6 +38,44 @@ template <class Reducer> __device__ std::size_t block_index(const Reducer& reduc
 /// The reader of the elements of a reducer.
 template <class Reducer> using ReaderFor = Reader<typename Reducer::Element, typename Reducer::Element>;
 
+/// The rows that a group of threads reduces at a time.
+template <class Reducer> struct GroupRows {
+  ReaderFor<Reducer> reader;
+  Layout l;
+  std::size_t first;
+  WarpGroup group;
+  Term term;
+
+  __device__ bool exists(int r) const { return first + r < l.outer; }
+  __device__ RowSource<typename Reducer::Element> operator()(int r) const {
+    return {reader, exists(r) ? l.first(first + r) : 0, exists(r) ? static_cast<int>(l.n) : 0, group, term};
+  }
+  /// Writes the result of each row, whose words one of its threads has.
+  template <int rows>
+  __device__ __forceinline__ void finish(const Reducer& reducer, const typename Reducer::Words& words,
+                                         void* out) const {
+    const int r = group.template row_of_thread<rows>();
+    if (exists(r) && group.index() % (group.threads / rows) == 0 &&
+        !reducer.finish_words(words, l.n, first + static_cast<std::size_t>(r), out))
+      finish_slowly(reducer, words, l.n, first + static_cast<std::size_t>(r), out);
+  }
+};
+/// Reduces rows that narrow windows do not hold.
+template <int rows, int size, class Reducer>
+__device__ __noinline__ void reduce_rows_again(Reducer reducer, GroupRows<Reducer> all, void* out) {
+  using Leaf = typename Reducer::template Leaf<WarpGroup>;
+  if constexpr (requires { Leaf::has_wide_windows; }) {
+    typename Reducer::Words words;
+    if (Leaf::template add_rows_again<rows, size>(all, all.group, static_cast<int>(all.l.n), words))
+      return all.template finish<rows>(reducer, words, out);
+  }
+#pragma unroll 1
+  for (int r = 0; r < rows; ++r) {
+    const auto source = all(r);
+    reduce_slowly(reducer, source, all.group, source.n, all.exists(r), all.first + r, out);
+    __syncwarp();  // the threads that write may leave the last row apart from the others
+  }
+}
 /// Reduces `rows` rows per group of threads, of at most size·threads elements each.
 template <int rows, int size, class Reducer>
 __global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows, size>)
@@ -46,26 +84,13 @@ __global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows
   const WarpGroup group{threads};
   const std::size_t first =
       ((std::size_t{blockIdx.x} * window_threads + threadIdx.x) >> (__ffs(threads) - 1)) * rows;
-  const auto source_of = [&](int r) {
-    const bool exists = first + r < l.outer;
-    return RowSource<typename Reducer::Element>{reader, exists ? l.first(first + r) : 0,
-                                                exists ? static_cast<int>(l.n) : 0, group, reducer.kind.term};
-  };
+  const GroupRows<Reducer> all{reader, l, first, group, reducer.kind.term};
   using Leaf = typename Reducer::template Leaf<WarpGroup>;
   typename Reducer::Words words;
-  if (!Leaf::template add_rows<rows, size>(reducer, source_of, group, static_cast<int>(l.n), words)) {
-#pragma unroll 1
-    for (int r = 0; r < rows; ++r) {
-      reduce_again<size>(reducer, source_of(r), group, source_of(r).n, first + r < l.outer, first + r,
-                         out.out);
-      __syncwarp();  // the threads that write may leave the last row apart from the others
-    }
-    return;
-  }
-  const std::size_t row = first + static_cast<std::size_t>(group.template row_of_thread<rows>());
-  if (row < l.outer && group.index() % (threads / rows) == 0 &&
-      !reducer.finish_words(words, l.n, row, out.out))
-    finish_slowly(reducer, words, l.n, row, out.out);
+  if (Leaf::template add_rows<rows, size>(reducer, all, group, static_cast<int>(l.n), words))
+    all.template finish<rows>(reducer, words, out.out);
+  else
+    reduce_rows_again<rows, size>(reducer, all, out.out);
 }
 
 /// Reduces rows on a block each, of at most size·threads elements.
@@ -140,17 +165,19 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
   WindowSlot<Shape> slot{l, plan, w * static_cast<std::size_t>(plan.slots_per_warp)};
 #pragma unroll 1
   for (int i = 0; i < plan.slots_per_warp; ++i, slot.next(l, plan)) {
-    __syncwarp();  // thread 0, which writes, may leave the last slot apart from the others
     const int n = slot.count(plan);
     const Source source{reader, slot.exists ? l.first(slot.row) + slot.begin(plan) : 0, n, group,
                         reducer.kind.term};
     WindowPart<Reducer, WarpGroup, Source> part{reducer, source, group, slot.row, slot.n, n};
     part.template add<size>();
     if (!slot.exists) continue;
+    // Thread 0, which writes, may leave these functions apart from the others.
     if (!slot.is_alone(plan)) {
       part.write(states + slot.slot);
+      __syncwarp();
     } else if (!part.held) {
       reduce_slowly(reducer, source, group, n, true, slot.row, out.out);
+      __syncwarp();
     } else if (thread() == i) {
       waiting = part.words;
       waiting_row = slot.row;

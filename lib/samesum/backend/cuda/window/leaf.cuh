@@ -196,23 +196,6 @@ __device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group
   add_slowly(reducer, at, count, source, group, n, &state);
   if (writes && group.index() == 0) reducer.finish(state, count, at, out);
 }
-/// Reduces n elements that did not fit in the first window, as reduce_slowly.
-template <int size, class Reducer, class Group, class Source>
-__device__ __noinline__ void reduce_again(Reducer reducer, Source source, Group group, int n, bool writes,
-                                          std::size_t at, void* out) {
-  using Leaf = typename Reducer::template Leaf<Group>;
-  const auto count = static_cast<std::uint64_t>(n);
-  if constexpr (requires { Leaf::has_wide_windows; }) {
-    typename Reducer::Words words;
-    const bool held = Leaf::template add_again<size>(source, group, n, words);
-    if (group.everywhere(held)) {
-      if (writes && group.index() == 0 && !reducer.finish_words(words, count, at, out))
-        reducer.finish(typename Reducer::State{words}, count, at, out);
-      return;
-    }
-  }
-  reduce_slowly(reducer, source, group, n, writes, at, out);
-}
 /// Writes result `at` in integers, since its words do not suffice to round it.
 template <class Reducer>
 __device__ __noinline__ void finish_slowly(Reducer reducer, typename Reducer::Words words, std::uint64_t n,

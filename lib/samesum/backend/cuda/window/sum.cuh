@@ -31,17 +31,17 @@ template <class T, ExactlySummed what, bool is_narrow> struct WordsOfWindows {  
 template <class T, ExactlySummed what, bool is_narrow>
 requires(sizeof(T) == 4) struct WordsOfWindows<T, what, is_narrow> {
   static constexpr int terms = is_narrow                         ? 2
-                               : what == ExactlySummed::products ? 5
+                               : what == ExactlySummed::products ? 6
                                                                  : 3,
-                       squares = is_narrow ? 3 : 5;
+                       squares = is_narrow ? 3 : 6;
 };
 template <class T, ExactlySummed what, bool is_narrow>
 requires(sizeof(T) == 2) struct WordsOfWindows<T, what, is_narrow> {
   static constexpr bool moments = what == ExactlySummed::elements_and_squares;
   static constexpr int terms = is_narrow                         ? (moments ? 1 : 2)
-                               : what == ExactlySummed::products ? 4
-                                                                 : 2,
-                       squares = is_narrow ? 2 : 4;
+                               : what == ExactlySummed::products ? 5
+                                                                 : 3,
+                       squares = is_narrow ? 2 : 5;
 };
 
 /// The windows of the terms of a leaf and, for moments, of their squares.
@@ -180,43 +180,67 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
 
   static constexpr bool has_wide_windows = true;
 
-  /// Adds the terms of n elements, with tiles of `size` elements per thread: in a narrow window, and in a
-  /// wide one from the first tile on that the narrow one does not hold. Returns false if that fails.
+  /// Adds the terms of n elements, with tiles of `size` elements per thread: in a narrow window, and in wide
+  /// ones from the first tile on that it does not hold. Returns false if that fails.
   template <int size, class Reducer, class Source>
   __device__ __forceinline__ static bool add(const Reducer&, std::size_t, std::uint64_t, const Source& source,
                                              Group group, int n, Words& words) {
     using Windows = WindowsOf<true, size, Source>;
-    Total total;
     typename Windows::Sums sums;
-    bool placed = false, moved = false, held = true;
-    const int all = group.longest(n),
-              next = add_tiles<Windows, size>(source, group, n, 0, sums, placed, moved, &total);
-    if (next >= all && !moved) {  // in registers
+    bool any = false, held = true;
+    const int next = add_tiles<Windows, size>(source, group, n, 0, sums, any, nullptr);
+    if (next >= group.longest(n)) {  // in registers
       held = total_of(group, sums, words);
     } else {
-      if (placed) move<Windows>(group, sums, &total);
-      if (next < all) add_in_wide<size>(source, group, n, next, &total);
-      placed = total.any;
+      Total total;
+      add_rest<size>(source, group, n, next, sums, any, &total);
+      any = total.any;
       held = total.held;
       words = total.words;
     }
-    return complete<size>(source, group, n, placed, held, words);
-  }
-  /// Adds them in a wide window alone.
-  template <int size, class Source>
-  __device__ __forceinline__ static bool add_again(const Source& source, Group group, int n, Words& words) {
-    Total total;
-    add_in_wide<size>(source, group, n, 0, &total);
-    words = total.words;
-    return complete<size>(source, group, n, total.any, total.held, words);
+    return complete<size>(source, group, n, any, held, words);
   }
   /// Adds the terms of several rows of n <= size·threads elements, each in a narrow window of its own; a
   /// thread gets the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
   template <int rows, int size, class Reducer, class SourceOf>
   __device__ __forceinline__ static bool add_rows(const Reducer&, SourceOf source_of, Group group, int n,
                                                   Words& words) {
+    return add_rows_in<rows, size, true>(source_of, group, n, words);
+  }
+  /// Adds them in wide windows.
+  template <int rows, int size, class SourceOf>
+  __device__ __forceinline__ static bool add_rows_again(SourceOf source_of, Group group, int n,
+                                                        Words& words) {
+    return add_rows_in<rows, size, false>(source_of, group, n, words);
+  }
+  /// Adds the terms of n elements of any values, each thread to its own integers; thread 0 of the group
+  /// writes the state.
+  template <class Reducer, class Source>
+  __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
+                                    Group group, int n, State* to) {
+    constexpr int size = sizeof(T) == 8 ? 4 : 8;
+    State state;
+    std::uint32_t flags = 0;
+    auto& terms = state.terms.widened();
+    if constexpr (moments) state.squares.widened();
+#pragma unroll 1
+    for (int first = 0; first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        if (source.exists(first, i)) flags |= add_exactly(state, tile, i);
+    }
+    add_across(group, terms);
+    if constexpr (moments) add_across(group, state.squares.widened());
+    state.flags = group.together(flags);
+    if (group.index() == 0) *to = state;
+  }
+
+ private:
+  template <int rows, int size, bool is_narrow, class SourceOf>
+  __device__ __forceinline__ static bool add_rows_in(SourceOf source_of, Group group, int n, Words& words) {
     using Tile = decltype(source_of(0).template tile<what, size>(0));
-    using Windows = LeafWindows<T, what, true, typename Tile::Keyed, Group>;
+    using Windows = LeafWindows<T, what, is_narrow, typename Tile::Keyed, Group>;
     Tile tile[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
@@ -261,30 +285,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     if (!group.everywhere(!may_be_zeros)) words.flags = flags_of_rows<rows, size>(source_of, group);
     return group.everywhere(held);
   }
-  /// Adds the terms of n elements of any values, each thread to its own integers; thread 0 of the group
-  /// writes the state.
-  template <class Reducer, class Source>
-  __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
-                                    Group group, int n, State* to) {
-    constexpr int size = sizeof(T) == 8 ? 4 : 8;
-    State state;
-    std::uint32_t flags = 0;
-    auto& terms = state.terms.widened();
-    if constexpr (moments) state.squares.widened();
-#pragma unroll 1
-    for (int first = 0; first < n; first += size * group.threads) {
-      const auto tile = source.template tile<what, size>(first);
-#pragma unroll
-      for (int i = 0; i < size; ++i)
-        if (source.exists(first, i)) flags |= add_exactly(state, tile, i);
-    }
-    add_across(group, terms);
-    if constexpr (moments) add_across(group, state.squares.widened());
-    state.flags = group.together(flags);
-    if (group.index() == 0) *to = state;
-  }
 
- private:
   template <bool is_narrow, int size, class Source>
   using WindowsOf =
       LeafWindows<T, what, is_narrow,
@@ -297,13 +298,13 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     bool any = false, held = true;
   };
 
-  /// Adds the tiles from element `next` on in windows; when a tile exceeds one, what it has added moves to
-  /// the total. Returns the first element of the tile that no window of a thread of the warp holds, or the
-  /// number of elements.
-  template <class Windows, int size, class Source>
+  /// Adds the tiles from element `next` on in a window that the first one places. A tile that exceeds it ends
+  /// that or, with a total, moves what has been added to the total, and places a new window. Returns the
+  /// first element of the tile that a window does not hold in any thread of the warp, or the number of
+  /// elements.
+  template <class Windows, int size, bool moves = false, class Source>
   __device__ __forceinline__ static int add_tiles(const Source& source, Group group, int n, int next,
-                                                  typename Windows::Sums& sums, bool& placed, bool& moved,
-                                                  Total* total) {
+                                                  typename Windows::Sums& sums, bool& placed, Total* total) {
     const int tile_size = size * group.threads, all = group.longest(n);
     Windows windows;
 #pragma unroll 1
@@ -311,35 +312,38 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       const auto tile = source.template tile<what, size>(next);
       const KeyRange keys = Windows::keys(tile);
       const std::uint32_t largest = group.largest(keys.largest);
-      const auto fits = [&] {
-        return keys.all_zeros() || (placed && windows.holds(largest, keys.least_minus_1));
+      const auto fits = [&] { return keys.all_zeros() || windows.holds(largest, keys.least_minus_1); };
+      const auto place = [&] {
+        windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
+        placed = true;
       };
-      if (!group.everywhere(fits())) {
-        if (!group.all(fits())) {
-          if (placed) {
-            move<Windows>(group, sums, total);
-            moved = true;
-            sums = {};
-          }
-          windows.place(largest, n > tile_size ? Group::headroom : 0, n, size);
-          placed = true;
+      if constexpr (moves) {
+        if (!group.everywhere(fits()) && !group.all(fits())) {
+          if (placed) move<Windows>(group, sums, total);
+          sums = {};
+          place();
         }
-        if (!group.everywhere(fits())) break;
+      } else if (!placed && largest != 0) {
+        place();
       }
+      if (!group.everywhere(fits())) break;
       add_tile(group, windows, sums, tile, keys);
     }
     return min(next, all);
   }
+  /// Adds the sums of a narrow window, if it was placed, and the tiles from element `next` on to the total.
   template <int size, class Source>
-  __device__ __noinline__ static void add_in_wide(Source source, Group group, int n, int next, Total* total) {
+  __device__ __noinline__ static void add_rest(Source source, Group group, int n, int next,
+                                               typename WindowsOf<true, size, Source>::Sums of_narrow,
+                                               bool any, Total* total) {
     using Windows = WindowsOf<false, size, Source>;
-    typename Windows::Sums sums;
-    bool placed = false, moved = false;
-    next = add_tiles<Windows, size>(source, group, n, next, sums, placed, moved, total);
     // The groups of a warp move together, for the sake of their shuffles.
-    const bool any = total->any || placed;
+    if (!group.everywhere(!any)) move<WindowsOf<true, size, Source>>(group, of_narrow, total);
+    typename Windows::Sums sums;
+    bool placed = false;
+    next = add_tiles<Windows, size, true>(source, group, n, next, sums, placed, total);
     if (!group.everywhere(!placed)) move<Windows>(group, sums, total);
-    total->any = any;
+    total->any = any || placed;
     total->held = total->held && next >= group.longest(n);
   }
   /// The sum of all threads of a group in the words of a result. Returns false if these do not hold it.
@@ -361,7 +365,6 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     bool held = total_of(group, sums, words);
     held = add_words(words.term, total->words.term) && held;
     if constexpr (moments) held = add_words(words.square, total->words.square) && held;
-    total->any = true;
     total->held = total->held && held;
   }
   /// Sets the flags of the sum of n elements. Returns `held`, if it is so in all threads of the group.
