@@ -49,7 +49,7 @@ template <class Case> bool is_exact_if_held(const std::vector<typename Case::Ele
   std::uint32_t largest = 0, least_minus_1 = ~0u;
   for (const T element : x) {
     largest = std::max(largest, Key::of(element));
-    least_minus_1 = std::min(least_minus_1, Key::of(element) - 1);
+    least_minus_1 = std::min(least_minus_1, Key::minus_1(element));
   }
   window.place(largest, headroom, ceil_log2(x.size()));
   if (!window.holds(largest, least_minus_1)) return false;

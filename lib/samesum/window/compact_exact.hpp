@@ -35,20 +35,24 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   template <class F> SAMESUM_HD bool round_sum(const ExactResult& of, F& result) const {
     if (flags != plain || (of.mean && of.n > most_divisor)) return false;
     const auto n = static_cast<double>(of.n);
-    double word[of_terms];
-    for (int w = 0; w < of_terms; ++w) word[w] = term[w];
+    // Two words, and a bound of the others, decide nearly all results.
+    double high = term[0], error = 0;
+    const double low = two_sum(high, term[1]);
+    for (int w = 2; w < of_terms; ++w) error += std::fabs(term[w]);
+    if (error != 0) error = (error + std::fabs(low) * 0x1p-50) * (1 + 0x1p-50);
+    if (of.mean ? round_quotient<F>(high, low, 0, error, n, result)
+                : round_if_sure<F>(high, low, error, result))
+      return true;
     if constexpr (of_terms > 2) {
+      double word[of_terms];
+      for (int w = 0; w < of_terms; ++w) word[w] = term[w];
       if (!distill(word)) return false;
       const double third = third_of(word);
       if (of.mean) return round_quotient<F>(word[0], word[1], third, 0, n, result);
-      if (third != 0) word[1] = rounded_to_odd(word[1], third);
-    }
-    if (!of.mean) {
-      result = rounded<F>(word[0], word[1]);
+      result = rounded<F>(word[0], third == 0 ? word[1] : rounded_to_odd(word[1], third));
       return true;
     }
-    const double rest = two_sum(word[0], word[1]);
-    return round_quotient<F>(word[0], rest, n, result);
+    return false;
   }
 
   /// Rounds the variance, (n·Σx² - (Σx)²) / (n·(n - ddof)), once to F. Returns false as round_sum does.

@@ -166,6 +166,12 @@ SAMESUM_HD bool round_quotient(double sum, double rest, double third, double err
 /// by passes of TwoSum from the last word to the first, which change nothing then. Returns false if that is
 /// not so after a few passes.
 template <int count> SAMESUM_HD bool distill(double (&word)[count]) {
+  bool has_more = false;
+  for (int w = 2; w < count; ++w) has_more = has_more || word[w] != 0;
+  if (!has_more) {
+    if (count > 1) word[count > 1] = two_sum(word[0], word[count > 1]);
+    return true;
+  }
   for (int pass = 0; pass < count + 2; ++pass) {
     bool changed = false;
     for (int w = count - 2; w >= 0; --w) {

@@ -255,11 +255,16 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
 };
 
 inline constexpr int window_column_threads = 256;
+/// Minimum resident blocks per multiprocessor of kernels for columns.
+template <class Reducer>
+inline constexpr int column_blocks = Reducer::what == ExactlySummed::elements ? 4
+                                     : sizeof(typename Reducer::Element) == 8 ? 2
+                                                                              : 3;
 
 /// Reduces columns, with tiles of `size` elements. Each thread reduces a part of one column, of `rows`
 /// elements; neighbouring threads have neighbouring columns. Writes states if a column has several parts.
 template <int size, class Reducer>
-__global__ void __launch_bounds__(window_column_threads, Reducer::what == ExactlySummed::elements ? 4 : 2)
+__global__ void __launch_bounds__(window_column_threads, column_blocks<Reducer>)
     reduce_window_columns(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int rows, std::size_t parts,
                           typename Reducer::State* states, Destination out) {
   using Source = ColumnSource<typename Reducer::Element>;
@@ -285,7 +290,8 @@ template <class Shape, class Reducer> struct WindowColumnLaunch {
   std::size_t parts;  ///< states per result
 
   explicit WindowColumnLaunch(const Layout& l) {
-    constexpr std::size_t least = 64, at_once = 130000;
+    // Whole waves of blocks on 132 multiprocessors.
+    constexpr std::size_t least = 64, at_once = column_blocks<Reducer> == 3 ? 98000 : 130000;
     const std::size_t wanted = std::max<std::size_t>(at_once / std::max<std::size_t>(l.results(), 1), 1),
                       each = std::clamp((l.n - 1) / wanted + 1, least, Shape::leaf);
     rows = static_cast<int>(each);

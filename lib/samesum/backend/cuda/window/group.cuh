@@ -11,6 +11,7 @@ namespace {
 struct WarpGroup {
   /// Binades by which later terms may exceed those that place the window.
   static constexpr int headroom = 6;
+  static constexpr bool is_one_thread = false;
   /// Words of a window of elements of fp64 beyond three.
   static constexpr int more_words = 0;
   static constexpr bool may_hold_all = false;  ///< whether it may hold all elements of a result in one tile
@@ -94,6 +95,7 @@ struct BlockGroup {
 /// windows together, so that they go on reading the same rows.
 struct OneThread {
   static constexpr int headroom = 8, more_words = 1;
+  static constexpr bool is_one_thread = true;
   static constexpr bool may_hold_all = true;
   static constexpr int threads = 1;
   unsigned present;  ///< the threads of the warp that have a part

@@ -21,27 +21,18 @@ struct KeyRange {
 };
 
 /// Words of the windows of a leaf: narrow ones cost the least and hold most data, wide ones any 60 binades.
-template <class T, ExactlySummed what, bool is_narrow> struct WordsOfWindows {  // of fp64
-  static constexpr bool products = what == ExactlySummed::products;
-  static constexpr int terms = products    ? (is_narrow ? 5 : 7)
-                               : is_narrow ? 3
-                                           : 5,
-                       squares = is_narrow ? 5 : 7;
-};
-template <class T, ExactlySummed what, bool is_narrow>
-requires(sizeof(T) == 4) struct WordsOfWindows<T, what, is_narrow> {
-  static constexpr int terms = is_narrow                         ? 2
-                               : what == ExactlySummed::products ? 6
-                                                                 : 3,
-                       squares = is_narrow ? 3 : 6;
-};
-template <class T, ExactlySummed what, bool is_narrow>
-requires(sizeof(T) == 2) struct WordsOfWindows<T, what, is_narrow> {
-  static constexpr bool moments = what == ExactlySummed::elements_and_squares;
-  static constexpr int terms = is_narrow                         ? (moments ? 1 : 2)
-                               : what == ExactlySummed::products ? 5
-                                                                 : 3,
-                       squares = is_narrow ? 2 : 5;
+template <class T, ExactlySummed what, bool is_narrow> struct WordsOfWindows {
+  static constexpr bool products = what == ExactlySummed::products,
+                        moments = what == ExactlySummed::elements_and_squares;
+  static constexpr int of_products = sizeof(T) == 8   ? (is_narrow ? 5 : 8)
+                                     : sizeof(T) == 4 ? (is_narrow ? 3 : 6)
+                                                      : (is_narrow ? 2 : 5),
+                       of_elements = sizeof(T) == 8   ? (is_narrow ? 3 : 5)
+                                     : sizeof(T) == 4 ? (is_narrow ? 2 : 3)
+                                     : is_narrow      ? (moments ? 1 : 2)
+                                                      : 3;
+  static constexpr int terms = products ? of_products : of_elements,
+                       squares = of_products + (sizeof(T) == 4 && is_narrow);
 };
 
 /// The windows of the terms of a leaf and, for moments, of their squares.
@@ -298,6 +289,9 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     bool any = false, held = true;
   };
 
+  /// Whether a thread loads the next tile before it adds one: in columns, where it has registers for both.
+  template <int size> static constexpr bool loads_ahead = Group::is_one_thread && sizeof(T) * size <= 32;
+
   /// Adds the tiles from element `next` on in a window that the first one places. A tile that exceeds it ends
   /// that or, with a total, moves what has been added to the total, and places a new window. Returns the
   /// first element of the tile that a window does not hold in any thread of the warp, or the number of
@@ -305,11 +299,19 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   template <class Windows, int size, bool moves = false, class Source>
   __device__ __forceinline__ static int add_tiles(const Source& source, Group group, int n, int next,
                                                   typename Windows::Sums& sums, bool& placed, Total* total) {
+    using Tile = decltype(source.template tile<what, size>(next));
+    constexpr bool has_ahead = !moves && loads_ahead<size>;
     const int tile_size = size * group.threads, all = group.longest(n);
     Windows windows;
+    Tile ahead;
+    if constexpr (has_ahead) ahead = source.template tile<what, size>(next);
 #pragma unroll 1
     for (; next < all; next += tile_size) {
-      const auto tile = source.template tile<what, size>(next);
+      Tile tile;
+      if constexpr (has_ahead)
+        tile = ahead, ahead = source.template tile<what, size>(next + tile_size);
+      else
+        tile = source.template tile<what, size>(next);
       const KeyRange keys = Windows::keys(tile);
       const std::uint32_t largest = group.largest(keys.largest);
       const auto fits = [&] { return keys.all_zeros() || windows.holds(largest, keys.least_minus_1); };
