@@ -59,6 +59,8 @@ template <class Case> bool is_exact_if_held(const std::vector<typename Case::Ele
     using Word = std::remove_reference_t<decltype(sum.word[0])>;
     const auto wide = convert<double>(element);
     window.add(sum, static_cast<Word>(Case::exponent == 2 ? wide * wide : wide));
+    if constexpr (Case::Window::splits)
+      window.template add<1>(sum, static_cast<Word>(std::fma(wide, wide, -wide * wide)));
     expected.add(Case::exponent == 2 ? Term::square : Term::element, element, element);
   }
   for (int w = 0; w < Case::Window::words; ++w) actual.sum.add(static_cast<double>(window.added(sum, w)));
@@ -122,8 +124,9 @@ TYPED_TEST(AWindow, HoldsEveryBitDownToItsEnd) {
 
 template <class Case> class AWindowWhereExponentsEnd : public ::testing::Test {};
 using WindowsOfAllFormats =
-    ::testing::Types<Tried<fp64, 2, 1, double>, Tried<fp64, 3, 1, double>, Tried<fp32, 2, 1, double>,
-                     Tried<fp32, 3, 2, double>, Tried<bf16, 2, 1, float>, Tried<bf16, 2, 2, double>>;
+    ::testing::Types<Tried<fp64, 2, 1, double>, Tried<fp64, 3, 1, double>, Tried<fp64, 5, 1, double>,
+                     Tried<fp32, 2, 1, double>, Tried<fp32, 3, 2, double>, Tried<bf16, 2, 1, float>,
+                     Tried<bf16, 2, 2, double>>;
 TYPED_TEST_SUITE(AWindowWhereExponentsEnd, WindowsOfAllFormats);
 
 // Terms just below a power of two are rounded to it, so 2^L of them move an anchor to the next power of two,
@@ -147,6 +150,69 @@ TYPED_TEST(AWindowWhereExponentsEnd, AddsWithoutAnErrorWhateverItHolds) {
   if (sizeof(T) == 8 || TypeParam::Window::has_floats) {
     EXPECT_GT(missed, 10);
   }
+}
+
+template <class Case> class AWindowOfDoubles : public ::testing::Test {};
+using WindowsOfDoubles = ::testing::Types<Tried<fp64, 3, 1, double>, Tried<fp64, 5, 1, double>,
+                                          Tried<fp64, 5, 2, double>, Tried<fp64, 8, 2, double>>;
+TYPED_TEST_SUITE(AWindowOfDoubles, WindowsOfDoubles);
+
+TYPED_TEST(AWindowOfDoubles, AddsWithoutAnErrorWhateverItHolds) {
+  std::mt19937_64 generator{8};
+  int held = 0, missed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto x = numbers<fp64>(generator, 1 + generator() % 100, static_cast<int>(generator() % 400));
+    ++(is_exact_if_held<TypeParam>(x, static_cast<int>(generator() % 4)) ? held : missed);
+  }
+  EXPECT_GT(held, 100);
+  EXPECT_GT(missed, 100);
+}
+
+// The key of a double is its upper word, in which the smallest numbers have no bit.
+TYPED_TEST(AWindowOfDoubles, HoldsNoNumberBelowTheUpperWordBesideLargeOnes) {
+  for (const double small : {0x1p-1074, 0x1.8p-1060, -0x1p-1043}) {
+    EXPECT_FALSE(is_exact_if_held<TypeParam>({1.0, small}, 0)) << small;
+    EXPECT_FALSE(is_exact_if_held<TypeParam>({small, 0x1p-700, 0}, 0)) << small;
+  }
+  EXPECT_TRUE(is_exact_if_held<TypeParam>({1.0, -0.0, 0.0}, 0));
+}
+
+// Rounded products, and what they lack, in windows of products.
+template <int words> void expect_exact_products(std::mt19937_64& generator, int& held, int& missed) {
+  using Key = MagnitudeKey<fp64>;
+  const int binades = static_cast<int>(generator() % 150);
+  const std::size_t n = 1 + generator() % 50;
+  const auto x = numbers<fp64>(generator, n, binades), y = numbers<fp64>(generator, n, binades);
+  TermWindow<fp64, 106, words> window;
+  static_assert(window.splits);
+  std::uint32_t largest = 0, least_minus_1 = ~0u;
+  for (std::size_t i = 0; i < n; ++i) {
+    largest = std::max(largest, Key::of(x[i] * y[i]));
+    least_minus_1 = std::min(least_minus_1, Key::minus_1(x[i] * y[i]));
+  }
+  window.place(largest, 2, ceil_log2(n));
+  if (!window.holds(largest, least_minus_1)) return ++missed, void();
+  ++held;
+  auto sum = window.begin();
+  ExactTerms expected, actual;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double product = x[i] * y[i];
+    window.add(sum, product);
+    window.template add<1>(sum, std::fma(x[i], y[i], -product));
+    expected.add(Term::product, x[i], y[i]);
+  }
+  for (int w = 0; w < words; ++w) actual.sum.add(window.added(sum, w));
+  EXPECT_EQ(actual.digits(), expected.digits());
+}
+TEST(AWindowOfProductsOfDoubles, AddsWithoutAnErrorWhateverItHolds) {
+  std::mt19937_64 generator{9};
+  int held = 0, missed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    expect_exact_products<5>(generator, held, missed);
+    expect_exact_products<8>(generator, held, missed);
+  }
+  EXPECT_GT(held, 500);
+  EXPECT_GT(missed, 300);
 }
 
 /// Subtracts the words to which terms are added as the anchors say.
@@ -304,14 +370,26 @@ TEST(AnExponentRange, OfProductsHoldsThemAll) {
   EXPECT_TRUE(largest.times(largest).is_bounded());
 }
 
-TEST(ACompactSum, HasTheValueOfAllThatWasAddedAndMerged) {
-  using Sum = CompactSumOf<fp32, 1>;
+/// Elements of T, whose exponents spread over up to `most` binades, in a sum of a few words.
+template <class T, int words, int most> struct Compact {
+  using Element = T;
+  using Sum = CompactSumOf<T, 1, words>;
+  static constexpr unsigned binades = most;
+};
+template <class Case> class ACompactSumOf : public ::testing::Test {};
+using CompactSums = ::testing::Types<Compact<fp32, 2, 250>, Compact<fp64, 3, 500>, Compact<fp64, 5, 800>>;
+TYPED_TEST_SUITE(ACompactSumOf, CompactSums);
+
+TYPED_TEST(ACompactSumOf, ElementsHasTheValueOfAllThatWasAddedAndMerged) {
+  using Sum = typename TypeParam::Sum;
+  using T = typename TypeParam::Element;
   std::mt19937_64 generator{2};
   int wide = 0;
   for (int i = 0; i < 2000; ++i) {
     Sum sum, other;
     Exact expected;
-    for (const fp32 x : numbers<fp32>(generator, 1 + generator() % 20, static_cast<int>(generator() % 250))) {
+    const auto binades = static_cast<int>(generator() % TypeParam::binades);
+    for (const T x : numbers<T>(generator, 1 + generator() % 20, binades)) {
       (generator() % 2 == 0 ? sum : other).add(x);
       expected.add(x);
     }
@@ -360,7 +438,13 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
   for (const T element : x) {
     const auto wide = convert<double>(element);
     state.terms.add(wide);
-    state.squares.add(wide * wide);
+    if (std::fabs(wide) > 0x1p-450) {
+      state.squares.add(wide * wide);
+      state.squares.add(std::fma(wide, wide, -wide * wide));
+    } else {  // doubles may not hold the square
+      const Decomposed of = decompose<T>(to_bits(element));
+      state.squares.add_to_integer(false, Wide{of.significand} * of.significand, 2 * of.exponent);
+    }
     state.flags |= seen_flags(element);
     terms.add(Term::element, element, element);
     squares.add(Term::square, element, element);
@@ -404,8 +488,8 @@ TEST(ExactMoments, HaveTheVarianceOfTheirProductsForElementsOfAnyExponents) {
 }
 
 template <class T> class CompactMoments : public ::testing::Test {};
-using ShortFormats = ::testing::Types<fp16, bf16, fp32>;
-TYPED_TEST_SUITE(CompactMoments, ShortFormats);
+using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
+TYPED_TEST_SUITE(CompactMoments, AllFormats);
 
 TYPED_TEST(CompactMoments, AreRoundedOnce) {
   std::mt19937_64 generator{3};
@@ -446,30 +530,63 @@ TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
     }
 }
 
-TEST(WordsOfProducts, AreRoundedOnce) {
-  using State = CompactExact<fp32, ExactlySummed::products>;
+template <class T> class WordsOfProducts : public ::testing::Test {};
+using LongFormats = ::testing::Types<fp32, fp64>;
+TYPED_TEST_SUITE(WordsOfProducts, LongFormats);
+
+TYPED_TEST(WordsOfProducts, AreRoundedOnce) {
+  using T = TypeParam;
+  using State = CompactExact<T, ExactlySummed::products>;
   std::mt19937_64 generator{4};
+  int by_words = 0;
   for (int i = 0; i < 2000; ++i) {
     const std::size_t n = 1 + generator() % 30;
     const int binades = static_cast<int>(generator() % 120);
-    const auto x = numbers<fp32>(generator, n, binades), y = numbers<fp32>(generator, n, binades);
+    auto x = numbers<T>(generator, n, binades), y = numbers<T>(generator, n, binades);
+    if (i % 2 == 0)  // sums of which the leading words cancel
+      for (std::size_t k = 1; k < n; k += 2) x[k] = -x[k - 1], y[k] = generator() % 8 == 0 ? y[k] : y[k - 1];
     State state;
     ExactTerms expected;
     for (std::size_t k = 0; k < n; ++k) {
-      state.terms.add(static_cast<double>(x[k]) * y[k]);
+      const double a = x[k], b = y[k];
+      state.terms.add(a * b);
+      state.terms.add(std::fma(a, b, -a * b));
       state.flags |= SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
       expected.add(Term::product, x[k], y[k]);
     }
-    const ExactResult of{n, false, 0};
-    Formats::for_each([&]<class F>() {
-      const Number sum = expected.quotient(format_info<F>(), 1);
-      EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), sum.bits);
-      F result;
-      if (!state.is_wide() && state.words().round_sum(of, result)) {
-        EXPECT_EQ(to_bits(result), sum.bits);
-      }
-    });
+    for (const bool mean : {false, true}) {
+      const ExactResult of{n, mean, 0};
+      Formats::for_each([&]<class F>() {
+        const Number result = expected.quotient(format_info<F>(), mean ? n : 1);
+        EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), result.bits);
+        F found;
+        if (!state.is_wide() && state.words().round_sum(of, found)) {
+          EXPECT_EQ(to_bits(found), result.bits);
+          ++by_words;
+        }
+      });
+    }
   }
+  EXPECT_GT(by_words, 10000);
+}
+
+TEST(DistilledWords, HaveTheSameSumAndNoBitTwice) {
+  std::mt19937_64 generator{10};
+  int distilled = 0;
+  for (int i = 0; i < 2000; ++i) {
+    double word[5];
+    ExactTerms before, after;
+    const auto drawn = numbers<fp64>(generator, 5, static_cast<int>(generator() % 400));
+    std::ranges::copy(drawn, word);
+    if (i % 4 == 0) word[1] = -word[0];
+    for (const double w : word) before.sum.add(w);
+    if (!distill(word)) continue;
+    ++distilled;
+    for (const double w : word) after.sum.add(w);
+    EXPECT_EQ(before.digits(), after.digits());
+    for (int w = 0; w < 4; ++w) EXPECT_EQ(word[w] + word[w + 1], word[w]);
+  }
+  EXPECT_GT(distilled, 1500);
 }
 
 // A sum that is just above a tie only because of a bit far below it.
