@@ -602,6 +602,23 @@ TEST(TwoWords, AreRoundedWithAStickyBit) {
   EXPECT_EQ(result, 1.0f);
 }
 
+// A tie, which words below the first two decide.
+TEST(WordsOfASum, AreRoundedWithAllOfThem) {
+  constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+  for (const double n : {1.0, 3.0})
+    for (const double below : {0x1p-110, -0x1p-110, 0x1p-160, -0x1p-160}) {
+      const ExactResult of{static_cast<std::uint64_t>(n), n > 1, 0};
+      const ExactWords<5> of_double{{n, n * 0x1p-53, 0, below, 0}, {}, plain},
+          of_float{{n, n * 0x1p-24, below, 0, 0}, {}, plain};
+      double wide = 0;
+      float narrow = 0;
+      EXPECT_TRUE(of_double.round_sum(of, wide));
+      EXPECT_EQ(wide, below > 0 ? 1 + 0x1p-52 : 1.0) << n << " " << below;
+      EXPECT_TRUE(of_float.round_sum(of, narrow));
+      EXPECT_EQ(narrow, below > 0 ? 1 + 0x1p-23f : 1.0f) << n << " " << below;
+    }
+}
+
 TEST(AQuotientOfWords, IsRoundedOnceOrRefused) {
   std::mt19937_64 generator{5};
   int refused = 0;
