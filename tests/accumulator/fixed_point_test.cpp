@@ -23,7 +23,7 @@ struct Quotient {
   int exponent = 0;
 };
 
-Integer integer(Int128 x) { return (Integer{x.high} << 64) + x.low; }
+Integer integer(Int128 x) { return (Integer{static_cast<std::int64_t>(x.word[1])} << 64) + x.word[0]; }
 
 template <class F> Quotient exactly(F x) {
   const Decomposed d = decompose<F>(to_bits(x));
@@ -74,9 +74,8 @@ template <class F> F any_number(std::mt19937_64& random) {
 /// An integer of any length, one in four near a power of two.
 Int128 any_integer(std::mt19937_64& random) {
   const bool negative = random() % 2 == 0;
-  if (random() % 4 == 0)
-    return Int128::of(negative, (Int128::Wide{1} << random() % 127) + Int128::Wide{random() % 3} - 1);
-  return Int128::of(negative, (Int128::Wide{random()} << 63 | random()) >> random() % 127);
+  if (random() % 4 == 0) return Int128::of(negative, (Wide{1} << random() % 127) + Wide{random() % 3} - 1);
+  return Int128::of(negative, (Wide{random()} << 63 | random()) >> random() % 127);
 }
 
 template <class F> class AFixedPoint : public testing::Test {};
@@ -95,7 +94,7 @@ TYPED_TEST(AFixedPoint, RoundsSumsOnce) {
     ASSERT_EQ(round_units<F>(units, grid, divisor), rounded<F>({integer(units), divisor, grid}));
     F held = any_number<F>(random);
     if (i % 5 == 0) {  // nearly cancels
-      held = from_bits<F>(round_units<F>(Int128::of(Int128::Wide{0} - units.wide()), grid));
+      held = from_bits<F>(round_units<F>(Int128::of(Wide{0} - units.wide()), grid));
       if (special_flags_of(held) != 0) held = F{};
     }
     const auto expected = rounded<F>(sum({integer(units), 1, grid}, exactly(held)));
@@ -137,10 +136,10 @@ TEST(FoundGrids, NeverOverflowAndAreAsFineAsPossible) {
       GridSum one;
       one.add(largest, grid);
       EXPECT_LE(one.bits, most_term_bits(n));
-      EXPECT_TRUE(one.units.magnitude() <= (Int128::Wide{1} << word) / n);
+      EXPECT_TRUE(one.units.magnitude().wide() <= (Wide{1} << word) / n);
       GridSum finer;
       finer.add(largest, grid - 1);
-      EXPECT_TRUE(finer.bits > 126 || finer.units.magnitude() * n > Int128::Wide{1} << word);
+      EXPECT_TRUE(finer.bits > 126 || finer.units.magnitude().wide() * n > Wide{1} << word);
     }
   EXPECT_EQ(found_grid(-1000, 1, 126, -1074), -1074);
   EXPECT_EQ(found_grid(no_exponent, 5, 62, -149), -149);

@@ -17,7 +17,7 @@ namespace {
 
 /// What is expected of one result.
 struct OneResult {
-  Int128 sum;
+  Int128 sum{};
   std::ptrdiff_t smallest = -1, largest = -1;  ///< the first indices; -1 if no element takes part
 };
 
@@ -75,9 +75,8 @@ template <class T> void expect_exact(const IntegerMatrix<T>& m) {
   }
   for (std::size_t r = 0; r < m.results(); ++r) {
     const OneResult right = m.expected(r);
-    ASSERT_EQ(static_cast<std::uint64_t>(sums[r]), right.sum.low) << r;
-    expected_overflow |=
-        right.sum.high != (std::is_signed_v<T> ? static_cast<std::int64_t>(right.sum.low) >> 63 : 0);
+    ASSERT_EQ(static_cast<std::uint64_t>(sums[r]), right.sum.word[0]) << r;
+    expected_overflow |= right.sum != Int128::of(static_cast<Wide>(sums[r]));
     expected_absence |= right.largest < 0;
     for (const bool smallest : {false, true}) {
       const std::ptrdiff_t index = smallest ? right.smallest : right.largest;

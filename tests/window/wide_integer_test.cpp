@@ -94,6 +94,8 @@ TYPED_TEST(AWideInteger, IsASumOfShiftedNumbersHoweverTheyAreAdded) {
                high = static_cast<std::uint64_t>(magnitude >> 64);
     const auto expected = shifted<count>(negative, magnitude, shift);
     ASSERT_TRUE((expected - WideInteger<count>::of(negative, magnitude, shift)).is_zero());
+    ASSERT_TRUE((expected == WideInteger<count>::of(negative, magnitude, shift)));
+    ASSERT_FALSE((expected == expected + WideInteger<count>::of(false, 1, 64 * count - 1)));
     sum = sum + expected;
     through.add_through(negative, magnitude, shift);
     in_memory.add(negative, low, shift);
@@ -114,7 +116,7 @@ TYPED_TEST(AWideInteger, HasLeadingBitsThatRoundAsTheNumberDoes) {
     const auto length = static_cast<int>(random() % count);  // words
     for (int w = length; w < count; ++w) x.word[w] = x.word[length] >> 63 ? ~std::uint64_t{0} : 0;
     using Integer = WideInteger<count>;
-    EXPECT_EQ(x.fits(1), (x - Integer::of(Int128::of(static_cast<std::int64_t>(x.word[0])))).is_zero());
+    EXPECT_EQ(x.fits(1), (x - Integer::of(static_cast<std::int64_t>(x.word[0]))).is_zero());
     EXPECT_EQ(x.fits(2), (x - Integer::of(x.low_128())).is_zero());
     const LeadingBits leading = x.leading(-90);
     const std::uint64_t divisor = random() % (std::uint64_t{1} << random() % 39) + 1;

@@ -18,12 +18,12 @@ namespace samesum {
 /// units has `units` 0.
 struct GridTerm {
   static constexpr std::int32_t beyond = 127;  ///< `bits` of a term beyond 2^126 units
-  Int128 units;
+  Int128 units{};
   std::int32_t bits = 0;
 };
 
 /// Returns ±magnitude·2^exponent in units of 2^grid, rounded to nearest, ties to even.
-SAMESUM_HD constexpr GridTerm to_grid(bool negative, Int128::Wide magnitude, int exponent, int grid) {
+SAMESUM_HD constexpr GridTerm to_grid(bool negative, Wide magnitude, int exponent, int grid) {
   constexpr GridTerm beyond{{}, GridTerm::beyond};
   if (magnitude == 0) return {};
   const int shift = exponent - grid, width = 128 - leading_zeros(magnitude);
@@ -34,12 +34,12 @@ SAMESUM_HD constexpr GridTerm to_grid(bool negative, Int128::Wide magnitude, int
     return {};  // below half a unit
   } else {
     const int down = -shift;  // 1 … 128
-    const Int128::Wide kept = down == 128 ? 0 : magnitude >> down, rest = magnitude << (128 - down),
-                       half = Int128::Wide{1} << 127;
+    const Wide kept = down == 128 ? 0 : magnitude >> down, rest = magnitude << (128 - down),
+               half = Wide{1} << 127;
     magnitude = kept + (rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0);
     if (magnitude == 0) return {};
   }
-  const int bits = 128 - leading_zeros(Int128::Wide{magnitude - 1});
+  const int bits = 128 - leading_zeros(Wide{magnitude - 1});
   if (bits > 126) return beyond;
   return {Int128::of(negative, magnitude), bits};
 }
@@ -53,8 +53,8 @@ template <class T> SAMESUM_HD constexpr GridTerm to_grid(T x, int grid) {
 /// Returns the exact product of two finite numbers in units of 2^grid.
 template <class T> SAMESUM_HD constexpr GridTerm product_to_grid(T x, T y, int grid) {
   const Decomposed p = decompose<T>(to_bits(x)), q = decompose<T>(to_bits(y));
-  return to_grid(p.negative != q.negative, Int128::Wide{p.significand} * q.significand,
-                 p.exponent + q.exponent, grid);
+  return to_grid(p.negative != q.negative, Wide{p.significand} * q.significand, p.exponent + q.exponent,
+                 grid);
 }
 
 /// The exponent of terms that are zero, infinite or NaN; below every exponent.
@@ -71,7 +71,7 @@ template <class T> SAMESUM_HD constexpr int exponent_of(T x) {
 template <class T> SAMESUM_HD constexpr int exponent_of_product(T x, T y) {
   if (exponent_of(x) == no_exponent || exponent_of(y) == no_exponent) return no_exponent;
   const Decomposed p = decompose<T>(to_bits(x)), q = decompose<T>(to_bits(y));
-  return p.exponent + q.exponent + 127 - leading_zeros(Int128::Wide{p.significand} * q.significand);
+  return p.exponent + q.exponent + 127 - leading_zeros(Wide{p.significand} * q.significand);
 }
 
 /// Returns the flags of a product; 0 if both numbers are finite.
@@ -109,7 +109,7 @@ SAMESUM_HD constexpr int most_term_bits(std::uint64_t n) { return 126 - bits_for
 struct GridSum {
   static constexpr std::string_view name = "fixed_point";  ///< in the names of methods
 
-  Int128 units;             ///< sum of the finite terms in units of the grid, modulo 2^128
+  Int128 units{};           ///< sum of the finite terms in units of the grid, modulo 2^128
   std::uint32_t flags = 0;  ///< SumFlags::seen_nan, seen_plus_infinity and seen_minus_infinity
   std::int32_t bits = 0;    ///< largest GridTerm::bits
 
@@ -132,7 +132,7 @@ struct GridSum {
       add(product_to_grid(x, y, grid));
   }
   SAMESUM_HD constexpr void merge(const GridSum& other) {
-    units.merge(other.units);
+    units.add(other.units);
     flags |= other.flags;
     bits = other.bits > bits ? other.bits : bits;
   }
@@ -141,7 +141,7 @@ struct GridSum {
   /// exceeds 2^word_bits. On the grid that found_grid returns that never happens. NaN and infinities among
   /// the terms do not matter.
   SAMESUM_HD constexpr bool overflows(std::uint64_t n, int word_bits) const {
-    return bits > most_term_bits(n) || units.magnitude() > Int128::Wide{1} << word_bits;
+    return bits > most_term_bits(n) || units.magnitude().wide() > Wide{1} << word_bits;
   }
 
   /// Bit pattern of the sum divided by `divisor`, correctly rounded to F: NaN, an infinity, or the number.

@@ -16,9 +16,9 @@ namespace samesum {
 /// The error of n elements is at most n·2^(grid - 1), and half an ulp; nothing but the latter if all elements
 /// are multiples of the grid.
 struct FixedPointState {
-  WideInteger<2> units;  ///< sum of the finite elements in units of the grid, modulo 2^128
-  std::uint32_t flags;   ///< SumFlags::seen_nan, seen_plus_infinity and seen_minus_infinity
-  std::int32_t bits;     ///< largest GridTerm::bits, by which an overflow is known
+  Int128 units;         ///< sum of the finite elements in units of the grid, modulo 2^128
+  std::uint32_t flags;  ///< SumFlags::seen_nan, seen_plus_infinity and seen_minus_infinity
+  std::int32_t bits;    ///< largest GridTerm::bits, by which an overflow is known
 
   /// Adds x.
   template <class T> SAMESUM_HD void add(T x, int grid) { add_by<Alone>(x, grid); }
@@ -42,9 +42,7 @@ struct FixedPointState {
   }
 
  private:
-  SAMESUM_HD GridSum sum() const {
-    return {{units.word[0], static_cast<std::int64_t>(units.word[1])}, flags, bits};
-  }
+  SAMESUM_HD GridSum sum() const { return {units, flags, bits}; }
   template <class Access> SAMESUM_HD void merge_by(const FixedPointState& other) {
     add_words<Access>(units.word, other.units.word);
     if (other.flags != 0) Access::set(flags, other.flags);
@@ -53,8 +51,7 @@ struct FixedPointState {
   template <class Access, class T> SAMESUM_HD void add_by(T x, int grid) {
     GridSum element;
     element.add(x, grid);
-    const Int128 k = element.units;
-    merge_by<Access>({{{k.low, static_cast<std::uint64_t>(k.high)}}, element.flags, element.bits});
+    merge_by<Access>({element.units, element.flags, element.bits});
   }
 };
 

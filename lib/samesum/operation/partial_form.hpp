@@ -199,22 +199,20 @@ template <class Operation, class F> struct GridPartialFunctions {
   }
   static void write(const std::byte* state, SerialWriter& out) {
     const GridSum& sum = at(state);
-    out.put(sum.units.low);
-    out.put(static_cast<std::uint64_t>(sum.units.high));
+    for (const std::uint64_t word : sum.units.word) out.put(word);
     out.put(static_cast<std::uint8_t>(sum.flags));
     out.put(static_cast<std::uint8_t>(sum.bits));
   }
   /// No elements have a sum beyond that of as many terms of 2^bits units.
   static bool read(SerialReader& in, std::uint64_t, std::uint64_t elements, std::byte* state) {
     GridSum& sum = *new (state) GridSum;
-    sum.units.low = in.get<std::uint64_t>();
-    sum.units.high = static_cast<std::int64_t>(in.get<std::uint64_t>());
+    for (std::uint64_t& word : sum.units.word) word = in.get<std::uint64_t>();
     sum.flags = in.get<std::uint8_t>();
     sum.bits = in.get<std::uint8_t>();
     constexpr std::uint32_t special =
         Exact::seen_nan | Exact::seen_plus_infinity | Exact::seen_minus_infinity;
     const bool is_small =
-        sum.bits > most_term_bits(elements) || sum.units.magnitude() <= Int128::Wide{elements} << sum.bits;
+        sum.bits > most_term_bits(elements) || sum.units.magnitude().wide() <= Wide{elements} << sum.bits;
     return (sum.flags & ~special) == 0 && sum.bits <= GridTerm::beyond && is_small;
   }
   static constexpr PartialForm form{0,     1,    false,   sizeof(GridSum), merge,    finish,

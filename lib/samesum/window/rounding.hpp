@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "samesum/window/int128.hpp"
+#include "samesum/window/wide.hpp"
 
 namespace samesum {
 
@@ -63,21 +63,6 @@ struct ShortNumber {
     return {negative ? -integer : integer, shift};
   }
 };
-
-/// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
-/// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return LeadingBits{units.is_negative(), false, units.magnitude(), grid}.template rounded<F, signed_zero>();
-}
-/// Bit pattern of units·2^grid / divisor, likewise. divisor >= 1. Callers that seldom divide branch, so that
-/// a sum is rounded by inlined code.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, std::uint64_t divisor) {
-  return LeadingBits{units.is_negative(), false, units.magnitude(), grid}
-      .over(divisor)
-      .template rounded<F, signed_zero>();
-}
 
 /// TwoSum (Knuth 1969): replaces a by the sum of both, rounded, and returns the rounding error.
 SAMESUM_HD inline double two_sum(double& a, double b) {

@@ -21,15 +21,27 @@ template <int count> struct WideInteger {
   static constexpr int words = count;
   std::uint64_t word[count];
 
-  SAMESUM_HD static constexpr WideInteger of(Int128 x) {
+  SAMESUM_HD static constexpr WideInteger of(std::int64_t x) {
     WideInteger all{};
     SAMESUM_FOR_WORDS
-    for (int i = 0; i < count; ++i)
-      all.word[i] = i == 0 ? x.low : static_cast<std::uint64_t>(i == 1 ? x.high : x.high >> 63);
+    for (int i = 0; i < count; ++i) all.word[i] = static_cast<std::uint64_t>(i == 0 ? x : x >> 63);
     return all;
   }
+  SAMESUM_HD static constexpr WideInteger of(const WideInteger<2>& x) {
+    const std::uint64_t sign = x.is_negative() ? ~std::uint64_t{0} : 0;
+    const Wide low = x.wide();  // if the loop read words, g++ would pass them through memory
+    WideInteger all{};
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) all.word[i] = i < 2 ? static_cast<std::uint64_t>(low >> 64 * i) : sign;
+    return all;
+  }
+  /// A number modulo 2^128.
+  SAMESUM_HD static constexpr WideInteger of(Wide x) requires(count == 2) {
+    return {{static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(x >> 64)}};
+  }
   /// ±magnitude·2^shift, for 0 <= shift < 64·count.
-  SAMESUM_HD static constexpr WideInteger of(bool negative, Wide magnitude, int shift) {
+  SAMESUM_HD static constexpr WideInteger of(bool negative, Wide magnitude, int shift = 0) {
+    if constexpr (count == 2) return of(magnitude << shift).negated_if(negative);
     WideInteger x{};
     SAMESUM_FOR_WORDS
     for (int i = 0; i < count; ++i) x.word[i] = shifted_word(magnitude, shift, i);
@@ -51,12 +63,19 @@ template <int count> struct WideInteger {
     for (int i = n; i < count; ++i) fits = fits && word[i] == sign;
     return fits;
   }
-  SAMESUM_HD constexpr Int128 low_128() const { return {word[0], static_cast<std::int64_t>(word[1])}; }
+  /// The two lowest words.
+  SAMESUM_HD constexpr WideInteger<2> low_128() const { return {{word[0], word[1]}}; }
+  /// The number modulo 2^128.
+  SAMESUM_HD constexpr Wide wide() const { return Wide{word[1]} << 64 | word[0]; }
 
   SAMESUM_HD void clear() {
     for (std::uint64_t& w : word) w = 0;
   }
   SAMESUM_HD constexpr void add(const WideInteger& other) {
+    if constexpr (count == 2) {  // compilers have instructions for it
+      *this = of(wide() + other.wide());
+      return;
+    }
 #if defined(__CUDA_ARCH__)
     if constexpr (count == 3) {
       if (!std::is_constant_evaluated()) {
@@ -108,8 +127,20 @@ template <int count> struct WideInteger {
   SAMESUM_HD friend constexpr WideInteger operator-(const WideInteger& a, const WideInteger& b) {
     return a + b.negated_if(true);
   }
+  SAMESUM_HD friend constexpr bool operator==(const WideInteger& a, const WideInteger& b) {
+    std::uint64_t differ = 0;
+    SAMESUM_FOR_WORDS
+    for (int i = 0; i < count; ++i) differ |= a.word[i] ^ b.word[i];
+    return differ == 0;
+  }
+
+  /// The number times 2^shift, for 0 <= shift < 128.
+  SAMESUM_HD constexpr WideInteger shifted(int shift) const requires(count == 2) {
+    return of(wide() << shift);
+  }
 
   SAMESUM_HD constexpr WideInteger negated_if(bool condition) const {
+    if constexpr (count == 2) return condition ? of(Wide{0} - wide()) : *this;
     const std::uint64_t mask = condition ? ~std::uint64_t{0} : 0;
     WideInteger flipped{}, one{{condition}};
     SAMESUM_FOR_WORDS
@@ -154,6 +185,25 @@ template <int count> struct WideInteger {
                     : 0;
   }
 };
+
+/// An integer of 128 bits.
+using Int128 = WideInteger<2>;
+
+/// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
+/// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
+template <class F, bool signed_zero = false>
+SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
+  return LeadingBits{units.is_negative(), false, units.magnitude().wide(), grid}
+      .template rounded<F, signed_zero>();
+}
+/// Bit pattern of units·2^grid / divisor, likewise. divisor >= 1. Callers that seldom divide branch, so that
+/// a sum is rounded by inlined code.
+template <class F, bool signed_zero = false>
+SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, std::uint64_t divisor) {
+  return LeadingBits{units.is_negative(), false, units.magnitude().wide(), grid}
+      .over(divisor)
+      .template rounded<F, signed_zero>();
+}
 
 /// The words of the magnitude of an integer, without a copy of it.
 template <int count> class Magnitude {
@@ -307,7 +357,7 @@ SAMESUM_HD constexpr BitsOf<F> round_sum(Int128 units, int grid, F held) {
   const Decomposed d = decompose<F>(to_bits(held));
   // Both in units of the lower one, if 126 bits hold them.
   const int lowest = d.exponent < grid ? d.exponent : grid, up = grid - lowest, held_up = d.exponent - lowest;
-  if (up + 128 - leading_zeros(units.magnitude()) > 126 || held_up + Format<F>::precision > 126)
+  if (up + 128 - leading_zeros(units.magnitude().wide()) > 126 || held_up + Format<F>::precision > 126)
     return round_sum<F, signed_zero>(WideInteger<3>::of(units), grid, held);
   units = units.shifted(up);
   units.add(Int128::of(d.negative, Wide{d.significand} << held_up));

@@ -206,8 +206,9 @@ class SumWithOthers {
     for (std::size_t k = 0; k < grids.words; ++k) {
       const Int128 units = Int128::of(sum[k]);
       const int shift = grids.grid_of(k) - lowest_;
-      units_.add(units.is_negative(), static_cast<std::uint64_t>(units.magnitude()), shift);
-      units_.add(units.is_negative(), static_cast<std::uint64_t>(units.magnitude() >> 64), shift + 64);
+      const Int128 magnitude = units.magnitude();
+      units_.add(units.is_negative(), magnitude.word[0], shift);
+      units_.add(units.is_negative(), magnitude.word[1], shift + 64);
     }
   }
   void add(double x) {

@@ -77,8 +77,8 @@ template <class T, class Sum> struct SumOf {
   void take_columns(State* states, const IntegerRows& rows) const { loops.sum_columns(rows, states); }
   /// Returns whether the sum is beyond its type.
   template <class FirstOf> bool write(const State& sum, FirstOf, Result& out) const {
-    out = static_cast<Result>(sum.low);
-    return sum.high != (std::is_signed_v<Result> ? static_cast<std::int64_t>(sum.low) >> 63 : 0);
+    out = static_cast<Result>(sum.word[0]);
+    return sum != Int128::of(static_cast<Wide>(out));
   }
 };
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "samesum/base/type_list.hpp"
-#include "samesum/window/int128.hpp"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum::cpu {
 

@@ -19,7 +19,7 @@
 #include "samesum/operation/scaled_squares.hpp"
 #include "samesum/order/orders.hpp"
 #include "samesum/window/compact_exact.hpp"
-#include "samesum/window/int128.hpp"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum::cpu {
 

@@ -87,8 +87,8 @@ template <class T, class F> class GridColumn {
   /// Whether integers of 64 bits hold all sums of these at most 2^12 elements, each of up to 2^48 units.
   bool fits(const T* x, std::size_t n) {
     constexpr std::int64_t most = std::int64_t{1} << 61;
-    const auto sum = static_cast<std::int64_t>(sum_.units.low);
-    if (sum_.flags != 0 || sum_.bits > 62 || sum_.units.high != sum >> 63 || sum > most || sum < -most)
+    const auto sum = static_cast<std::int64_t>(sum_.units.word[0]);
+    if (sum_.flags != 0 || sum_.bits > 62 || sum_.units != Int128::of(sum) || sum > most || sum < -most)
       return false;
     // Then 2^-grid and all results are normal numbers, or too large.
     if (grid_.exponent() < Format<fp32>::min_exponent || grid_.exponent() > 100) return false;
@@ -103,7 +103,7 @@ template <class T, class F> class GridColumn {
   void take_fast(const T* x, std::size_t n, fp32* out) {
     const double scale = power_of_two(-grid_.exponent());
     const auto unit = static_cast<float>(power_of_two(grid_.exponent()));
-    auto sum = static_cast<std::int64_t>(sum_.units.low);
+    auto sum = static_cast<std::int64_t>(sum_.units.word[0]);
     float before = static_cast<float>(sum) * unit;
     for (std::size_t i = 0; i < n; ++i) {
       sum += units_above(whole_anchor, convert<double>(x[i]) * scale + whole_anchor);

@@ -132,8 +132,8 @@ template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* 
         const GridTerm largest =
             block.is_exact() ? to_grid(block.largest, grid) : GridTerm{{}, GridTerm::beyond};
         // The bits of a product next to a power of two depend on its low word.
-        const auto bits_of = [](Int128::Wide units) { return 128 - leading_zeros(units - 1); };
-        const Int128::Wide units = largest.units.magnitude();
+        const auto bits_of = [](Wide units) { return 128 - leading_zeros(units - 1); };
+        const Wide units = largest.units.magnitude().wide();
         const bool is_next_to_power = units < 2 || bits_of(units - 1) != bits_of(units + 1);
         if (largest.bits == GridTerm::beyond || (is_next_to_power && block.has_low()))
           return one_by_one(from, block.n);

@@ -225,9 +225,10 @@ template <Cells cells> __device__ WideInteger<3> cell_sum(std::uint32_t cell, st
   const auto both = [&](int i) { return std::uint64_t{at(i)} | std::uint64_t{at(i + 1)} << 32; };
   if constexpr (cells == Cells::of_192) return {{both(0), both(2), both(4)}};
   Int128 sum = Int128::of(static_cast<std::int64_t>(both(0)));
-  if constexpr (cells == Cells::counted) sum.high += static_cast<std::int32_t>(at(2));
-  if constexpr (cells == Cells::of_96) sum.high = static_cast<std::int32_t>(at(2));
-  if constexpr (cells == Cells::of_128) sum.high = static_cast<std::int64_t>(both(2));
+  const auto third = [&] { return static_cast<std::uint64_t>(static_cast<std::int32_t>(at(2))); };
+  if constexpr (cells == Cells::counted) sum.word[1] += third();
+  if constexpr (cells == Cells::of_96) sum.word[1] = third();
+  if constexpr (cells == Cells::of_128) sum.word[1] = both(2);
   return WideInteger<3>::of(sum);
 }
 
@@ -247,8 +248,8 @@ __device__ inline void add_to_total(const Totals& totals, std::uint64_t result, 
 /// The total of a result.
 __device__ inline WideInteger<3> total(const Totals& totals, std::uint64_t result, int words) {
   const auto at = [&](int w) { return static_cast<std::uint64_t>(*totals.at(result, w)); };
-  if (words == 1) return WideInteger<3>::of(Int128::of(static_cast<std::int64_t>(at(0))));
-  if (words == 2) return WideInteger<3>::of(Int128{at(0), static_cast<std::int64_t>(at(1))});
+  if (words == 1) return WideInteger<3>::of(static_cast<std::int64_t>(at(0)));
+  if (words == 2) return WideInteger<3>::of(Int128{{at(0), at(1)}});
   return {{at(0), at(1), at(2)}};
 }
 

@@ -21,12 +21,12 @@ template <Cells cells> class ColumnSum {
       widest_ = widest_ + u.wide();
       return;
     }
-    const Int128 units = Int128::of(u.negative, Int128::Wide{u.magnitude} << u.shift);
+    const Int128 units = Int128::of(u.negative, Wide{u.magnitude} << u.shift);
     if constexpr (cells == Cells::of_64) {
-      high_ += static_cast<std::int64_t>(units.low);
+      high_ += static_cast<std::int64_t>(units.word[0]);
     } else if constexpr (cells == Cells::of_96) {
       high_ += static_cast<std::int64_t>(units.wide() >> skipped);
-      low_ += static_cast<std::uint32_t>(units.low);
+      low_ += static_cast<std::uint32_t>(units.word[0]);
     } else {
       wide_.add(units);
     }
@@ -53,11 +53,11 @@ template <Cells cells> class ColumnSum {
     if constexpr (cells == Cells::of_64) return {high_, 0};
     if constexpr (cells == Cells::of_192) return {Leading::none, 0};
     if constexpr (cells == Cells::counted) {
-      const auto low = static_cast<std::int64_t>(wide_.low);
-      return {wide_.high == low >> 63 && low <= most && low >= -most ? low : Leading::none, 0};
+      const auto low = static_cast<std::int64_t>(wide_.word[0]);
+      return {Int128::of(low) == wide_ && low <= most && low >= -most ? low : Leading::none, 0};
     }
     if constexpr (cells == Cells::of_128) {
-      const auto rounded = ShortNumber::of(wide_.is_negative(), wide_.magnitude(), false);
+      const auto rounded = ShortNumber::of(wide_.is_negative(), wide_.magnitude().wide(), false);
       return {rounded.integer, rounded.exponent};
     }
     const std::int64_t high = high_ + static_cast<std::int64_t>(low_ >> skipped);
@@ -69,7 +69,7 @@ template <Cells cells> class ColumnSum {
  private:
   std::int64_t high_ = 0;  ///< units of 2^(grid + skipped)
   std::uint64_t low_ = 0;  ///< what is below them
-  Int128 wide_;
+  Int128 wide_{};
   WideInteger<3> widest_{};
 };
 

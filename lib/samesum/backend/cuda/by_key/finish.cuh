@@ -27,7 +27,8 @@ __device__ inline void mark_ambiguous(const KeyedElements& keyed, std::uint64_t 
 /// writes NaN and reports the overflow.
 template <class F>
 __device__ bool overflows_grid(const WideInteger<3>& units, bool exact, KeyEvents& events, BitsOf<F>& out) {
-  if (exact || (units.fits(2) && units.low_128().magnitude() <= Wide{1} << grid_word_bits<F>)) return false;
+  if (exact || (units.fits(2) && units.low_128().magnitude().wide() <= Wide{1} << grid_word_bits<F>))
+    return false;
   events.overflowed = 1;
   out = Format<F>::canonical_nan;
   return true;
@@ -158,8 +159,8 @@ template <class AnyDigits> struct SecondLooker {
       add_to_digits(x.negative, x.magnitude, x.exponent, AnyDigits::lowest_exponent, add);
       return x.flags;
     }
-    const GridTerm term = to_grid(x.negative, Int128::Wide{x.magnitude}, x.exponent, w.grid);
-    const Int128::Wide magnitude = term.units.magnitude();
+    const GridTerm term = to_grid(x.negative, Wide{x.magnitude}, x.exponent, w.grid);
+    const Wide magnitude = term.units.magnitude().wide();
     for (int j = 0; j < 4; ++j) {
       const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
       if (part != 0) add(j, term.units.is_negative() ? -part : part);
@@ -184,10 +185,10 @@ template <class AnyDigits> struct SecondLooker {
       const auto zero = [&] {
         return exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
       };
-      Int128 units;
+      Int128 units{};
       for (int j = 0; !exact && digit != nullptr && j < digits; ++j)
         units.add(Int128::of(digit[j]).shifted(32 * j));
-      if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
+      if (units.magnitude().wide() > Wide{1} << look.word_bits) {
         r.report_overflow();
         out = Format<F>::canonical_nan;
       } else if (flags & Exact::special_flags) {

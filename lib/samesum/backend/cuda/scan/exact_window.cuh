@@ -114,7 +114,7 @@ template <class F, class C> __device__ F rounded_integer(std::int64_t integer, i
 /// units · 2^unit, rounded once to F.
 template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
   const Int128 all = Int128::of(static_cast<Wide>(units));
-  const auto leading = ShortNumber::of(all.is_negative(), all.magnitude(), false);
+  const auto leading = ShortNumber::of(all.is_negative(), all.magnitude().wide(), false);
   return rounded_integer<F, C>(leading.integer, unit + leading.exponent);
 }
 template <class F, class C, int words>

@@ -183,7 +183,7 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
   __device__ __noinline__ static bool write_words(Words words, ExactResult result, std::size_t at, void* out,
                                                   std::size_t format) {
     const Int128 all = words.units();
-    const auto units = static_cast<std::int64_t>(all.low);
+    const auto units = static_cast<std::int64_t>(all.word[0]);
     if (!(Int128::of(units) == all) || abs(words.grid) > 900 || (units >> 62 != 0 && units >> 62 != -1))
       return false;
     const double scale = power_of_two(words.grid), high = __ll2double_rn(units),
