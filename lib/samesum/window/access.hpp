@@ -133,6 +133,11 @@ struct Atomically {
   }
 };
 
+/// Adds x and a carry to a word by the updates of Access. Returns the carry to the next word.
+template <class Access> SAMESUM_HD bool add_word(std::uint64_t& word, std::uint64_t x, bool carry) {
+  const std::uint64_t part = x + carry;
+  return part < x || (part != 0 && Access::add(word, part));
+}
 /// Adds x to an integer in two's complement, word by word, the lowest first, by the updates of Access. All
 /// threads together add every carry once, so when they have finished, the integer is the sum, modulo
 /// 2^(64·words).
@@ -142,10 +147,7 @@ SAMESUM_HD void add_words(std::uint64_t (&sum)[words], const std::uint64_t (&x)[
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-  for (int i = 0; i < words; ++i) {
-    const std::uint64_t part = x[i] + carry;
-    carry = part < x[i] || (part != 0 && Access::add(sum[i], part));
-  }
+  for (int i = 0; i < words; ++i) carry = add_word<Access>(sum[i], x[i], carry);
 }
 
 }  // namespace samesum

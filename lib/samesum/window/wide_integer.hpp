@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "samesum/window/access.hpp"
 #include "samesum/window/rounding.hpp"
 
 /// Unrolls the next loop over `count` words on a GPU, so that the words stay in registers; many words are in
@@ -14,6 +15,8 @@
 #endif
 
 namespace samesum {
+
+template <int count> class Magnitude;
 
 /// An integer in two's complement, in words of 64 bits, the lowest first. Sums wrap. No index depends on a
 /// value, except in add(negative, magnitude, shift), which is for integers in memory.
@@ -88,6 +91,7 @@ template <int count> struct WideInteger {
     }
 #endif
     Wide carry = 0;
+    SAMESUM_FOR_WORDS
     for (int i = 0; i < count; ++i) {
       carry += Wide{word[i]} + other.word[i];
       word[i] = static_cast<std::uint64_t>(carry);
@@ -105,20 +109,19 @@ template <int count> struct WideInteger {
       carry >>= 64;
     }
   }
-  /// Adds ±magnitude·2^shift, which the words must be able to hold, from the first word that changes on.
-  SAMESUM_HD void add(bool negative, std::uint64_t magnitude, int shift) {
+  /// Adds ±magnitude·2^shift, which the words must be able to hold, from the first word that changes on, by
+  /// the updates of Access.
+  template <class Access = Alone> SAMESUM_HD void add(bool negative, std::uint64_t magnitude, int shift) {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;  // sign extension
-    Wide carry = 0;
+    bool carry = false;
     // From the third word on, a carry of 1 and a part of -1 change nothing, as 0 and 0 do.
-    for (int i = shift / 64, k = 0; i < count && (k < 2 || static_cast<std::uint64_t>(carry) + above != 0);
-         ++i, ++k) {
-      carry += Wide{word[i]} + (k == 0   ? static_cast<std::uint64_t>(part)
-                                : k == 1 ? static_cast<std::uint64_t>(part >> 64)
-                                         : above);
-      word[i] = static_cast<std::uint64_t>(carry);
-      carry >>= 64;
-    }
+    for (int i = shift / 64, k = 0; i < count && (k < 2 || carry != (above != 0)); ++i, ++k)
+      carry = add_word<Access>(word[i],
+                               k == 0   ? static_cast<std::uint64_t>(part)
+                               : k == 1 ? static_cast<std::uint64_t>(part >> 64)
+                                        : above,
+                               carry);
   }
   SAMESUM_HD friend constexpr WideInteger operator+(WideInteger a, const WideInteger& b) {
     a.add(b);
@@ -151,18 +154,25 @@ template <int count> struct WideInteger {
 
   /// The leading 128 bits of number·2^exponent, of which the first is 1 unless the number is 0.
   SAMESUM_HD constexpr LeadingBits leading(int exponent) const {
-    const WideInteger all = magnitude();
     // The highest word that is not 0, and the two that follow it.
-    std::uint64_t first = all.word[count - 1], second = all.word_or_0(count - 2),
-                  third = all.word_or_0(count - 3);
+    std::uint64_t first = 0, second = 0, third = 0;
     int place = count - 1;
     bool more = false;
-    SAMESUM_FOR_WORDS
-    for (int i = count - 2; i >= 0; --i) {
-      if (first == 0)
-        first = all.word[i], second = all.word_or_0(i - 1), third = all.word_or_0(i - 2), place = i;
-      else if (i < place - 2)
-        more = more || all.word[i] != 0;
+    if constexpr (count > 12) {  // in memory
+      const Magnitude<count> all{*this};
+      while (place > 0 && all[place] == 0) --place;
+      first = all[place], second = place > 0 ? all[place - 1] : 0, third = place > 1 ? all[place - 2] : 0;
+      for (int i = 0; i < place - 2; ++i) more = more || all[i] != 0;
+    } else {
+      const WideInteger all = magnitude();
+      first = all.word[place], second = all.word_or_0(place - 1), third = all.word_or_0(place - 2);
+      SAMESUM_FOR_WORDS
+      for (int i = count - 2; i >= 0; --i) {
+        if (first == 0)
+          first = all.word[i], second = all.word_or_0(i - 1), third = all.word_or_0(i - 2), place = i;
+        else if (i < place - 2)
+          more = more || all.word[i] != 0;
+      }
     }
     if (first == 0) return {};
     const int zeros = leading_zeros(first);
@@ -208,12 +218,12 @@ SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, std::uint64_t
 /// The words of the magnitude of an integer, without a copy of it.
 template <int count> class Magnitude {
  public:
-  SAMESUM_HD explicit Magnitude(const WideInteger<count>& number)
+  SAMESUM_HD constexpr explicit Magnitude(const WideInteger<count>& number)
       : number_{number}, is_negative_{number.is_negative()} {
     while (lowest_ < count - 1 && number.word[lowest_] == 0) ++lowest_;
   }
-  SAMESUM_HD bool is_negative() const { return is_negative_; }
-  SAMESUM_HD std::uint64_t operator[](int i) const {
+  SAMESUM_HD constexpr bool is_negative() const { return is_negative_; }
+  SAMESUM_HD constexpr std::uint64_t operator[](int i) const {
     const std::uint64_t word = number_.word[i];
     return !is_negative_ || i < lowest_ ? word : i == lowest_ ? 0 - word : ~word;
   }

@@ -1,107 +1,55 @@
 /// Exact sums of the exponentials of a softmax: in a window, or in integers.
 #pragma once
 
-#include "samesum/accumulator/digits.hpp"
 #include "samesum/backend/cuda/softmax/parts.cuh"
 #include "samesum/backend/cuda/window/sum.cuh"
 
 namespace samesum::gpu::softmaxes {
 
-/// An exact sum of multiples of 2^lowest that is in [0, 2^39). The terms may have either sign; up to 2^31 of
-/// them are added between two calls of carry().
-template <int lowest> struct ExactTotal {
-  static constexpr int digits = (39 - lowest + 31) / 32;
-  static constexpr int unrolled = digits > 8 ? 1 : digits;  ///< many digits stay in memory
-  /// Digits of 32 bits, in two's complement of 64 bits, with room for carries that wait.
-  std::uint64_t digit[digits];
-
-  __device__ void clear() {
-    for (std::uint64_t& d : digit) d = 0;
-  }
-  __device__ void add(double x) {
-    add_by(x, [&](int i, std::uint64_t part) { digit[i] += part; });
-  }
-  /// Adds while other threads add.
-  __device__ void atomic_add(double x) {
-    add_by(x, [&](int i, std::uint64_t part) {
-      atomicAdd(reinterpret_cast<unsigned long long*>(digit + i), static_cast<unsigned long long>(part));
-    });
-  }
-  /// Moves what exceeds 32 bits in each digit to the next one.
-  __device__ void carry() {
-    std::int64_t over = 0;
-#pragma unroll unrolled
-    for (std::uint64_t& d : digit) {
-      over += static_cast<std::int64_t>(d);
-      d = static_cast<std::uint32_t>(over);
-      over >>= 32;
-    }
-  }
-  /// Merges the totals of two threads, in both.
-  __device__ void merge_across(int mask) {
-#pragma unroll unrolled
-    for (int i = 0; i < digits; ++i) digit[i] += __shfl_xor_sync(whole_warp, digit[i], mask);
-  }
-
-  /// The sum, plus 2^more if more >= lowest, rounded once to C, to nearest, ties to even.
-  template <class C> __device__ C rounded(int more = lowest - 1) const {
-    const int up = max(more - lowest, 0), at = more < lowest ? -1 : up / 32;
-    const std::int64_t added = std::int64_t{1} << up % 32;
-    std::int64_t carry = 0;
-    std::uint32_t first = 0, second = 0, third = 0, before = 0, before_that = 0;
-    bool rest = false, below = false;  // whether digits below `third`, or below `before_that`, are not 0
-    int top = 0;
-#pragma unroll unrolled
-    for (int i = 0; i < digits; ++i) {
-      carry += static_cast<std::int64_t>(digit[i]) + (i == at ? added : 0);
-      const auto here = static_cast<std::uint32_t>(carry);
-      carry >>= 32;
-      if (here != 0) top = i, first = here, second = before, third = before_that, rest = below;
-      below = below || before_that != 0;
-      before_that = before;
-      before = here;
-    }
-    if (first == 0) return 0;
-    const auto sum = LeadingBits::of_digits(false, first, second, third, rest, 32 * top + lowest);
-    return from_bits<C>(sum.template rounded<C>());
-  }
-
- private:
-  template <class Add> __device__ static void add_by(double x, Add add) {
-    const Decomposed d = decompose<double>(to_bits(x));
-    if (d.significand == 0) return;
-    // Trailing zeros may lie below 2^lowest, at most 52.
-    const int down = max(lowest - d.exponent, 0);
-    add_to_digits(d.negative, d.significand >> down, d.exponent + down, lowest,
-                  [&](int i, std::int64_t part) { add(i, static_cast<std::uint64_t>(part)); });
-  }
-};
-
+/// An exact total of multiples of 2^unit that is in [0, 2^39). The terms may have either sign.
+template <int unit> using ExactTotal = WideInteger<(39 - unit) / 64 + 1>;
 /// Holds sums of any exponentials.
-using AnyTotal = ExactTotal<Format<fp64>::min_quantum>;
+inline constexpr int any_unit = Format<fp64>::min_quantum;
+using AnyTotal = ExactTotal<any_unit>;
+
+/// Adds x, a multiple of 2^unit, by the updates of Access.
+template <class Access, int words> __device__ void deposit(WideInteger<words>& total, double x, int unit) {
+  const Decomposed d = decompose<double>(to_bits(x));
+  if (d.significand == 0) return;
+  const int below = max(unit - d.exponent, 0);  // these bits are 0
+  total.template add<Access>(d.negative, d.significand >> below, d.exponent + below - unit);
+}
+/// A total in units of 2^unit, rounded once to C, to nearest, ties to even.
+template <class C, int words> __device__ C rounded(const WideInteger<words>& total, int unit) {
+  return from_bits<C>(total.leading(unit).template rounded<C>());
+}
 
 /// The exact sum of a few numbers in each thread of a group. A function of its own, so that callers need no
 /// registers for it.
 template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count, int group) {
-  AnyTotal total;
-  total.clear();
-  for (int i = 0; i < count; ++i) total.add(e[i]);
-  for (int mask = group / 2; mask > 0; mask /= 2) total.merge_across(mask);
-  return total.rounded<C>();
+  AnyTotal total{};
+  for (int i = 0; i < count; ++i) deposit<Alone>(total, e[i], any_unit);
+  for (int mask = group / 2; mask > 0; mask /= 2) {
+    bool carry = false;
+#pragma unroll 1
+    for (std::uint64_t& word : total.word)
+      carry = add_word<Alone>(word, __shfl_xor_sync(whole_warp, word, mask), carry);
+  }
+  return rounded<C>(total, any_unit);
 }
 
 /// The same, of all threads of a block or cluster.
 template <class C, class Block>
 __device__ __noinline__ C exact_sum_of_block(Block block, const C* e, int count) {
   __shared__ AnyTotal here;
-  AnyTotal& all = block.in(0, here);
-  if (block.rank == 0 && threadIdx.x == 0) here.clear();
-  block.sync();  // the total is 0
-  for (int i = 0; i < count; ++i) all.atomic_add(e[i]);
+  if (threadIdx.x == 0) here.clear();
+  __syncthreads();  // the total is 0
+  for (int i = 0; i < count; ++i) deposit<Atomically>(here, e[i], any_unit);
   block.sync();  // all numbers have been added
-  const C result = all.template rounded<C>();
-  block.sync();  // all blocks have read the total before the first one ends
-  return result;
+  AnyTotal total = block.in(0, here);
+  for (int other = 1; other < block.size; ++other) total.add(block.in(other, here));
+  block.sync();  // all blocks have read the totals before the first one ends
+  return rounded<C>(total, any_unit);
 }
 
 /// The exact sum, in one thread, of exponentials that a window holds. Tiny ones are left out: they seldom
@@ -159,10 +107,10 @@ template <class C> class ExponentialSum {
     return round_part(of_group({warp}, sum), log2_terms, result);
   }
   /// Moves the sum of a warp to a total of several warps.
-  template <int lowest> __device__ void move_to(ExactTotal<lowest>& total) {
+  template <int count> __device__ void move_to(WideInteger<count>& total, int unit) {
     const Part sum = of_warp();
     if (thread() == 0)
-      for (const double word : sum.word) total.atomic_add(word);
+      for (const double word : sum.word) deposit<Atomically>(total, word, unit);
     sum_ = window_.begin();
   }
 

@@ -112,7 +112,8 @@ template <class C, class T> __device__ C largest_of_row(const T* x, const Softma
 template <class C, class T> __device__ C exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, C largest) {
   using Sum = ExponentialSum<C>;
   constexpr int log2_part = 13, windows = 3;
-  __shared__ ExactTotal<-256> held;  // the third window of fp64 holds multiples of 2^-249
+  constexpr int unit = -256;  // the third window of fp64 holds numbers of 2^-197 and more, of units of 2^-249
+  __shared__ ExactTotal<unit> held;
   __shared__ AnyTotal all;
   const int log2_columns = 64 - __clzll(static_cast<long long>(p.columns));
   const auto of_each = [&](auto add, auto finish_part) {
@@ -125,25 +126,22 @@ template <class C, class T> __device__ C exact_sum_of_row(const T* x, const Soft
   bool sure = false;
   for (int window = 0, top = 1; window < windows && !sure; ++window) {
     Sum sum{top, log2_part};
-    of_each([&](C e) { sum.add(e); }, [&] { sum.move_to(held); });
+    of_each([&](C e) { sum.add(e); }, [&] { sum.move_to(held, unit); });
     const bool is_nan = __syncthreads_or(sum.flags() & Sum::seen_nan),
                incomplete = __syncthreads_or(sum.flags() & Sum::left_out);  // all have moved their sums
     top = sum.end_of_rest();
-    result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : held.template rounded<C>();
-    sure = is_nan || !incomplete || result == held.template rounded<C>(top + log2_columns);
+    ExactTotal<unit> more = held;
+    more.add_through(false, 1, top + log2_columns - unit);  // more than all that is left out
+    result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : rounded<C>(held, unit);
+    sure = is_nan || !incomplete || result == rounded<C>(more, unit);
     __syncthreads();  // all threads have read the total before it grows, or the next row clears it
   }
   if (sure) return result;
   if (threadIdx.x == 0) all.clear();
   __syncthreads();  // the total is 0
-  of_each([&](C e) { all.atomic_add(e); },
-          [&] {
-            __syncthreads();  // this part has been added
-            if (threadIdx.x == 0) all.carry();
-            __syncthreads();  // the digits have room again
-          });
+  of_each([&](C e) { deposit<Atomically>(all, e, any_unit); }, [] {});
   __syncthreads();  // all exponentials have been added
-  result = all.template rounded<C>();
+  result = rounded<C>(all, any_unit);
   __syncthreads();  // all threads have read the total before the next row clears it
   return result;
 }
