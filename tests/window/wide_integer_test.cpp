@@ -1,8 +1,11 @@
 /// Wide integers round as the exact sum of their parts.
 #include "samesum/window/wide_integer.hpp"
 
+#include <array>
 #include <cmath>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "support.hpp"
 
@@ -72,7 +75,7 @@ TEST(WideInteger, DividesBeforeItRounds) {
 
 template <class Count> class AWideInteger : public ::testing::Test {};
 template <int count> using Count = std::integral_constant<int, count>;
-using Counts = ::testing::Types<Count<2>, Count<3>, Count<5>, Count<12>, Count<34>>;
+using Counts = ::testing::Types<Count<2>, Count<3>, Count<5>, Count<12>, Count<18>, Count<34>>;
 TYPED_TEST_SUITE(AWideInteger, Counts);
 
 /// ±magnitude·2^shift, by doubling.
@@ -104,6 +107,28 @@ TYPED_TEST(AWideInteger, IsASumOfShiftedNumbersHoweverTheyAreAdded) {
     ASSERT_TRUE((sum - in_memory).is_zero());
     ASSERT_EQ(expected.is_negative(), negative && magnitude != 0);
   }
+}
+
+TYPED_TEST(AWideInteger, IsTheSumOfWhatSeveralThreadsAddAtOnce) {
+  using Integer = WideInteger<TypeParam::value>;
+  Integer together{};
+  std::array<Integer, 4> of_thread{};
+  std::vector<std::jthread> threads;
+  for (std::size_t t = 0; t < of_thread.size(); ++t)
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random{t};
+      for (int i = 0; i < 500; ++i) {  // of either sign, so that carries pass through all words
+        const bool negative = random() % 2;
+        const auto shift = static_cast<int>(random() % static_cast<unsigned>(64 * Integer::words - 75));
+        const std::uint64_t magnitude = random();
+        together.template add_by<Atomically>(negative, magnitude, shift);
+        of_thread[t].add(negative, magnitude, shift);
+      }
+    });
+  threads.clear();  // joins them
+  Integer expected{};
+  for (const Integer& sum : of_thread) expected.add(sum);
+  EXPECT_TRUE(together == expected);
 }
 
 TYPED_TEST(AWideInteger, HasLeadingBitsThatRoundAsTheNumberDoes) {

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 
-#include "samesum/window/wide_integer.hpp"
-
 namespace samesum {
 namespace {
 
 /// The integer of digits whose carries are propagated.
-WideInteger<ExactTerms::digit_count / 2> integer_of(const ExactTerms::Digits& digits) {
-  WideInteger<ExactTerms::digit_count / 2> all;
+ExactTerms::Integer integer_of(const ExactTerms::Digits& digits) {
+  ExactTerms::Integer all;
   for (std::size_t i = 0; i < digits.size() / 2; ++i) {
     const auto low = static_cast<std::uint64_t>(digits[2 * i]);
     all.word[i] = low | static_cast<std::uint64_t>(digits[2 * i + 1]) << 32;
@@ -89,17 +87,8 @@ std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& s
   const Number nan{&format, format.canonical_nan};
   const Number mean = n == 0 ? nan : terms.quotient(format, n);
   if (terms.sum.is_special() || n <= ddof) return {mean, nan};
-  // The square of a sum in units of 2^unit is counted in those of Σx².
-  constexpr int words = ExactTerms::digit_count / 4, unit = ExactTerms::lowest_exponent / 2,
-                at = unit - ExactTerms::lowest_exponent, shift = at % 64;
-  static_assert(2 * unit == ExactTerms::lowest_exponent && shift != 0);
-  const auto total = integer_of(terms.digits());
-  WideInteger<words> sum;
-  for (int i = 0; i < words; ++i)
-    sum.word[i] = total.word[at / 64 + i] >> shift | total.word[at / 64 + i + 1] << (64 - shift);
   auto numerator = integer_of(squares.digits());
-  scale_variance(n, sum, numerator);
-  const LeadingBits variance = leading_quotient(numerator, n, n - ddof, ExactTerms::lowest_exponent);
+  const LeadingBits variance = ExactTerms::variance_quotient(integer_of(terms.digits()), numerator, n, ddof);
   return {mean, with_format(format, [&]<class F>() { return Number{&format, variance.rounded<F>()}; })};
 }
 

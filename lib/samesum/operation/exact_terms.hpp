@@ -5,6 +5,7 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/format/number.hpp"
 #include "samesum/operation/term.hpp"
+#include "samesum/window/wide_integer.hpp"
 
 namespace samesum {
 
@@ -18,6 +19,7 @@ class ExactTerms {
   static constexpr int digit_count = 136;  ///< up to 2^2112, and 64 bits for carries
 
   using Digits = std::array<std::int64_t, digit_count>;
+  using Integer = WideInteger<digit_count / 2>;  ///< in units of 2^lowest_exponent
 
   ExactTerms() = default;
   /// The sum with these digits and the flags of an Exact. Carries need not be propagated.
@@ -45,6 +47,19 @@ class ExactTerms {
   /// The digits of both parts together, carries propagated: digit i counts units of
   /// 2^(lowest_exponent + 32 i).
   Digits digits() const;
+  /// Returns (n·Σx² - (Σx)²) / (n·(n - ddof)) of the sum of n elements and that of their squares, which it
+  /// overwrites.
+  SAMESUM_HD static LeadingBits variance_quotient(const Integer& sum, Integer& squares, std::uint64_t n,
+                                                  std::uint64_t ddof) {
+    // The square of a sum in units of 2^(lowest_exponent / 2) is counted in those of Σx².
+    constexpr int words = digit_count / 4, at = -lowest_exponent / 2, shift = at % 64;
+    static_assert(lowest_exponent % 2 == 0 && shift != 0);
+    WideInteger<words> half;
+    for (int i = 0; i < words; ++i)
+      half.word[i] = sum.word[at / 64 + i] >> shift | sum.word[at / 64 + i + 1] << (64 - shift);
+    scale_variance(n, half, squares);
+    return leading_quotient(squares, n, n - ddof, lowest_exponent);
+  }
   /// The flags of all terms, a combination of Exact::Flag.
   std::uint32_t flags() const {
     return sum.flags() | (wide_.empty() ? 0 : Exact::seen_any | Exact::seen_other_than_minus_zero);

@@ -15,13 +15,6 @@ struct LeadingBits {
   Wide bits;  ///< with `more`, at least 2^56
   std::int64_t exponent;
 
-  /// The leading bits of a number whose highest digit of 32 bits that is not 0 is `first`, of weight
-  /// 2^exponent. `second` and `third` follow it; `more` says whether any lower digit is not 0.
-  SAMESUM_HD static constexpr LeadingBits of_digits(bool negative, std::uint64_t first, std::uint64_t second,
-                                                    std::uint64_t third, bool more, int exponent) {
-    return {negative, more, Wide{first << 32 | second} << 32 | third, exponent - 64};
-  }
-
   // Always inlined on a CPU: then the leading bits stay in registers.
 
   /// The number over a divisor >= 1. With `more`, the quotient must be at least 2^56, too.

@@ -19,7 +19,8 @@ namespace samesum {
 template <int count> class Magnitude;
 
 /// An integer in two's complement, in words of 64 bits, the lowest first. Sums wrap. No index depends on a
-/// value, except in add(negative, magnitude, shift), which is for integers in memory.
+/// value, except in functions for integers in memory: add(negative, magnitude, shift), and leading() of more
+/// than 12 words.
 template <int count> struct WideInteger {
   static constexpr int words = count;
   std::uint64_t word[count];
@@ -91,7 +92,6 @@ template <int count> struct WideInteger {
     }
 #endif
     Wide carry = 0;
-    SAMESUM_FOR_WORDS
     for (int i = 0; i < count; ++i) {
       carry += Wide{word[i]} + other.word[i];
       word[i] = static_cast<std::uint64_t>(carry);
@@ -109,19 +109,28 @@ template <int count> struct WideInteger {
       carry >>= 64;
     }
   }
-  /// Adds ±magnitude·2^shift, which the words must be able to hold, from the first word that changes on, by
-  /// the updates of Access.
-  template <class Access = Alone> SAMESUM_HD void add(bool negative, std::uint64_t magnitude, int shift) {
+  /// Adds ±magnitude·2^shift, which the words must be able to hold, from the first word that changes on.
+  SAMESUM_HD void add(bool negative, std::uint64_t magnitude, int shift) {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;  // sign extension
-    bool carry = false;
+    Wide carry = 0;
     // From the third word on, a carry of 1 and a part of -1 change nothing, as 0 and 0 do.
+    for (int i = shift / 64, k = 0; i < count && (k < 2 || static_cast<std::uint64_t>(carry) + above != 0);
+         ++i, ++k) {
+      carry += Wide{word[i]} + (k == 0   ? static_cast<std::uint64_t>(part)
+                                : k == 1 ? static_cast<std::uint64_t>(part >> 64)
+                                         : above);
+      word[i] = static_cast<std::uint64_t>(carry);
+      carry >>= 64;
+    }
+  }
+  /// Does the same by the updates of Access.
+  template <class Access> SAMESUM_HD void add_by(bool negative, std::uint64_t magnitude, int shift) {
+    const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
+    const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;
+    bool carry = false;
     for (int i = shift / 64, k = 0; i < count && (k < 2 || carry != (above != 0)); ++i, ++k)
-      carry = add_word<Access>(word[i],
-                               k == 0   ? static_cast<std::uint64_t>(part)
-                               : k == 1 ? static_cast<std::uint64_t>(part >> 64)
-                                        : above,
-                               carry);
+      carry = add_word<Access>(word[i], k < 2 ? static_cast<std::uint64_t>(part >> 64 * k) : above, carry);
   }
   SAMESUM_HD friend constexpr WideInteger operator+(WideInteger a, const WideInteger& b) {
     a.add(b);
@@ -152,16 +161,19 @@ template <int count> struct WideInteger {
   }
   SAMESUM_HD constexpr WideInteger magnitude() const { return negated_if(is_negative()); }
 
-  /// The leading 128 bits of number·2^exponent, of which the first is 1 unless the number is 0.
+  /// The leading 128 bits of number·2^exponent. If there are more, the first of them is 1.
   SAMESUM_HD constexpr LeadingBits leading(int exponent) const {
+    if constexpr (count == 2) return {is_negative(), false, magnitude().wide(), exponent};
     // The highest word that is not 0, and the two that follow it.
     std::uint64_t first = 0, second = 0, third = 0;
     int place = count - 1;
     bool more = false;
     if constexpr (count > 12) {  // in memory
       const Magnitude<count> all{*this};
+      SAMESUM_FOR_WORDS
       while (place > 0 && all[place] == 0) --place;
       first = all[place], second = place > 0 ? all[place - 1] : 0, third = place > 1 ? all[place - 2] : 0;
+      SAMESUM_FOR_WORDS
       for (int i = 0; i < place - 2; ++i) more = more || all[i] != 0;
     } else {
       const WideInteger all = magnitude();
@@ -203,16 +215,13 @@ using Int128 = WideInteger<2>;
 /// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
 template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return LeadingBits{units.is_negative(), false, units.magnitude().wide(), grid}
-      .template rounded<F, signed_zero>();
+  return units.leading(grid).template rounded<F, signed_zero>();
 }
 /// Bit pattern of units·2^grid / divisor, likewise. divisor >= 1. Callers that seldom divide branch, so that
 /// a sum is rounded by inlined code.
 template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, std::uint64_t divisor) {
-  return LeadingBits{units.is_negative(), false, units.magnitude().wide(), grid}
-      .over(divisor)
-      .template rounded<F, signed_zero>();
+  return units.leading(grid).over(divisor).template rounded<F, signed_zero>();
 }
 
 /// The words of the magnitude of an integer, without a copy of it.

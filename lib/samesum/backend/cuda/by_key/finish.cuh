@@ -102,8 +102,6 @@ __global__ void __launch_bounds__(256) finish_counts(KeyedElements keyed, KeyRes
 
 // --- the second look ---------------------------------------------------------------------------------------
 
-using NarrowDigits = DigitsFrom<-160, 11>;  // hold elements and results of up to fp32; Digits, of up to fp64
-
 /// Terms that digits of 64 bits can add, each less than 2^32 in a digit, before carries are propagated.
 constexpr std::uint64_t terms_of_digit = std::uint64_t{1} << 30;
 
@@ -117,8 +115,11 @@ struct SecondLook {
   bool has_flags;         ///< whether the flags of the results are known
 };
 
-/// The steps of second_look for one element or one result.
-template <class AnyDigits> struct SecondLooker {
+/// The steps of second_look for one element or one result, which are numbers of format T.
+template <class T> struct SecondLooker {
+  static constexpr int most_digits = samesum::ExactState<T>::digit_count,
+                       lowest = samesum::ExactState<T>::lowest_exponent;
+
   const KeyedElements& keyed;
   const KeyResults& r;
   const SecondLook& look;
@@ -156,7 +157,7 @@ template <class AnyDigits> struct SecondLooker {
   __device__ __forceinline__ unsigned add(const OutlierList::Term& x, std::int64_t* digit) const {
     const auto add = [&](int j, std::int64_t part) { atomic_add(digit[j], part); };
     if (exact) {
-      add_to_digits(x.negative, x.magnitude, x.exponent, AnyDigits::lowest_exponent, add);
+      add_to_digits(x.negative, x.magnitude, x.exponent, lowest, add);
       return x.flags;
     }
     const GridTerm term = to_grid(x.negative, Wide{x.magnitude}, x.exponent, w.grid);
@@ -198,12 +199,11 @@ template <class AnyDigits> struct SecondLooker {
       } else if (exact) {
         if (r.combines) {
           const Decomposed d = decompose<F>(held);
-          add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
+          add_to_digits(d.negative, d.significand, d.exponent, lowest,
                         [&](int j, std::int64_t part) { digit[j] += part; });
         }
-        const BitsOf<F> bits = leading_of_digits(digit, AnyDigits::count, AnyDigits::lowest_exponent)
-                                   .over(divisor)
-                                   .template rounded<F>();
+        const BitsOf<F> bits =
+            leading_of_digits(digit, most_digits, lowest).over(divisor).template rounded<F>();
         out = bits == 0 ? zero() : bits;
       } else {
         out = sum_bits<F>(WideInteger<3>::of(units), exact, w.grid, r, held, divisor);
@@ -252,20 +252,20 @@ template <class AnyDigits> struct SecondLooker {
 /// Decides what finish_sums could not: sums of zeros, sums that have outliers, or all sums if elements
 /// missed. Then the digits of as many results as there is room for are summed at a time. Slow, and rarely
 /// needed.
-template <class AnyDigits>
+template <class T>
 __global__ void __launch_bounds__(512)
     second_look(KeyedElements keyed, CellWindows windows, KeyResults r, SecondLook look) {
   const KeyEvents& events = *keyed.events;
   if (events.overflowed != 0) r.report_overflow();
   if ((events.missed | events.ambiguous | events.outliers) == 0) return;
-  __shared__ std::int64_t digits_of_warp[512 / warp][AnyDigits::count];
-  const SecondLooker<AnyDigits> looker{keyed,
-                                       r,
-                                       look,
-                                       windows.exact,
-                                       windows.placed(events),
-                                       events.missed != 0,
-                                       windows.exact ? AnyDigits::count : 4};
+  __shared__ std::int64_t digits_of_warp[512 / warp][SecondLooker<T>::most_digits];
+  const SecondLooker<T> looker{keyed,
+                               r,
+                               look,
+                               windows.exact,
+                               windows.placed(events),
+                               events.missed != 0,
+                               windows.exact ? SecondLooker<T>::most_digits : 4};
   const auto grid = cooperative_groups::this_grid();
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   const int digits = looker.digits;

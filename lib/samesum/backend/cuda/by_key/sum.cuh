@@ -50,7 +50,7 @@ class SumByKey : public CallByPartition {
                          [&]<class F>() { enqueue_finish(finish_sums<F>, 256, keyed_, w, r); });
     }
     if (exact || w.given || r.combines)
-      full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
+      full_range ? look_again<fp64>(w, r, look) : look_again<fp32>(w, r, look);
     return error_;
   }
 
@@ -144,7 +144,9 @@ class SumByKey : public CallByPartition {
   // --- the second look -------------------------------------------------------------------------------------
 
   SecondLook add_second_look(std::size_t format, bool exact, bool full_range, bool has_flags) {
-    const std::size_t digits_of_result = !exact ? 4 : full_range ? Digits::count : NarrowDigits::count;
+    const std::size_t digits_of_result = !exact       ? 4
+                                         : full_range ? SecondLooker<fp64>::most_digits
+                                                      : SecondLooker<fp32>::most_digits;
     const std::uint64_t results =
         std::min<std::uint64_t>(keyed_.results(), (std::size_t{32} << 20) / (8 * digits_of_result));
     auto* const digits = add<std::int64_t>(results * digits_of_result);
@@ -152,12 +154,11 @@ class SumByKey : public CallByPartition {
     return {work_.call.x.format->index, format,    digits,   results,
             most_terms(work_.call),     word_bits, has_flags};
   }
-  template <class AnyDigits>
-  void look_again(const CellWindows& w, const KeyResults& r, const SecondLook& look) {
+  template <class T> void look_again(const CellWindows& w, const KeyResults& r, const SecondLook& look) {
     std::size_t blocks = 0;
-    keep(resident_blocks(second_look<AnyDigits>, 512, blocks));
+    keep(resident_blocks(second_look<T>, 512, blocks));
     if (error_ == cudaSuccess)
-      keep(launch_cooperative(second_look<AnyDigits>, blocks, 512, work_.stream, keyed_, w, r, look));
+      keep(launch_cooperative(second_look<T>, blocks, 512, work_.stream, keyed_, w, r, look));
   }
 
   static constexpr std::uint64_t shortest_sorted = 32;  ///< elements of a row

@@ -67,12 +67,13 @@ template <cudaError_t (*enqueue)(Launch&)> void run_launch(Launch& work) { work.
 /// Largest block that the kernels for sums are compiled for.
 inline constexpr int most_threads = 256;
 
-/// Destination of an exact sum: a number, rounded to the format with that format index, or a state that it is
-/// added to.
+/// Destination of an exact sum: a number, the quotient by a divisor rounded to the format with that format
+/// index, or a state that the sum is added to.
 struct ExactDestination {
   void* out;
   std::size_t format;
-  ExactState* state;  ///< null if the sum goes to `out`
+  ExactState* state;          ///< null if the sum goes to `out`
+  std::uint64_t divisor = 1;  ///< below 2^39
 };
 
 }  // namespace samesum::gpu

@@ -14,11 +14,11 @@ namespace samesum::gpu {
 /// Digits and flags that all blocks of an exact sum add to. The upper bits of each word count the blocks that
 /// have added to it. The waiting block polls these words, and needs neither a fence nor a separate arrival
 /// counter.
-template <int digits> struct GridDigitsOf {
+struct GridDigits {
   static constexpr int sum_bits = 52, counter_bits = 12;
   static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
   static constexpr std::uint64_t one = std::uint64_t{1} << sum_bits;
-  std::array<std::uint64_t, digits + 1> word;
+  std::array<std::uint64_t, Exact::digit_count + 1> word;
 
   SAMESUM_HD static std::int64_t sum(std::uint64_t word) {
     return static_cast<std::int64_t>(word << counter_bits) >> counter_bits;
@@ -40,7 +40,6 @@ template <int digits> struct GridDigitsOf {
     return flags;
   }
 };
-using GridDigits = GridDigitsOf<Exact::digit_count>;
 static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 
 /// Start of a workspace, shared by all blocks of a call. Between calls all of it is zero except the cells,

@@ -52,7 +52,7 @@ template <class T> class Bins {
   static constexpr int first_digit = (unit(0) - Exact::lowest_exponent) / 32;
   static constexpr int last_digit =
       (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one for a carry
-  static_assert(last_digit < Digits::count);
+  static_assert(last_digit < Exact::digit_count);
 
   __device__ Bins(Shared& shared, Digits&) : mine_{&shared.bin[0][threadIdx.x]} {
     for (int b = 0; b < bins; ++b) mine_[b * exact_threads] = 0;
@@ -110,7 +110,7 @@ template <class T> class Bins {
         shared.bin[b][i * warp + thread()] = 0;
       }
       for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
-      if (thread() == 0) digits.deposit(total, unit(b));
+      if (thread() == 0) deposit(digits, total, unit(b));
     }
     __syncthreads();  // all warps have added their bins to the digits
   }
@@ -216,7 +216,7 @@ class ThreadExpansions {
  public:
   struct Shared {};
   static constexpr int batches = std::numeric_limits<int>::max();
-  static constexpr int first_digit = 0, last_digit = Digits::count - 1;
+  static constexpr int first_digit = 0, last_digit = Exact::digit_count - 1;
 
   __device__ ThreadExpansions(Shared&, Digits& digits) : digits_{digits} {
     for (Expansion& e : expansion_) e.fill(0);
@@ -244,7 +244,7 @@ class ThreadExpansions {
   }
   __device__ unsigned add(fp64 x) {
     if (is_special(x)) return special_flags_of(x);
-    digits_.deposit(x);
+    deposit(digits_, x);
     return 0;
   }
 

@@ -18,50 +18,44 @@ __device__ inline void atomic_add(std::int64_t& sum, std::int64_t x) {
   atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(x));
 }
 
-/// Digit i counts units of 2^(lowest_exponent + 32 i).
-template <int lowest, int digits> struct DigitsFrom {
-  static constexpr int lowest_exponent = lowest, count = digits;
-  std::int64_t digit[count];
-
-  __device__ void clear() {
-    if (threadIdx.x < count) digit[threadIdx.x] = 0;
-  }
-
-  /// Adds a finite number, or integer·2^exponent. Threads may call it concurrently.
-  __device__ void deposit(fp64 x) {
-    const Decomposed d = decompose<fp64>(to_bits(x));
-    deposit(d.negative, d.significand, d.exponent);
-  }
-  __device__ void deposit(std::int64_t integer, int exponent) {
-    deposit(integer < 0, static_cast<std::uint64_t>(integer < 0 ? -integer : integer), exponent);
-  }
-  __device__ void deposit(bool negative, std::uint64_t magnitude, int exponent) {
-    add_to_digits(negative, magnitude, exponent, lowest_exponent,
-                  [this](int i, std::int64_t part) { atomic_add(digit[i], part); });
-  }
-
-  /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that GridDigits can add 4095
-  /// of them.
-  __device__ std::int64_t carried(int i, int last = count - 1) const {
-    const std::int64_t kept = i == last ? digit[i] : digit[i] & 0xffffffff;
-    return kept + (i > 0 ? digit[i - 1] >> 32 : 0);
-  }
-};
 /// The digits of an Exact.
-using Digits = DigitsFrom<Exact::lowest_exponent, Exact::digit_count>;
+using Digits = std::int64_t[Exact::digit_count];
+
+/// Adds a finite number, or ±magnitude·2^exponent. Threads may call it concurrently.
+__device__ inline void deposit(Digits& digits, bool negative, std::uint64_t magnitude, int exponent) {
+  add_to_digits(negative, magnitude, exponent, Exact::lowest_exponent,
+                [&](int i, std::int64_t part) { atomic_add(digits[i], part); });
+}
+__device__ inline void deposit(Digits& digits, fp64 x) {
+  const Decomposed d = decompose<fp64>(to_bits(x));
+  deposit(digits, d.negative, d.significand, d.exponent);
+}
+__device__ inline void deposit(Digits& digits, std::int64_t integer, int exponent) {
+  deposit(digits, integer < 0, static_cast<std::uint64_t>(integer < 0 ? -integer : integer), exponent);
+}
+
+/// Digit i after one step of carrying up to digit `last`: at most 2^33, so that GridDigits can add 4095 of
+/// them.
+__device__ inline std::int64_t carried(const std::int64_t* digit, int i, int last) {
+  const std::int64_t kept = i == last ? digit[i] : digit[i] & 0xffffffff;
+  return kept + (i > 0 ? digit[i - 1] >> 32 : 0);
+}
+__device__ inline std::int64_t carried(const Digits& digits, int i) {
+  return carried(digits, i, Exact::digit_count - 1);
+}
 
 /// Fallback, not inlined. `words` is passed by value: an array whose address is taken is not kept in
 /// registers.
-template <class AnyDigits, std::size_t count>
-__device__ __noinline__ void deposit_each(AnyDigits* digits, std::array<double, count> words) {
+template <std::size_t count>
+__device__ __noinline__ void deposit_each(Digits* digits, std::array<double, count> words) {
 #pragma unroll 1
-  for (const double word : words) digits->deposit(word);
+  for (const double word : words) deposit(*digits, word);
 }
 
 /// Adds the finite words of all threads of a warp. Each pass takes the leading 51 bits, counted from the
 /// largest word, of every word as multiples of one power of two, and adds them as integers.
-template <class AnyDigits, std::size_t count>
-__device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> words) {
+template <std::size_t count>
+__device__ void deposit_of_warp(Digits& digits, std::array<double, count> words) {
   for (;;) {
     double most = 0;
     for (const double word : words) most = std::max(most, std::abs(word));
@@ -78,7 +72,7 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
       word -= beside - anchor;
     }
     for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
-    if (thread() == 0) digits.deposit(total, unit);
+    if (thread() == 0) deposit(digits, total, unit);
   }
 }
 
@@ -87,17 +81,15 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
 /// waits until all blocks have added, then holds the sum, and resets the shared digits to zero. The other
 /// blocks do not wait. Freedom from deadlock rests on an assumption that CUDA does not guarantee: a GPU
 /// starts the blocks of a grid in the order of their indices.
-template <int lowest, int count>
-__device__ bool add_to_grid_digits(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
-                                   GridDigitsOf<count>& grid_digits) {
-  using GridDigits = GridDigitsOf<count>;
+__device__ inline bool add_to_grid_digits(Digits& digits, int first, int last, unsigned& flags,
+                                          GridDigits& grid_digits) {
   const auto word = [&](int i) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{grid_digits.word[i]};
   };
   __syncwarp();  // all threads have added to the digits
   for (int i = first + thread(); i <= last + 1; i += warp) {
     const std::uint64_t added =
-        i > last ? GridDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
+        i > last ? GridDigits::counters(flags) : static_cast<std::uint64_t>(carried(digits, i, last));
     word(i).fetch_add(GridDigits::one + added, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
@@ -111,25 +103,26 @@ __device__ bool add_to_grid_digits(DigitsFrom<lowest, count>& digits, int first,
     if (i > last)
       seen = GridDigits::flags(GridDigits::sum(all));
     else
-      digits.digit[i] = GridDigits::sum(all);
+      digits[i] = GridDigits::sum(all);
   }
   flags |= __reduce_or_sync(whole_warp, seen);
   return true;
 }
 
-/// The digits as a sign and a magnitude, distributed over a warp: each thread has `mine` digits of 32 bits.
-template <int mine> class MagnitudeOf {
+/// Digits as a sign and a magnitude, distributed over a warp: each thread has `mine` digits of 32 bits.
+template <int count> class MagnitudeOf {
+  static constexpr int mine = count / warp + 1;
+
  public:
   /// The whole warp calls it.
-  template <class AnyDigits> __device__ explicit MagnitudeOf(const AnyDigits& digits) {
-    static_assert(AnyDigits::count < mine * warp);
+  __device__ explicit MagnitudeOf(const std::int64_t (&digits)[count]) {
     // After one step of carrying, a digit is above -2^31 and below 2^33. Computes the sum of the positive
     // digits minus that of the negative ones.
     std::int64_t digit[mine];
     std::uint64_t carry = 0, borrow = 0;
     for (int i = 0; i < mine; ++i) {
       const int at = thread() * mine + i;
-      digit[i] = at < AnyDigits::count ? digits.carried(at) : 0;
+      digit[i] = at < count ? carried(digits, at, count - 1) : 0;
       carry += digit[i] > 0 ? digit[i] : 0;
       word_[i] = static_cast<std::uint32_t>(carry);
       carry >>= 32;
@@ -150,28 +143,25 @@ template <int mine> class MagnitudeOf {
   }
 
   /// Writes all digits, and returns the index of the highest that is not 0, or -1.
-  __device__ int write(std::uint32_t* shared) const {
+  __device__ int write(std::uint32_t (&shared)[count]) const {
     int top = -1;
     for (int i = 0; i < mine; ++i) {
-      shared[thread() * mine + i] = word_[i];
-      if (word_[i] != 0) top = thread() * mine + i;
+      const int at = thread() * mine + i;
+      if (at < count) shared[at] = word_[i];
+      if (word_[i] != 0) top = at;
     }
     __syncwarp();  // all threads have written their words
     return __reduce_max_sync(whole_warp, top);
   }
 
-  /// Returns the number rounded to F, in all threads. `shared` has room for all digits; digit 0 counts units
-  /// of 2^lowest_exponent.
-  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared, int lowest_exponent) const {
+  /// Returns the leading bits, in all threads: more than 96. Digit 0 counts units of 2^lowest_exponent.
+  __device__ LeadingBits leading(std::uint32_t (&shared)[count], int lowest_exponent) const {
     const int top = write(shared);
-    if (top < 0) return 0;
+    Wide bits = 0;
+    for (int i = 0; i < 4; ++i) bits = bits << 32 | (top < i ? 0u : shared[top - i]);
     bool more = false;
-    for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 2 && word_[i] != 0);
-    more = __any_sync(whole_warp, more);
-    const auto at = [&](int i) { return i < 0 ? 0u : shared[i]; };
-    return LeadingBits::of_digits(negative_, at(top), at(top - 1), at(top - 2), more,
-                                  lowest_exponent + 32 * top)
-        .template rounded<F>();
+    for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 3 && word_[i] != 0);
+    return {negative_, __any_sync(whole_warp, more) != 0, bits, lowest_exponent + 32 * (top - 3)};
   }
 
   __device__ bool is_negative() const { return negative_; }
@@ -206,31 +196,26 @@ template <int mine> class MagnitudeOf {
   std::uint32_t word_[mine];
   bool negative_;
 };
-using MagnitudeOfDigits = MagnitudeOf<3>;
-
-template <class F>
-__device__ BitsOf<F> rounded(const MagnitudeOfDigits& magnitude, unsigned flags, std::uint32_t* shared) {
-  const BitsOf<F> finite = magnitude.rounded<F>(shared, Exact::lowest_exponent);
-  if (flags & Exact::special_flags) return special_bits<F>(flags);
-  return flags == Exact::seen_any ? Format<F>::sign_bit : finite;
-}
 
 __device__ inline void add_to(ExactState& state, Digits& digits, unsigned flags) {
-  for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] += state.digits[i];
+  for (int i = thread(); i < Exact::digit_count; i += warp) digits[i] += state.digits[i];
   __syncwarp();  // all sums are written before carries are computed from them
-  for (int i = thread(); i < Digits::count; i += warp) state.digits[i] = digits.carried(i);
+  for (int i = thread(); i < Exact::digit_count; i += warp) state.digits[i] = carried(digits, i);
   if (thread() == 0) state.flags |= flags;
 }
 
 /// Writes an exact sum to its destination. One warp calls it.
 __device__ inline void write(const ExactDestination& result, Digits& digits, unsigned flags) {
-  __shared__ std::uint32_t words[3 * warp];
+  __shared__ std::uint32_t words[Exact::digit_count];
   __syncwarp();  // all threads have added to the digits
   if (result.state != nullptr) return add_to(*result.state, digits, flags);
-  const MagnitudeOfDigits magnitude{digits};
+  const LeadingBits sum =
+      MagnitudeOf<Exact::digit_count>{digits}.leading(words, Exact::lowest_exponent).over(result.divisor);
+  if (thread() > 0) return;
   visit_format(result.format, [&]<class F>() {
-    const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
-    if (thread() == 0) *static_cast<BitsOf<F>*>(result.out) = bits;
+    *static_cast<BitsOf<F>*>(result.out) = flags & Exact::special_flags ? special_bits<F>(flags)
+                                           : flags == Exact::seen_any   ? Format<F>::sign_bit
+                                                                        : sum.template rounded<F>();
   });
 }
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "samesum/backend/cuda/device/methods.hpp"
-#include "samesum/backend/cuda/exact/finish.cuh"
+#include "samesum/backend/cuda/exact/bins.cuh"
+#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
   const AlignedVectors<T> vectors{x, n};
   std::size_t first = std::size_t{blockIdx.x} * exact_threads;  // first vector of the block
   auto next = vectors.load(first);  // one batch is in flight while another is added
-  digits.clear();
+  if (threadIdx.x < Exact::digit_count) digits[threadIdx.x] = 0;
   Summer<T> sum{shared, digits};
   unsigned flags = n > 0 ? Exact::seen_any : 0, other = 0;
   const auto add_one = [&](T element) {
@@ -128,7 +129,7 @@ template <class T> cudaError_t sum_exact_of(Launch& work, ExactDestination resul
 
 __global__ void write_state(const ExactState* state, ExactDestination result) {
   __shared__ Digits digits;
-  for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = state->digits[i];
+  for (int i = thread(); i < Exact::digit_count; i += warp) digits[i] = state->digits[i];
   write(result, digits, state->flags);
 }
 
@@ -143,45 +144,48 @@ __global__ void prepare_header(Header* header) {
     });
 }
 
-/// Turns a state of elements into result `at`, or into ExactDigits. Runs on one warp.
-__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at,
-                             bool as_state) {
-  __shared__ TermDigits digits;
-  constexpr int first = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
-  for (int i = thread(); i < TermDigits::count; i += warp) {
+/// Writes a state of elements as ExactDigits. Runs on one warp.
+__global__ void write_digits(const ExactState* state, ExactDigits* out) {
+  __shared__ std::int64_t digits[ExactTerms::digit_count];
+  constexpr int first = (Exact::lowest_exponent - ExactTerms::lowest_exponent) / 32;
+  for (int i = thread(); i < ExactTerms::digit_count; i += warp) {
     const int of_state = i - first;
-    digits.digit[i] = of_state >= 0 && of_state < Exact::digit_count ? state->digits[of_state] : 0;
+    digits[i] = of_state >= 0 && of_state < Exact::digit_count ? state->digits[of_state] : 0;
   }
-  if (as_state)
-    write_digits(&digits, 1, state->flags, static_cast<ExactDigits*>(end.out));
-  else
-    finish(end, &digits, state->flags, n, at);
+  __syncwarp();  // all threads have written their digits
+  if (thread() == 0) propagate_carries(digits, ExactTerms::digit_count);
+  __syncwarp();  // the carries are propagated
+  for (int i = thread(); i < ExactTerms::digit_count; i += warp) out->terms.data()[i] = digits[i];
+  if (thread() == 0) out->flags = state->flags;
 }
 
-/// Whether sum_each is faster than the kernels for rows: it is for few vectors that are long enough to occupy the GPU
-/// alone.
+/// Whether sum_each is faster than the kernels for rows: it is for few vectors that are long enough to occupy
+/// the GPU alone.
 bool is_for_sums(ExactKind kind, const Layout& l) {
   return kind.term == Term::element && !kind.moments && !l.offsets && l.stride == 1 &&
          l.n >= std::size_t{1} << 22 && l.results() <= 32;
 }
 
 /// Sums vector after vector with the kernel of exact sums.
-cudaError_t sum_each(ExactFinish end, Launch& work) {
+cudaError_t sum_each(ExactKind kind, Launch& work) {
   const Layout& l = work.call.layout;
+  const FormatInfo& format = *work.call.method->format;
+  const std::size_t bytes = work.as_state ? sizeof(ExactDigits) : format.bytes;
   Launch one = work;
   one.call.layout = Layout::vector(l.n);
   cudaError_t error;
   work.uses_header = true;
   if (!accept_workspace(work, header_bytes + sizeof(ExactState), error)) return error;
   one.bytes = work.bytes;
-  auto* state = static_cast<ExactState*>(states(work.workspace));
+  auto* state = work.as_state ? static_cast<ExactState*>(states(work.workspace)) : nullptr;
   for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {
     one.call.x.data = static_cast<const std::byte*>(work.call.x.data) +
                       (l.first(at / l.inner) + at % l.inner) * work.call.x.format->bytes;
-    error = cudaMemsetAsync(state, 0, sizeof *state, work.stream);
-    if (error == cudaSuccess) error = sum_exact(one, {nullptr, 0, state});
-    if (error == cudaSuccess)
-      error = launch(finish_state, 1, warp, work.stream, end, state, l.n, at, work.as_state);
+    void* const out = static_cast<std::byte*>(work.call.out.data) + at * bytes;
+    if (state != nullptr) error = cudaMemsetAsync(state, 0, sizeof *state, work.stream);
+    if (error == cudaSuccess) error = sum_exact(one, {out, format.index, state, kind.mean ? l.n : 1});
+    if (error == cudaSuccess && state != nullptr)
+      error = launch(write_digits, 1, warp, work.stream, state, static_cast<ExactDigits*>(out));
   }
   return error;
 }
@@ -193,9 +197,7 @@ cudaError_t sum_exact(Launch& work, ExactDestination result) {
 }
 
 cudaError_t reduce_exactly(ExactKind kind, Launch& work) {
-  if (is_for_sums(kind, work.call.layout))
-    return sum_each(
-        {kind, work.call.method->format->index, whole(work.call.options.ddof), work.call.out.data}, work);
+  if (is_for_sums(kind, work.call.layout)) return sum_each(kind, work);
   return with_kernel_format(*work.call.x.format,
                             [&]<class T>() { return reduce_exactly_of<Formats::index_of<T>()>(kind, work); });
 }

@@ -167,17 +167,17 @@ __device__ inline void sum_tiles(const ScanInput& in, const Layout& l, const Til
     const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * tiles.length,
                       end = min(begin + tiles.length, l.n),
                       first = l.first(result / l.inner) + result % l.inner;
-    for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = 0;
+    for (int i = thread(); i < Exact::digit_count; i += warp) digits[i] = 0;
     __syncwarp();  // all digits are 0
     unsigned flags = 0;
     for (std::size_t k = begin + static_cast<std::size_t>(thread()); k < end; k += warp) {
       const ExactElement e = exact_element(in, first + k * l.stride);
       flags |= e.flags;
-      if (e.value != 0) digits.deposit(e.value);
+      if (e.value != 0) deposit(digits, e.value);
     }
     flags = __reduce_or_sync(whole_warp, flags);
     __syncwarp();  // all elements are added
-    for (int i = thread(); i < Digits::count; i += warp) sums[t].digit[i] = digits.carried(i);
+    for (int i = thread(); i < Exact::digit_count; i += warp) sums[t].digit[i] = carried(digits, i);
     if (thread() == 0) sums[t].flags = flags;
     __syncwarp();  // all digits are read before the next tile overwrites them
   });

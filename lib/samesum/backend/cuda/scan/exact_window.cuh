@@ -112,16 +112,14 @@ template <class F, class C> __device__ F rounded_integer(std::int64_t integer, i
   return from_bits<F>(round_to_bits<F>(integer < 0, magnitude, exponent));
 }
 /// units · 2^unit, rounded once to F.
-template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
-  const Int128 all = Int128::of(static_cast<Wide>(units));
-  const auto leading = ShortNumber::of(all.is_negative(), all.magnitude().wide(), false);
-  return rounded_integer<F, C>(leading.integer, unit + leading.exponent);
-}
 template <class F, class C, int words>
 __device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
   const LeadingBits all = units.leading(unit);
   const auto leading = ShortNumber::of(all.negative, all.bits, all.more);
   return rounded_integer<F, C>(leading.integer, static_cast<int>(all.exponent) + leading.exponent);
+}
+template <class F, class C> __device__ F rounded_sum(__int128 units, int unit) {
+  return rounded_sum<F, C>(Int128::of(static_cast<Wide>(units)), unit);
 }
 
 /// Returns x as a whole number of units of 2^unit, below 2^bits. If x is not such a number, reports it and

@@ -17,11 +17,18 @@ template <class Access, int words> __device__ void deposit(WideInteger<words>& t
   const Decomposed d = decompose<double>(to_bits(x));
   if (d.significand == 0) return;
   const int below = max(unit - d.exponent, 0);  // these bits are 0
-  total.template add<Access>(d.negative, d.significand >> below, d.exponent + below - unit);
+  total.template add_by<Access>(d.negative, d.significand >> below, d.exponent + below - unit);
 }
 /// A total in units of 2^unit, rounded once to C, to nearest, ties to even.
 template <class C, int words> __device__ C rounded(const WideInteger<words>& total, int unit) {
   return from_bits<C>(total.leading(unit).template rounded<C>());
+}
+
+/// Adds a total of which word(i) is word i.
+template <class Word> __device__ void add_words_of(AnyTotal& total, Word word) {
+  bool carry = false;
+#pragma unroll 1
+  for (int i = 0; i < AnyTotal::words; ++i) carry = add_word<Alone>(total.word[i], word(i), carry);
 }
 
 /// The exact sum of a few numbers in each thread of a group. A function of its own, so that callers need no
@@ -29,12 +36,8 @@ template <class C, int words> __device__ C rounded(const WideInteger<words>& tot
 template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count, int group) {
   AnyTotal total{};
   for (int i = 0; i < count; ++i) deposit<Alone>(total, e[i], any_unit);
-  for (int mask = group / 2; mask > 0; mask /= 2) {
-    bool carry = false;
-#pragma unroll 1
-    for (std::uint64_t& word : total.word)
-      carry = add_word<Alone>(word, __shfl_xor_sync(whole_warp, word, mask), carry);
-  }
+  for (int mask = group / 2; mask > 0; mask /= 2)
+    add_words_of(total, [&](int i) { return __shfl_xor_sync(whole_warp, total.word[i], mask); });
   return rounded<C>(total, any_unit);
 }
 
@@ -46,8 +49,8 @@ __device__ __noinline__ C exact_sum_of_block(Block block, const C* e, int count)
   __syncthreads();  // the total is 0
   for (int i = 0; i < count; ++i) deposit<Atomically>(here, e[i], any_unit);
   block.sync();  // all numbers have been added
-  AnyTotal total = block.in(0, here);
-  for (int other = 1; other < block.size; ++other) total.add(block.in(other, here));
+  AnyTotal total{};
+  for (int b = 0; b < block.size; ++b) add_words_of(total, [&](int i) { return block.in(b, here).word[i]; });
   block.sync();  // all blocks have read the totals before the first one ends
   return rounded<C>(total, any_unit);
 }

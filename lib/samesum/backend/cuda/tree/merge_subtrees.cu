@@ -93,7 +93,7 @@ __global__ void merge_digits(ExactFinish end, SubtreeMerge merge) {
   __shared__ TermDigits digits[2];
   unsigned flags = 0;
   const auto* states = static_cast<const ExactDigits*>(merge.states);
-  for (int i = thread(); i < TermDigits::count; i += warp) {
+  for (int i = thread(); i < ExactTerms::digit_count; i += warp) {
     std::int64_t terms = 0, squares = 0;
     for (int k = 0; k < merge.count; ++k)
       if (const int place = merge.place[k]; place >= 0) {
@@ -101,11 +101,11 @@ __global__ void merge_digits(ExactFinish end, SubtreeMerge merge) {
         if (end.kind.moments) squares += states[place].squares.data()[i];
         flags |= static_cast<unsigned>(states[place].flags);
       }
-    digits[0].digit[i] = terms;
-    digits[1].digit[i] = squares;
+    digits[0][i] = terms;
+    digits[1][i] = squares;
   }
   flags = __reduce_or_sync(whole_warp, flags);
-  finish(end, digits, flags, merge.n, 0);
+  finish(end, digits, flags, merge.n);
 }
 
 template <class Operation, template <class> class A, class F> void merge(SubtreeMerge& call) {
