@@ -124,7 +124,7 @@ template <int count> struct WideInteger {
       carry >>= 64;
     }
   }
-  /// Does the same by the updates of Access.
+  /// Adds ±magnitude·2^shift by the updates of Access, so that other threads may add at the same time.
   template <class Access> SAMESUM_HD void add_by(bool negative, std::uint64_t magnitude, int shift) {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;

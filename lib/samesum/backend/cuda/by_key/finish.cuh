@@ -115,7 +115,7 @@ struct SecondLook {
   bool has_flags;         ///< whether the flags of the results are known
 };
 
-/// The steps of second_look for one element or one result, which are numbers of format T.
+/// The steps of second_look for one element or one result. Its digits hold sums of numbers of format T.
 template <class T> struct SecondLooker {
   static constexpr int most_digits = samesum::ExactState<T>::digit_count,
                        lowest = samesum::ExactState<T>::lowest_exponent;

@@ -41,7 +41,7 @@ template <class C> __device__ __noinline__ C exact_sum_of(const C* e, int count,
   return rounded<C>(total, any_unit);
 }
 
-/// The same, of all threads of a block or cluster.
+/// The exact sum of a few numbers in each thread of a block or cluster.
 template <class C, class Block>
 __device__ __noinline__ C exact_sum_of_block(Block block, const C* e, int count) {
   __shared__ AnyTotal here;
