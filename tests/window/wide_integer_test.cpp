@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <latch>
 #include <random>
 #include <thread>
 #include <vector>
@@ -113,11 +114,14 @@ TYPED_TEST(AWideInteger, IsTheSumOfWhatSeveralThreadsAddAtOnce) {
   using Integer = WideInteger<TypeParam::value>;
   Integer together{};
   std::array<Integer, 4> of_thread{};
+  std::latch all_run{static_cast<std::ptrdiff_t>(of_thread.size())};
   std::vector<std::jthread> threads;
   for (std::size_t t = 0; t < of_thread.size(); ++t)
     threads.emplace_back([&, t] {
       std::mt19937_64 random{t};
-      for (int i = 0; i < 500; ++i) {  // of either sign, so that carries pass through all words
+      all_run.arrive_and_wait();
+      for (int i = 0; i < testing_support::random_cases(20'000);
+           ++i) {  // of either sign, so that carries pass through all words
         const bool negative = random() % 2;
         const auto shift = static_cast<int>(random() % static_cast<unsigned>(64 * Integer::words - 75));
         const std::uint64_t magnitude = random();
