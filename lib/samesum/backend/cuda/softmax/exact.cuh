@@ -19,9 +19,8 @@ template <class Access, int words> __device__ void deposit(WideInteger<words>& t
   const int below = max(unit - d.exponent, 0);  // these bits are 0
   total.template add_by<Access>(d.negative, d.significand >> below, d.exponent + below - unit);
 }
-/// A total in units of 2^unit, rounded once to C, to nearest, ties to even. A function of its own, so that
-/// callers need fewer registers.
-template <class C, int words> __device__ __noinline__ C rounded(const WideInteger<words>& total, int unit) {
+/// A total in units of 2^unit, rounded once to C, to nearest, ties to even.
+template <class C, int words> __device__ C rounded(const WideInteger<words>& total, int unit) {
   return from_bits<C>(total.leading(unit).template rounded<C>());
 }
 

@@ -108,6 +108,12 @@ template <class C, class T> __device__ C largest_of_row(const T* x, const Softma
   return largest;
 }
 
+/// Rounds a total as rounded() does, in a function of its own, so that a row's loops keep their registers.
+template <class C, int words>
+__device__ __noinline__ C rounded_apart(const WideInteger<words>& total, int unit) {
+  return rounded<C>(total, unit);
+}
+
 /// Adds in one window after another, from the top, until what is left out cannot matter.
 template <class C, class T> __device__ C exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, C largest) {
   using Sum = ExponentialSum<C>;
@@ -132,8 +138,8 @@ template <class C, class T> __device__ C exact_sum_of_row(const T* x, const Soft
     top = sum.end_of_rest();
     ExactTotal<unit> more = held;
     more.add_through(false, 1, top + log2_columns - unit);  // more than all that is left out
-    result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : rounded<C>(held, unit);
-    sure = is_nan || !incomplete || result == rounded<C>(more, unit);
+    result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : rounded_apart<C>(held, unit);
+    sure = is_nan || !incomplete || result == rounded_apart<C>(more, unit);
     __syncthreads();  // all threads have read the total before it grows, or the next row clears it
   }
   if (sure) return result;
@@ -141,7 +147,7 @@ template <class C, class T> __device__ C exact_sum_of_row(const T* x, const Soft
   __syncthreads();  // the total is 0
   of_each([&](C e) { deposit<Atomically>(all, e, any_unit); }, [] {});
   __syncthreads();  // all exponentials have been added
-  result = rounded<C>(all, any_unit);
+  result = rounded_apart<C>(all, any_unit);
   __syncthreads();  // all threads have read the total before the next row clears it
   return result;
 }
