@@ -35,15 +35,23 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   template <class F> SAMESUM_HD bool round_sum(const ExactResult& of, F& result) const {
     if (flags != plain || (of.mean && of.n > most_divisor)) return false;
     const auto n = static_cast<double>(of.n);
-    // Two words, and a bound of the others, decide nearly all results.
-    double high = term[0], error = 0;
-    const double low = two_sum(high, term[1]);
-    for (int w = 2; w < of_terms; ++w) error += std::fabs(term[w]);
-    if (error != 0) error = (error + std::fabs(low) * 0x1p-50) * (1 + 0x1p-50);
-    if (of.mean ? round_quotient<F>(high, low, 0, error, n, result)
-                : round_if_sure<F>(high, low, error, result))
+    double high = term[0], low = term[1];
+    if constexpr (of_terms == 2) {
+      if (of.mean) {
+        low = two_sum(high, low);
+        return round_quotient<F>(high, low, n, result);
+      }
+      result = rounded<F>(high, low);
       return true;
-    if constexpr (of_terms > 2) {
+    } else {
+      // Two words, and a bound of the others, decide nearly all results.
+      low = two_sum(high, low);
+      double error = 0;
+      for (int w = 2; w < of_terms; ++w) error += std::fabs(term[w]);
+      if (error != 0) error = (error + std::fabs(low) * 0x1p-50) * (1 + 0x1p-50);
+      if (of.mean ? round_quotient<F>(high, low, 0, error, n, result)
+                  : round_if_sure<F>(high, low, error, result))
+        return true;
       double word[of_terms];
       for (int w = 0; w < of_terms; ++w) word[w] = term[w];
       if (!distill(word)) return false;
@@ -52,7 +60,6 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
       result = rounded<F>(word[0], third == 0 ? word[1] : rounded_to_odd(word[1], third));
       return true;
     }
-    return false;
   }
 
   /// Rounds the variance, (n·Σx² - (Σx)²) / (n·(n - ddof)), once to F. Returns false as round_sum does.
