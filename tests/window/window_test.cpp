@@ -619,6 +619,27 @@ TEST(WordsOfASum, AreRoundedWithAllOfThem) {
     }
 }
 
+// The second word of the quotient underflows.
+TEST(WordsOfAMean, AreNotRoundedIfTheirQuotientMayLoseBits) {
+  constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+  for (const std::uint64_t n : {1024, 3072})
+    for (const double small : {0x1p-1074, 0x1p-1070, -0x1p-1074}) {
+      const ExactWords<3> words{{static_cast<double>(n), small, 0}, {}, plain};
+      double mean = 0;
+      if (words.round_sum(ExactResult{n, true, 0}, mean)) {
+        EXPECT_EQ(mean, 1);
+      }
+    }
+}
+
+TEST(ACompactSum, HoldsASumBeyondTheLargestDouble) {
+  using Sum = CompactSumOf<fp64, 1, 3>;
+  const double largest = std::numeric_limits<double>::max();
+  Sum sum;
+  for (const double x : {largest, 0x1p969, 0x1p969, -0x1p970}) sum.add(x);
+  EXPECT_EQ(rounded_quotient<fp64>(sum.integer(), 1, 1, Sum::lowest), to_bits(largest));
+}
+
 TEST(AQuotientOfWords, IsRoundedOnceOrRefused) {
   std::mt19937_64 generator{5};
   int refused = 0;

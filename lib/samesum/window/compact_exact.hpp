@@ -1,4 +1,4 @@
-/// The compact state of an exact reduction of elements of up to 32 bits, and its results.
+/// The compact state of an exact reduction, and its results.
 #pragma once
 
 #include "samesum/window/sum_flags.hpp"
@@ -103,7 +103,7 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
 
  private:
   static constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
-  static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 53, most_count = 1u << 26;
+  static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 52, most_count = 1u << 26;
 
   /// For elements of fp64, whose variances need more bits. With Σx = s + s' + s'' and Σx² = q + q' + q'',
   /// n·q, n·q', s² and 2·s·s' are exact in two words each. All that is left, and the errors of the sums of
@@ -116,7 +116,9 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     for (int w = 0; w < of_squares; ++w) q[w] = square[w];
     if (!distill(s) || !distill(q)) return false;
     const double nq = n * q[0], ss = s[0] * s[0], more_q = n * q[1], more_s = 2 * s[0] * s[1];
-    if (!(nq >= 0x1p-800 && nq <= 0x1p1000)) return false;  // so that no error underflows
+    // So that no error underflows: that of s² is a multiple of 2^-1074, as windows of squares hold no numbers
+    // but multiples of 2^-537.
+    if (!(nq >= 0x1p-800 && nq <= 0x1p1000)) return false;
     double difference = nq, rest = two_sum(difference, -ss), low = 0;
     for (const double x : {std::fma(n, q[0], -nq), -std::fma(s[0], s[0], -ss), more_q, -more_s})
       low += two_sum(rest, x);

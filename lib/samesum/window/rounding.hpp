@@ -1,4 +1,4 @@
-/// The one rounding of sums that are known exactly: wide integers, and sums of two doubles.
+/// The one rounding of sums that are known exactly: wide integers, and sums of a few doubles.
 #pragma once
 
 #include <cmath>
@@ -74,7 +74,7 @@ template <class F> SAMESUM_HD F rounded(double x) {
 }
 
 /// Rounds high + low to odd: to `high` if that is exact or its last bit is 1, else to its neighbour towards
-/// the sum. |low| is at most half a unit of the last place of high.
+/// the sum. |low| is at most half a unit of the last place of high, which is not 0 unless low is.
 SAMESUM_HD inline double rounded_to_odd(double high, double low) {
   const std::uint64_t bits = to_bits(high);
   if (low == 0 || bits % 2 != 0) return high;
@@ -100,10 +100,11 @@ template <class F> SAMESUM_HD F rounded(double first, double second, double thir
   return rounded<F>(first, rounded_to_odd(second, third));
 }
 
-/// Rounds (sum + rest + e) once to F, where |e| <= error. Returns false if that is too close to a tie.
+/// Rounds (sum + rest + e) once to F, where |e| <= error. Returns false if that is too close to a tie, or no
+/// number.
 template <class F> SAMESUM_HD bool round_if_sure(double sum, double rest, double error, F& result) {
   result = rounded<F>(sum, rest - error);
-  return to_bits(result) == to_bits(rounded<F>(sum, rest + error));
+  return rest == rest && to_bits(result) == to_bits(rounded<F>(sum, rest + error));
 }
 
 /// Rounds (sum + rest) / n once to F. Returns false if the quotient is too close to a tie, or too small, to
@@ -130,9 +131,10 @@ SAMESUM_HD bool round_quotient(double sum, double rest, double third, double err
   }
   if (!(std::fabs(first) >= 0x1p-850)) return false;  // words of the quotient may have lost bits
   double second = (remainder + below) * share;
+  if (!(std::fabs(second) >= 0x1p-960)) return false;
   if (error == 0 && lost == 0 && n < 0x1p50) {
     second += (std::fma(-second, n, remainder) + below) * share;  // within half a unit of the last place
-    const double left = std::fma(-second, n, remainder) + below;
+    const double left = std::fma(-second, n, remainder) + below;  // only its sign matters
     result = rounded<F>(first, rounded_to_odd(second, left));
     return true;
   }

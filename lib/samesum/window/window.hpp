@@ -69,6 +69,8 @@ template <class C, int precision, int word_count, int power = 1, class Word = do
     const bool is_rounded_up = sizeof(C) == 8 && least_ > 1;
     return largest < end_ && least_minus_1 >= least_ - !is_rounded_up;
   }
+  /// Whether the words are exact for one x with this key, which is not 0 unless x is.
+  SAMESUM_HD bool holds(std::uint32_t key) const { return key < end_ && !is_too_small(key); }
 
   /// Whether x with this key is not zero, and too small for the window; then |x| < 2^end_of_small().
   SAMESUM_HD bool is_too_small(std::uint32_t key) const { return key - 1 < least_ - 1; }
@@ -132,6 +134,7 @@ template <int lowest_exponent, int count, int word_count = 2> class CompactSum {
     }
     if (is_wide_ || x != 0) return false;
     for (int w = words - 1; w > 0; --w) word[w] = two_sum(word[w - 1], word[w]);
+    if (word[0] - word[0] != 0) return false;  // an infinity, or NaN
     for (int w = 0; w < words; ++w) word_[w] = word[w];
     return true;
   }

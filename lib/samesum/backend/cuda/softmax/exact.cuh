@@ -74,7 +74,7 @@ template <class C> class ExponentialSum {
     const std::uint32_t key = MagnitudeKey<C>::of(e) | std::uint32_t{e > 0};
     if (window_.is_too_small(key)) flags_ |= left_out;
     if (!(e == e)) flags_ |= seen_nan;
-    window_.add(sum_, window_.holds(key, key - 1) ? e : 0);
+    window_.add(sum_, window_.holds(key) ? e : 0);
   }
   /// Adds a number below 2^top, or NaN; then the sum is NaN.
   __device__ void add_below_top(C e) {

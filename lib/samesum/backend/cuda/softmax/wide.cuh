@@ -137,7 +137,7 @@ template <class C, class T> __device__ C exact_sum_of_row(const T* x, const Soft
                incomplete = __syncthreads_or(sum.flags() & Sum::left_out);  // all have moved their sums
     top = sum.end_of_rest();
     ExactTotal<unit> more = held;
-    more.add_through(false, 1, top + log2_columns - unit);  // more than all that is left out
+    if (incomplete) more.add_through(false, 1, top + log2_columns - unit);  // more than all that is left out
     result = is_nan ? from_bits<C>(Format<C>::canonical_nan) : rounded_apart<C>(held, unit);
     sure = is_nan || !incomplete || result == rounded_apart<C>(more, unit);
     __syncthreads();  // all threads have read the total before it grows, or the next row clears it

@@ -12,7 +12,7 @@ struct WarpGroup {
   /// Binades by which later terms may exceed those that place the window.
   static constexpr int headroom = 6;
   static constexpr bool is_one_thread = false;
-  /// Words of a window of elements of fp64 beyond three.
+  /// Words of a narrow window of elements of fp64 beyond three.
   static constexpr int more_words = 0;
   static constexpr bool may_hold_all = false;  ///< whether it may hold all elements of a result in one tile
   int threads;                                 ///< a power of two
@@ -91,8 +91,8 @@ struct BlockGroup {
   __device__ static bool everywhere(bool condition) { return __syncthreads_and(condition); }
 };
 
-/// One thread, which reduces a part of a column. The threads of a warp read neighbouring columns, and change
-/// windows together, so that they go on reading the same rows.
+/// One thread, which reduces a part of a column. The threads of a warp read neighbouring columns, and leave
+/// the narrow window together, so that they go on reading the same rows.
 struct OneThread {
   static constexpr int headroom = 8, more_words = 1;
   static constexpr bool is_one_thread = true;

@@ -80,6 +80,7 @@ template <class T, ExactlySummed what, int count> struct RunTile {
       largest = __vmaxu2(largest, two);
       least_minus_1 = __viaddmin_u16x2(two, ~0u, least_minus_1);
     }
+    if (largest == 0) return {};
     return {max(largest >> 16, largest & 0xffffu), min(least_minus_1 >> 16, least_minus_1 & 0xffffu)};
   }
 };

@@ -17,8 +17,7 @@ struct KeyRange {
     largest = max(largest, key);
     least_minus_1 = min(least_minus_1, minus_1);
   }
-  /// Whether there are zeros only. Doubles below the first word have the key 0, too.
-  __device__ bool all_zeros() const { return largest == 0 && least_minus_1 != 0; }
+  __device__ bool all_zeros() const { return least_minus_1 == ~0u; }
 };
 
 /// Words of the windows of a leaf: narrow ones cost the least and hold most data, wide ones any 60 binades.

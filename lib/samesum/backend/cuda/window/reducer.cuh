@@ -1,4 +1,4 @@
-/// The reducer of exact reductions of elements of up to 32 bits in a window: how sums become results.
+/// The reducer of exact reductions in a window: how sums become results.
 #pragma once
 
 #include "samesum/backend/cuda/device/warp.cuh"

@@ -1,5 +1,5 @@
-/// Exact sums of a leaf by the threads of a group: in a narrow window, from the first tile on that it does not
-/// hold in wide ones, and in integers if these fail, too.
+/// Exact sums of a leaf by the threads of a group: in a narrow window, from the first tile on that it does
+/// not hold in wide ones, and in integers if these fail, too.
 #pragma once
 
 #include "samesum/backend/cuda/window/leaf_windows.cuh"
