@@ -218,8 +218,9 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     bool placed = false;
     next = add_tiles<Windows, size, true>(source, group, n, next, sums, placed, total);
     if (!group.everywhere(!placed)) move<Windows>(group, sums, total);
+    const bool all_added = next >= group.longest(n);  // the whole warp asks: not behind a condition
     total->any = any || placed;
-    total->held = total->held && next >= group.longest(n);
+    total->held = total->held && all_added;
   }
   /// The sum of all threads of a group in the words of a result. Returns false if these do not hold it.
   template <class Sums>
