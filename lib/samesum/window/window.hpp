@@ -174,6 +174,7 @@ template <int lowest_exponent, int count, int word_count = 2> class CompactSum {
 
  private:
   SAMESUM_HD void deposit(bool negative, Wide magnitude, int exponent) {
+    if (magnitude == 0) return;  // its exponent may be any
     const int shift = exponent - lowest, at = shift < 0 ? 0 : shift;
     if (shift < 0) magnitude >>= -shift;
     const auto low = static_cast<std::uint64_t>(magnitude),
