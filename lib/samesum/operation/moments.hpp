@@ -60,16 +60,24 @@ template <class F> struct Moments {
     add_to_moments(mean, variance, x, share);
   }
   SAMESUM_HD void merge(const Moments& other) {
-    const C all = static_cast<C>(count + other.count);
-    V mine = {C(0.5)}, others = mine;
-    if (count != other.count) {  // equal counts are common and need no division
-      mine = rounded(static_cast<C>(count) / all);
-      others = rounded(static_cast<C>(other.count) / all);
-    }
-    const V apart = other.mean - mean;
-    variance = (variance * mine + other.variance * others) + (apart * mine) * (apart * others);
-    mean = mean + apart * others;
+    merge(other, shares(count, other.count));
     count += other.count;
+  }
+
+  /// The shares of two states in the elements of both.
+  struct Shares {
+    V mine, others;
+  };
+  SAMESUM_HD static Shares shares(std::uint64_t count, std::uint64_t other) {
+    if (count == other) return {{C(0.5)}, {C(0.5)}};  // common, and needs no division
+    const C all = static_cast<C>(count + other);
+    return {rounded(static_cast<C>(count) / all), rounded(static_cast<C>(other) / all)};
+  }
+  /// Merges all but the counts.
+  SAMESUM_HD void merge(const Moments& other, const Shares& of) {
+    const V apart = other.mean - mean;
+    variance = (variance * of.mine + other.variance * of.others) + (apart * of.mine) * (apart * of.others);
+    mean = mean + apart * of.others;
   }
 
   /// Visits what a serialised state holds. The number of elements is known.
@@ -86,9 +94,10 @@ template <class F> struct Moments {
   SAMESUM_HD static V rounded(C x) { return {round_lanes<F, C, 1>(x)}; }
 };
 
-/// Fast path of MomentsReducer for lanes of equal length: their states need no count.
-template <class F> struct EqualCountFastPath {
+/// Fast path of MomentsReducer for lanes whose lengths are known: their states need no count.
+template <class F> struct KnownCountFastPath {
   using Item = Scalar<F>;
+  using Shares = typename Moments<F>::Shares;
   struct State {
     Scalar<F> mean, variance;
   };
@@ -104,9 +113,13 @@ template <class F> struct EqualCountFastPath {
     add_to_moments(state.mean, state.variance, x,
                    Scalar<F>{reciprocal_of_row<F>(static_cast<std::uint32_t>(k) + 1)});
   }
-  SAMESUM_HD void halve(State& state, const State& other) const {
-    Moments<F> all{state.mean, state.variance, 1};  // any count that both have
-    all.merge({other.mean, other.variance, 1});
+  SAMESUM_HD void halve(State& state, const State& other) const { merge(state, other, shares(1, 1)); }
+  SAMESUM_HD static Shares shares(int count, int other) {
+    return Moments<F>::shares(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(other));
+  }
+  SAMESUM_HD void merge(State& state, const State& other, const Shares& of) const {
+    Moments<F> all{state.mean, state.variance};
+    all.merge({other.mean, other.variance}, of);
     state = {all.mean, all.variance};
   }
   SAMESUM_HD Moments<F> state(const State& fast, std::uint64_t, int rows) const {
@@ -117,7 +130,7 @@ template <class F> struct EqualCountFastPath {
 /// Computes two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). The mean is NaN if n = 0, the
 /// variance if n <= ddof.
 template <class F> struct MomentsReducer : OwnStateReducer<Moments<F>, F> {
-  using FastPath = EqualCountFastPath<F>;
+  using FastPath = KnownCountFastPath<F>;
   double ddof;
   SAMESUM_HD FastPath fast_path() const { return {}; }
   SAMESUM_HD void finish(const Moments<F>& state, std::uint64_t n, std::size_t at, void* out) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/device/segments.cuh"
+#include "samesum/backend/cuda/tree/spread_rows.cuh"
 #include "samesum/backend/cuda/tree/warp_reduce.cuh"
 #include "samesum/operation/reducer.hpp"
 
@@ -205,13 +206,20 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
 
   cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
-    if constexpr (!Shape::combines_only_neighbours)
+    if constexpr (!Shape::combines_only_neighbours) {
+      static_assert(Shape::lanes == 4 * warp);
+      if (!l.offsets && l.n > warp && l.n < Shape::lanes && !std::has_single_bit(l.n)) {
+        constexpr std::size_t rows = spread_threads / warp * spread_rows;
+        return launch(reduce_spread_rows<Reducer, Reader>, (l.outer - 1) / rows + 1, spread_threads, stream,
+                      reducer, reader, l, out);
+      }
       if (!l.offsets && l.n <= Shape::lanes) {  // four elements per thread
         const std::size_t threads = std::max<std::size_t>(std::bit_ceil(l.n) / 4, 1);
         return launch(reduce_short_rows<Shape, Reducer, Reader>,
                       (l.outer * threads - 1) / short_row_threads + 1, short_row_threads, stream, reducer,
                       reader, l, static_cast<int>(threads), out);
       }
+    }
     return launch(reduce_rows<Shape, Reducer, Reader>,
                   (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, stream, reducer,
                   reader, l, plan, states, out);
