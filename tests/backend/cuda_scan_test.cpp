@@ -75,7 +75,8 @@ class BothSides {
   /// Joins the differences that visit(form) returns.
   template <class Visit> static std::string for_each_form(Visit visit) {
     std::string all;
-    for (const ScanSchedule form : {ScanSchedule::automatic, ScanSchedule::few_rows, ScanSchedule::many_rows})
+    for (const ScanSchedule form :
+         {ScanSchedule::automatic, ScanSchedule::few_rows, ScanSchedule::many_rows, ScanSchedule::columns})
       if (const std::string different = visit(form); !different.empty())
         all += "form " + std::to_string(static_cast<int>(form)) + ": " + different + "; ";
     return all;

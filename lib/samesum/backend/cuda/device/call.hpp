@@ -33,9 +33,10 @@ enum class KeySchedule {
 
 /// Forms of the kernel of scans. The choice changes no bit.
 enum class ScanSchedule {
-  automatic,  ///< few_rows for few tiles and for short rows, otherwise many_rows
+  automatic,  ///< columns for wide layouts, few_rows for few tiles and for short rows, otherwise many_rows
   few_rows,   ///< a warp holds 4 rows of a tile, so that up to 8 warps share one
   many_rows,  ///< a warp holds as many rows as fit in its registers
+  columns,    ///< a thread scans a row of a tile of a column
 };
 
 /// A call on a GPU: valid, normalised, and on data that the device can access; and its launch parameters.

@@ -1,6 +1,7 @@
 /// Scans on a GPU in one format, and reductions in the order prefix.
 #include "samesum/backend/cuda/device/launch.hpp"
 #include "samesum/backend/cuda/device/methods.hpp"
+#include "samesum/backend/cuda/scan/columns.cuh"
 #include "samesum/backend/cuda/scan/exact_scan.cuh"
 #include "samesum/backend/cuda/scan/grid_scan.cuh"
 #include "samesum/backend/cuda/scan/scan.cuh"
@@ -79,9 +80,39 @@ bool prefers_few_rows(const Launch& work) {
   return l.n <= leaf / 2 || l.results() * PrefixTree::leaves(l.n) < tiles_that_fit_at_once;
 }
 
+/// Whether threads scan columns: if the loads of neighbouring threads share sectors of memory, and if there
+/// are enough elements for several kernels.
+bool prefers_columns(const Launch& work) {
+  constexpr std::size_t fewest_columns = 8, fewest_elements = std::size_t{1} << 18;
+  const Layout& l = work.call.layout;
+  if (work.scan != ScanSchedule::automatic) return work.scan == ScanSchedule::columns && !l.offsets;
+  return l.inner >= fewest_columns && l.results() * l.n >= fewest_elements;
+}
+
+/// Enqueues a scan of columns after set_up(), as launch_tiles.
+template <class Reducer, class SetUp>
+cudaError_t scan_columns(const Reducer& reducer, Launch& work, std::size_t bytes_of_set_up, SetUp set_up) {
+  using State = typename Reducer::State;
+  const Layout& l = work.call.layout;
+  const bool is_nothing = l.results() * l.n == 0;
+  const std::size_t before = (bytes_of_set_up + 15) / 16 * 16,
+                    states = l.n > PrefixTree::lanes ? l.results() * ColumnRows<State>::rows_of(l.n) : 0,
+                    bytes = before + states * sizeof(State);
+  cudaError_t error;
+  if (!accept_workspace(work, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
+    return error;
+  error = set_up();
+  if (error != cudaSuccess) return error;
+  void* const at = static_cast<std::byte*>(samesum::gpu::states(work.workspace)) + before;
+  return launch_columns(reducer, ScanInput{work.call.x}, l, static_cast<State*>(at),
+                        destination_of(work, true), work.stream);
+}
+
 template <class Reducer, class SetUp>
 cudaError_t scan(const Reducer& reducer, bool every, Launch& work, std::size_t bytes_of_set_up,
                  SetUp set_up) {
+  if constexpr (!is_order_free<typename Reducer::State>)
+    if (every && prefers_columns(work)) return scan_columns(reducer, work, bytes_of_set_up, set_up);
   const ScanDestination out = destination_of(work, every);
   return prefers_few_rows(work)
              ? launch_tiles<few_rows>(reducer, out, work, bytes_of_set_up, set_up)
