@@ -17,7 +17,7 @@ inline constexpr LaunchShape launch_shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 1
 Number sum_in_shape(const Method& method, Values placed, LaunchShape shape);
 
 /// Number of schedules of a method on a GPU. Schedule 0 is the one that the library chooses.
-inline int schedules_of(const Method& m) { return m.takes_keys ? 5 : m.is_scan() ? 3 : 1; }
+inline int schedules_of(const Method& m) { return m.takes_keys ? 5 : m.is_scan() ? 4 : 1; }
 
 /// Runs a scan, or with keys an operation by key, with a schedule. Keys and results are in host memory, the
 /// elements in that of the GPU. Throws std::runtime_error if there is no GPU.

@@ -62,7 +62,11 @@ template <auto constant> struct Constant {
 /// - state(fast, base, rows), the state of the reducer for a lane of `rows` elements;
 /// - optionally halve(state, other), which merges the states of two lanes of equally many elements, the first
 ///   of which come first; then short rows take the fast path, too, and `rows` is the number of their
-///   elements.
+///   elements;
+/// - optionally merge(state, other) for lanes of any lengths; or `Shares`, shares(count, other), which a
+/// merge
+///   of states of so many elements needs, and merge(state, other, shares). Then short rows of any length
+///   take the fast path.
 ///
 /// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements of a
 /// partial row reach item() as zeros, so data that item() accumulates in the reducer must not change for a

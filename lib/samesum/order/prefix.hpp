@@ -180,8 +180,8 @@ template <class Reducer> class TileWalker {
 };
 
 /// Visits the prefixes of a sequence of tiles in the order prefix. The tiles may also be aligned groups of
-/// tiles of one size.
-template <class Reducer> class TileGroups {
+/// tiles of one size, fewer than 2^levels. 2^64 elements are 2^52 tiles.
+template <class Reducer, std::size_t levels = 52> class TileGroups {
  public:
   using State = typename Reducer::State;
   SAMESUM_HD explicit TileGroups(const Reducer& reducer) : reducer_{reducer} {}
@@ -223,8 +223,6 @@ template <class Reducer> class TileGroups {
     reducer_.merge(left, right);
     return left;
   }
-
-  static constexpr std::size_t levels = 52;  ///< 2^64 elements are 2^52 tiles
 
   const Reducer& reducer_;
   std::uint64_t count_ = 0;

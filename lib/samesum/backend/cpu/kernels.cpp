@@ -44,6 +44,7 @@ constexpr void fill_terms(Kernels& all) {
       all.sum_middling[f] = TermLoops::template sum_middling<Shape, T>;
       all.sum_rows[f] = Leaves<Shape, Plain, F>::template sum_rows<T>;
       all.leaf_moments[f] = MomentLoops<F>::template leaf_moments<Shape, T>;
+      all.row_moments[f] = MomentLoops<F>::template row_moments<Shape, T>;
       all.largest_key[f] = ExtremumLoops<F>::template largest_key<T>;
       all.find_key[f] = ExtremumLoops<F>::template find_key<T>;
       all.largest_keys[f] = ExtremumLoops<F>::template largest_keys<T>;

@@ -36,6 +36,9 @@ using SumColumns = void (*)(Term term, const ColumnLeaf& leaf, void* scratch, vo
 
 /// Writes the mean and variance of n >= 1 elements, at most a leaf of the order `tree`.
 using LeafMoments = void (*)(const void* x, std::size_t n, void* mean, void* variance);
+/// Writes the means and variances of `count` rows of n elements each, as SumRows.
+using RowMoments = void (*)(const void* x, std::size_t pitch, std::size_t n, std::size_t count, void* means,
+                            void* variances);
 /// Writes two numbers whose product, times 2^exponent, is that of n elements, at most a leaf of the order
 /// `tree`: the last merge is left to the caller. Returns false if an element is 0, subnormal, infinite or
 /// NaN; then the product is not valid.

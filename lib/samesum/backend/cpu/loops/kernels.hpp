@@ -52,6 +52,7 @@ struct Kernels {
   SumMiddling sum_middling[Formats::size];
   SumRows sum_rows[Formats::size];  ///< adds with the accumulator `plain`
   LeafMoments leaf_moments[Formats::size];
+  RowMoments row_moments[Formats::size];
   LeafProduct leaf_product;    ///< elements have the format; for fp32 and fp64 only
   LeafProducts leaf_products;  ///< elements have the format; for fp32 and fp64 only
   LargestKey largest_key[Formats::size];

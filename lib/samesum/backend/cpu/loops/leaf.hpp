@@ -64,28 +64,24 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return done * leaf;
   }
 
-  /// See SumRows. Rows of whole packs are added without a copy.
+  /// See SumRows. What is missing of a last pack is -0, which changes no plain sum.
   template <class T>
   static void sum_rows(const void* data, std::size_t pitch, std::size_t n, std::size_t count, void* states) {
-    static_assert(Shape::in_turn);
+    static_assert(Shape::in_turn && std::is_same_v<One, Plain<Scalar<F>>>);
     const T* x = static_cast<const T*>(data);
     One* out = static_cast<One*>(states);
     std::size_t o = 0;
     if (n == leaf)
       for (; o + streams <= count; o += streams)
         sum_full<streams>(PacksOfElements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
-    if (n <= lanes && n % w == 0 && (n / w & (n / w - 1)) == 0)
-      return fold_rows<packs>(x, pitch, n / w, count, out);
-    const std::size_t of_lanes = (n < lanes ? n : lanes) / w, ahead = rows_ahead<T>(n) * pitch;
+    const RowEnd<T> end{pitch, n, count};
+    if (n <= lanes) return fold_rows<packs>(x, pitch, n, count, end, out);
+    const std::size_t ahead = rows_ahead<T>(n) * pitch;
     for (; o < count; ++o) {
-      if (n % w != 0) {
-        out[o] = RaggedLeaf<Shape, A, F>::sum(x + o * pitch, n);
-        continue;
-      }
       const T* row = x + o * pitch;
       Many lane[packs];
-      prefetch_bytes(row, of_lanes * vector_bytes, ahead * sizeof(T));
-      for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};
+      prefetch_bytes(row, packs * vector_bytes, ahead * sizeof(T));
+      for (std::size_t p = 0; p < packs; ++p) lane[p] = Many{Vector::load(row + p * w)};
       std::size_t i = lanes;
       for (; i + lanes <= n; i += lanes) {
         for (std::size_t p = 0; p < packs; ++p) {  // a line before each vector is faster than all at once
@@ -93,28 +89,74 @@ template <class Shape, template <class> class A, class F> class Leaves {
           lane[p].add(Vector::load(row + i + p * w));
         }
       }
-      for (std::size_t p = 0; i + p * w < n; ++p) lane[p].add(Vector::load(row + i + p * w));
+      std::size_t p = 0;
+      for (; i + (p + 1) * w <= n; ++p) lane[p].add(Vector::load(row + i + p * w));
+      if (end.exists()) lane[p].add(end.load(row + i + p * w, o));
       for (std::size_t half = packs / 2; half > 0; half /= 2)
-        for (std::size_t p = 0; p < half && p + half < of_lanes; ++p) lane[p].merge(lane[p + half]);
+        for (std::size_t q = 0; q < half; ++q) lane[q].merge(lane[q + half]);
       out[o] = States::template halve_pack<width>(lane[0]);
     }
   }
 
  private:
-  /// Sums rows of one element per lane, of `row_packs` packs, a power of two up to `size`.
-  template <std::size_t size, class T>
-  static void fold_rows(const T* x, std::size_t pitch, std::size_t row_packs, std::size_t count, One* out) {
-    if constexpr (size > 1)
-      if (row_packs < size) return fold_rows<size / 2>(x, pitch, row_packs, count, out);
-    const std::size_t ahead = rows_ahead<T>(size * w) * pitch;
-    for (std::size_t o = 0; o < count; ++o) {
-      Many lane[size];
-      prefetch_bytes(x + o * pitch, size * w * sizeof(T), ahead * sizeof(T));
-      for (std::size_t p = 0; p < size; ++p) lane[p] = Many{Vector::load(x + o * pitch + p * w)};
-      for (std::size_t half = size / 2; half > 0; half /= 2)
-        for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
-      out[o] = States::template halve_pack<width>(lane[0]);
+  /// The last elements of rows whose length is no multiple of a pack, with -0 in the lanes of no element.
+  template <class T> class RowEnd {
+    using Bits = Register<BitsOf<T>, width>;
+
+   public:
+    /// Of `count` rows of n elements each, `pitch` apart.
+    RowEnd(std::size_t pitch, std::size_t n, std::size_t count) : elements_{n % w} {
+      for (std::size_t l = 0; l < w; ++l)
+        (l < elements_ ? present_ : absent_)[l] =
+            l < elements_ ? BitsOf<T>(~BitsOf<T>{0}) : samesum::Format<T>::sign_bit;
+      const std::size_t beyond = w - elements_;  // elements that a whole pack reads behind a row
+      if (pitch > 0) readable_ = count - std::min(count, (beyond + pitch - 1) / pitch);
     }
+    bool exists() const { return elements_ > 0; }
+    /// The end of row `o`, which begins at x. Whole packs are read where rows follow: they are faster.
+    Vector load(const T* x, std::size_t o) const {
+      Bits bits;
+      if (o < readable_) {
+        std::memcpy(&bits, x, sizeof bits);
+        bits &= present_;
+      } else {
+        bits = load_first<width>(x, elements_);
+      }
+      bits |= absent_;
+      T element[w];
+      std::memcpy(static_cast<void*>(element), &bits, sizeof bits);
+      return Vector::load(element);
+    }
+
+   private:
+    std::size_t elements_, readable_ = 0;
+    Bits present_{}, absent_{};
+  };
+
+  /// Sums rows of at most one element per lane, in up to `size` packs.
+  template <std::size_t size, class T>
+  static void fold_rows(const T* x, std::size_t pitch, std::size_t n, std::size_t count, const RowEnd<T>& end,
+                        One* out) {
+    if constexpr (size > 1)
+      if (n <= size / 2 * w) return fold_rows<size / 2>(x, pitch, n, count, end, out);
+    const std::size_t whole = n / w, ahead = rows_ahead<T>(size * w) * pitch;
+    const auto fold = [&](auto load) __attribute__((always_inline)) {
+      for (std::size_t o = 0; o < count; ++o) {
+        const T* const row = x + o * pitch;
+        Many lane[size];
+        prefetch_bytes(row, size * w * sizeof(T), ahead * sizeof(T));
+        for (std::size_t p = 0; p < size; ++p) lane[p] = Many{load(row + p * w, p, o)};
+        for (std::size_t half = size / 2; half > 0; half /= 2)
+          for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
+        out[o] = States::template halve_pack<width>(lane[0]);
+      }
+    };
+    if (whole == size) return fold([](const T* at, std::size_t, std::size_t) { return Vector::load(at); });
+    fold([&](const T* at, std::size_t p, std::size_t o) {
+      return p < whole                    ? Vector::load(at)
+             : p == whole && end.exists() ? end.load(at, o)
+                                          : Vector::minus_zero();
+    });
   }
 
   /// Sums `count` full leaves that lie `apart` elements apart. A rolled loop reads each leaf from first to

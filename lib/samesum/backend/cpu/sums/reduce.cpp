@@ -123,10 +123,15 @@ template <class Shape> ReduceLeaves<Moments<F>> leaves_of_moments(std::size_t in
   };
 }
 ReduceRows<Moments<F>> rows_of_moments(std::size_t input) {
-  return [moments = loops().leaf_moments[input], bytes = formats[input].bytes](
+  return [moments = loops().row_moments[input], bytes = formats[input].bytes](
              const void* x, std::size_t pitch, std::size_t n, std::size_t count, Moments<F>* out) {
-    for (std::size_t k = 0; k < count; ++k)
-      out[k] = moments_of_leaf(moments, static_cast<const std::byte*>(x) + k * pitch * bytes, n);
+    constexpr std::size_t most = 64;
+    Scalar<F> mean[most], variance[most];
+    for (std::size_t first = 0; first < count; first += most) {
+      const std::size_t mine = std::min(count - first, most);
+      moments(static_cast<const std::byte*>(x) + first * pitch * bytes, pitch, n, mine, mean, variance);
+      for (std::size_t k = 0; k < mine; ++k) out[first + k] = {mean[k], variance[k], n};
+    }
   };
 }
 

@@ -1,7 +1,7 @@
 /// Scans along columns in the order prefix: a thread has one row of a tile of one column, so that the loads
-/// of neighbouring threads are coalesced. The elements are read twice: once for the states of the rows, and
-/// once to scan each row from the states of all elements before it. The launch shape cannot change the bits.
-/// Reducers whose items depend on the result are not served.
+/// of neighbouring threads are coalesced. Columns of several rows are read twice: once for the states of the
+/// rows, and once to scan each row from the states of all elements before it. The launch shape cannot change
+/// the bits. Reducers whose items depend on the result are not served.
 #pragma once
 
 #include "samesum/backend/cuda/scan/scan.cuh"
@@ -18,6 +18,9 @@ template <class State> struct ColumnRows {
   State* state;
   std::size_t inner, rows;  ///< columns of an array; slots of a column
   static constexpr std::size_t of_tile = PrefixTree::rows_of_tile;
+  /// A thread that merges the tiles of a column has two states for each level of groups on its stack, which
+  /// the driver reserves for all threads of the GPU.
+  static constexpr std::size_t log2_most_tiles = 16;
 
   __host__ __device__ static std::size_t rows_of(std::size_t n) { return n / PrefixTree::lanes + 1; }
   __host__ __device__ std::size_t tiles() const { return (rows - 1) / of_tile + 1; }
@@ -171,7 +174,7 @@ __global__ void __launch_bounds__(scan_column_threads)
     State of_row[ahead];
 #pragma unroll
     for (std::size_t i = 0; i < ahead; ++i)
-      if (r + i < count) of_row[i] = slot[(r + i) * l.inner];
+      if (r + i < whole) of_row[i] = slot[(r + i) * l.inner];
 #pragma unroll
     for (std::size_t i = 0; i < ahead; ++i)
       if (r + i < count) {
@@ -192,17 +195,17 @@ __global__ void __launch_bounds__(scan_column_threads)
   constexpr std::size_t ahead = 8;
   const std::size_t tiles = rows.tiles(), apart = rows.of_tile * l.inner;
   State* const slot = rows.column(column.outer, column.inner);
-  TileGroups<Reducer> groups{reducer};
+  TileGroups<Reducer, ColumnRows<State>::log2_most_tiles + 1> groups{reducer};
 #pragma unroll 1
   for (std::size_t t = 0; t < tiles; t += ahead) {
     State of_tile[ahead];
 #pragma unroll
     for (std::size_t i = 0; i < ahead; ++i)
-      if (t + i < tiles) of_tile[i] = slot[(t + i) * apart];
+      if (t + i + 1 < tiles) of_tile[i] = slot[(t + i) * apart];  // the last one is not whole
 #pragma unroll 1
     for (std::size_t i = 0; i < ahead && t + i < tiles; ++i) {
       if (groups.any()) slot[(t + i) * apart] = groups.carry();
-      if (t + i + 1 < tiles) groups.push(of_tile[i]);  // the last one is not whole
+      if (t + i + 1 < tiles) groups.push(of_tile[i]);
     }
   }
 }

@@ -84,8 +84,10 @@ bool prefers_few_rows(const Launch& work) {
 /// are enough elements for several kernels.
 bool prefers_columns(const Launch& work) {
   constexpr std::size_t fewest_columns = 8, fewest_elements = std::size_t{1} << 18;
+  constexpr std::size_t most_tiles = std::size_t{1} << ColumnRows<std::uint32_t>::log2_most_tiles;
   const Layout& l = work.call.layout;
-  if (work.scan != ScanSchedule::automatic) return work.scan == ScanSchedule::columns && !l.offsets;
+  if (l.offsets || PrefixTree::leaves(l.n) > most_tiles) return false;
+  if (work.scan != ScanSchedule::automatic) return work.scan == ScanSchedule::columns;
   return l.inner >= fewest_columns && l.results() * l.n >= fewest_elements;
 }
 

@@ -10,10 +10,10 @@
 namespace samesum::gpu {
 
 inline constexpr int spread_threads = 256;  ///< threads per block
-/// Rows that a warp reduces one after another, so that what depends on their length alone is computed once.
+/// Rows that a warp reduces one after another, so that the loads of one may precede the merges of another.
 inline constexpr int spread_rows = 4;
 
-/// Whether a reducer must be told of how many elements the states are that it merges.
+/// Whether merges need the numbers of elements of both states.
 template <class Reducer> inline constexpr bool merges_with_shares = requires { typename Reducer::Shares; };
 /// Whether a fast path merges lanes of any lengths.
 template <class Fast>
@@ -46,6 +46,7 @@ __device__ __forceinline__ typename Reducer::State merge_spread(const Reducer& r
   if (2 < count) merge_counted(reducer, state[0], state[2], 1, 1);
   if (3 < count) merge_counted(reducer, state[1], state[3], 1, 1);
   if (1 < count) merge_counted(reducer, state[0], state[1], 1 + (2 < count), 1 + (3 < count));
+  __syncwarp();  // threads may have merged apart from each other
 #pragma unroll
   for (int delta = warp / 2; delta > 0; delta /= 2) {
     const int others = merges_with_shares<Reducer> ? __shfl_down_sync(whole_warp, count, delta) : 0;
@@ -69,7 +70,9 @@ __device__ __forceinline__ typename Reducer::State spread_row(const Reducer& red
       if (fast.applies()) {
         const auto state = merge_spread(fast, e, count);
         bool succeeded = true;
-        if constexpr (requires { fast.succeeded(state); }) succeeded = fast.succeeded(state);
+        // The states of other threads are of no use; what these note of their own elements may be.
+        if constexpr (requires { fast.succeeded(state); })
+          succeeded = fast.succeeded(chosen(thread() == 0, state, fast.start(fast.item(e[0]))));
         if (__all_sync(whole_warp, succeeded)) return fast.state(state, 0, n);
       }
     }
@@ -89,6 +92,7 @@ __global__ void __launch_bounds__(spread_threads)
     if (row >= l.outer) return;
     const auto state = spread_row(reducer, reader, l.first(row), static_cast<int>(l.n));
     if (thread() == 0) out.write(reducer, state, l.n, row);
+    __syncwarp();  // thread 0 may leave apart from the others
   }
 }
 
