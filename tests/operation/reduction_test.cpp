@@ -212,6 +212,30 @@ TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWith
   }
 }
 
+/// 37 rows are whole vectors of rows and some more; rows end before, at and behind the end of a vector.
+TEST(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValues) {
+  constexpr std::size_t rows = 37, most = 300, gap = 3;
+  for (const FormatInfo& format : formats) {
+    std::vector<double> x = wide(rows * (most + gap), 12, 4);
+    const Array numbers{format, x}, zeros{format, std::vector<double>(x.size(), -0.0)};
+    for (std::size_t i = 0; i < x.size(); i += 61)
+      x[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY;
+    const Array special{format, x};
+    for (const char* name : {"sum/tree/plain", "mean/tree/plain", "moments/tree"}) {
+      const Method &m = find(std::string(name) + "/" + std::string(format.name) + "@cpu"),
+                   &r = reference_of(m);
+      for (std::size_t n = 1; n <= most; n += n < 70 ? 1 : n < 130 ? 9 : 57)
+        for (const std::size_t pitch : {n, n + gap})
+          for (const Array* all : {&numbers, &zeros, &special}) {
+            const Values some{format, all->values().data, (rows - 1) * pitch + n};
+            ASSERT_EQ(reduce_all(m, some, some, Layout::rows(rows, n, pitch)),
+                      reduce_all(r, some, some, Layout::rows(rows, n, pitch)))
+                << m.name << ", rows of " << n << ", " << pitch << " apart";
+          }
+    }
+  }
+}
+
 TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   const std::uint64_t offsets[] = {5, 5, 4200, 4201, 9000, 19'999};
   for (const FormatInfo& input : formats) {

@@ -74,8 +74,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
     if (n == leaf)
       for (; o + streams <= count; o += streams)
         sum_full<streams>(PacksOfElements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
+    if (n <= lanes && n % w == 0 && std::has_single_bit(n / w))
+      return fold_rows<packs, true>(x, pitch, n, count, out);
+    if (n <= lanes) return fold_rows<packs, false>(x, pitch, n, count, out);
     const RowEnd<T> end{pitch, n, count};
-    if (n <= lanes) return fold_rows<packs>(x, pitch, n, count, end, out);
     const std::size_t ahead = rows_ahead<T>(n) * pitch;
     for (; o < count; ++o) {
       const T* row = x + o * pitch;
@@ -133,30 +135,39 @@ template <class Shape, template <class> class A, class F> class Leaves {
     Bits present_{}, absent_{};
   };
 
-  /// Sums rows of at most one element per lane, in up to `size` packs.
-  template <std::size_t size, class T>
-  static void fold_rows(const T* x, std::size_t pitch, std::size_t n, std::size_t count, const RowEnd<T>& end,
-                        One* out) {
+  /// Sums rows of at most one element per lane, in up to `size` packs. Rows of a power of two of whole packs
+  /// have a loop of their own.
+  template <std::size_t size, bool whole, class T>
+  static void fold_rows(const T* x, std::size_t pitch, std::size_t n, std::size_t count, One* out) {
     if constexpr (size > 1)
-      if (n <= size / 2 * w) return fold_rows<size / 2>(x, pitch, n, count, end, out);
-    const std::size_t whole = n / w, ahead = rows_ahead<T>(size * w) * pitch;
-    const auto fold = [&](auto load) __attribute__((always_inline)) {
-      for (std::size_t o = 0; o < count; ++o) {
-        const T* const row = x + o * pitch;
-        Many lane[size];
-        prefetch_bytes(row, size * w * sizeof(T), ahead * sizeof(T));
-        for (std::size_t p = 0; p < size; ++p) lane[p] = Many{load(row + p * w, p, o)};
-        for (std::size_t half = size / 2; half > 0; half /= 2)
-          for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
-        out[o] = States::template halve_pack<width>(lane[0]);
-      }
-    };
-    if (whole == size) return fold([](const T* at, std::size_t, std::size_t) { return Vector::load(at); });
-    fold([&](const T* at, std::size_t p, std::size_t o) {
-      return p < whole                    ? Vector::load(at)
-             : p == whole && end.exists() ? end.load(at, o)
-                                          : Vector::minus_zero();
-    });
+      if (n <= size / 2 * w) return fold_rows<size / 2, whole>(x, pitch, n, count, out);
+    if constexpr (whole) {
+      fold_packs<size>(x, pitch, count, out,
+                       [](const T* at, std::size_t, std::size_t) { return Vector::load(at); });
+    } else {
+      const RowEnd<T> end{pitch, n, count};
+      const std::size_t last = n / w;
+      fold_packs<size>(x, pitch, count, out, [&](const T* at, std::size_t p, std::size_t o) {
+        return p < last                    ? Vector::load(at)
+               : p == last && end.exists() ? end.load(at, o)
+                                           : Vector::minus_zero();
+      });
+    }
+  }
+  /// load(at, p, o) returns pack p of row o, which begins at `at`.
+  template <std::size_t size, class T, class Load>
+  [[gnu::always_inline]] static void fold_packs(const T* x, std::size_t pitch, std::size_t count, One* out,
+                                                Load load) {
+    const std::size_t ahead = rows_ahead<T>(size * w) * pitch;
+    for (std::size_t o = 0; o < count; ++o) {
+      const T* const row = x + o * pitch;
+      Many lane[size];
+      prefetch_bytes(row, size * w * sizeof(T), ahead * sizeof(T));
+      for (std::size_t p = 0; p < size; ++p) lane[p] = Many{load(row + p * w, p, o)};
+      for (std::size_t half = size / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
+      out[o] = States::template halve_pack<width>(lane[0]);
+    }
   }
 
   /// Sums `count` full leaves that lie `apart` elements apart. A rolled loop reads each leaf from first to

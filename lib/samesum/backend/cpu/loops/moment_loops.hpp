@@ -22,7 +22,8 @@ template <class F> class MomentLoops {
     const T* const a = static_cast<const T*>(x);
     auto *const mean = static_cast<Carrier*>(of_mean), *const variance = static_cast<Carrier*>(of_variance);
     std::size_t o = 0;
-    if (n <= most_side_by_side && count >= w) {
+    // Elements of 16 bits take longer to gather.
+    if (n <= (sizeof(T) == 2 ? 40 : most_side_by_side) && count >= w) {
       const LaneMerges merges{n};
       for (; o + w <= count; o += w)
         rows_side_by_side(a + o * pitch, pitch, n, merges, mean + o, variance + o);
