@@ -6,6 +6,7 @@
 #include "samesum/backend/cpu/exact/column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_loops.hpp"
+#include "samesum/backend/cpu/exact/rolling_loops.hpp"
 #include "samesum/backend/cpu/exact/rounded_row_loops.hpp"
 #include "samesum/backend/cpu/exact/scan_loops.hpp"
 #include "samesum/backend/cpu/loops/column_loops.hpp"
@@ -97,6 +98,7 @@ constexpr Kernels make() {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
     all.roll_exactly = ExactScanLoops<fp64, fp64>::roll;
+    all.roll_in_words = roll_in_words;
     all.has_special = ExactScanLoops<fp64, fp64>::has_special;
     IntegerTypes::for_each(
         [&]<class T>() { all.integers[IntegerTypes::index_of<T>()] = IntegersOf<T>::all; });

@@ -11,6 +11,15 @@
 namespace samesum::cpu {
 namespace {
 
+/// high + low, of which high is the nearest number, rounded to odd: the last bit is 1 if it is not exact.
+template <int width>
+[[gnu::always_inline]] inline Pack<fp64, width> to_odd(Pack<fp64, width> high, Pack<fp64, width> low) {
+  using Storage = typename Pack<fp64, width>::Storage;
+  using Words = Register<std::uint64_t, width>;
+  const auto bits = same_bits<Words>(high.v), between = bits - ((bits ^ same_bits<Words>(low.v)) >> 63);
+  return {low.v == Storage{} ? high.v : same_bits<Storage>(Words(between | 1))};
+}
+
 template <class T, class F> class ExactScanLoops {
   static constexpr int width = vector_bytes / 8;
   static constexpr std::size_t w = width, block = 256;
@@ -172,11 +181,6 @@ template <class T, class F> class ExactScanLoops {
     const auto [sum, error] = two_sum(a, b);
     lost |= same_bits<Words>(error.v) << 1;
     return sum;
-  }
-  /// high + low, of which high is the nearest number, rounded to odd: the last bit is 1 if it is not exact.
-  [[gnu::always_inline]] static V to_odd(V high, V low) {
-    const auto bits = same_bits<Words>(high.v), between = bits - ((bits ^ same_bits<Words>(low.v)) >> 63);
-    return {low.v == Storage{} ? high.v : same_bits<Storage>(Words(between | 1))};
   }
 
   static V load_part(const T* x, std::size_t n) {

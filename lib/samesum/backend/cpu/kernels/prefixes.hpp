@@ -41,14 +41,4 @@ using ScanColumns = void (*)(const ScannedColumns& columns);
 using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, bool is_end,
                                     double (&before)[2], void* out);
 
-/// Moves a window over elements, from the first on, and returns how many it has moved: it stops before a
-/// block with elements that are not finite, or with sums that two words cannot hold. Each move adds an
-/// element of `entering` to the sum, which has two words, and subtracts one of `leaving`. Writes the sum
-/// after each move as a rounded number, `high`, and what that lacks, `low`, each in memory for n numbers,
-/// rounded up to a multiple of 8.
-using RollExactly = std::size_t (*)(const double* entering, const double* leaving, std::size_t n,
-                                    double (&sum)[2], double* high, double* low);
-/// Returns whether one of n numbers is -0, infinite or NaN.
-using HasSpecial = bool (*)(const double* x, std::size_t n);
-
 }  // namespace samesum::cpu

@@ -11,6 +11,7 @@
 #include "samesum/backend/cpu/kernels/integers.hpp"
 #include "samesum/backend/cpu/kernels/leaves.hpp"
 #include "samesum/backend/cpu/kernels/prefixes.hpp"
+#include "samesum/backend/cpu/kernels/rolling.hpp"
 #include "samesum/backend/cpu/kernels/selection.hpp"
 #include "samesum/backend/cpu/kernels/softmax.hpp"
 #include "samesum/backend/cpu/loops/column_leaf.hpp"
@@ -64,7 +65,8 @@ struct Kernels {
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;
   RoundToGrid round_to_grid;  ///< for fp32 and fp64 only
-  RollExactly roll_exactly;   ///< for fp64 only, as the next one
+  RollExactly roll_exactly;   ///< for fp64 only, as the next two
+  RollInWords roll_in_words;
   HasSpecial has_special;
   SumUnits sum_units;                    ///< elements have the format; for fp32 and fp64 only
   LargestBits largest_bits;              ///< elements have the format

@@ -2,80 +2,85 @@
 #pragma once
 
 #include "samesum/accumulator/running_exact.hpp"
-#include "samesum/backend/cpu/rolling/task.hpp"
+#include "samesum/backend/cpu/rolling/bounded_window.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-/// The exact sum of the elements of a window: two doubles while these hold it, else a wide integer.
-class SlidingSum {
- public:
-  /// Makes the moves from the first on as long as two doubles hold the sum. Returns their number, and the sum
-  /// after each of them.
-  std::size_t move(const double* entering, const double* leaving, std::size_t n, double* high, double* low) {
-    if (is_wide_) narrow();
-    return is_wide_ ? 0 : loops_of_doubles().roll_exactly(entering, leaving, n, words_, high, low);
-  }
-  /// Makes one move in the wide integer.
-  void move_in_integer(double entering, double leaving) {
-    if (!is_wide_) {
-      wide_ = {};
-      for (const double word : words_) wide_.add(word);
-      is_wide_ = true;
-    }
-    wide_.add(entering);
-    wide_.add(-leaving);
-  }
-  /// Makes all moves. Writes the sum after each of them in two doubles, which lack less than 2^-105 of it, or
-  /// are NaN.
-  void move_all(const double* entering, const double* leaving, std::size_t n, double* high, double* low) {
-    for (std::size_t i = move(entering, leaving, n, high, low); i < n; ++i) {
-      move_in_integer(entering[i], leaving[i]);
-      wide_.leading(high[i], low[i]);
-    }
-  }
-  /// The sum in the wide integer, if the last move was made in it.
-  const RunningSum& integer() const { return wide_; }
-
- private:
-  /// Moves the sum into two doubles, if they hold it.
-  void narrow() { is_wide_ = !wide_.leading(words_[0], words_[1]); }
-
-  double words_[2] = {};
-  bool is_wide_ = false;
-  RunningSum wide_;
-};
-
-/// Exact sums and means.
+/// Exact sums and means: in two words while these hold the sum, else in words while their bounds decide, else
+/// in integers.
 template <class F> class RollingExactSum {
  public:
   using Format = F;
   static constexpr bool has_minus_zero = true;  ///< whether the result for elements that are all -0 is -0
-  explicit RollingExactSum(const RollingTask& task) : is_mean_{task.kind == RollingKind::mean} {}
+  explicit RollingExactSum(const RollingTask& task)
+      : is_mean_{task.kind == RollingKind::mean}, size_{task.windows.size}, bounded_{task} {}
 
-  /// Makes some moves. Writes their results unless `out` is null.
-  void move(const Moves& m, F* out) {
-    double high[moves_at_once], low[moves_at_once];
-    const std::size_t done = sum_.move(m.entering, m.leaving, m.n, high, low);
-    if (out) write(high, low, done, m.counts, out);
-    for (std::size_t i = done; i < m.n; ++i) {
-      sum_.move_in_integer(m.entering[i], m.leaving[i]);
-      if (out)
-        out[i] = is_mean_ ? rounded_mean<F>(sum_.integer().exact(), m.counts[i]) : sum_.integer().result<F>();
-    }
+  /// Begins with no elements; see BoundedWindow::begin.
+  void begin(std::size_t place, double largest) {
+    way_ = !has_failed_ ? Way::two_words : way_ == Way::two_words ? Way::bounded : Way::integers;
+    has_failed_ = false;
+    const std::size_t size = std::max(size_, moves_at_once);
+    // Where bounds decide, two words are tried again seldom: they may fail at once.
+    moves_left_ = way_ == Way::bounded ? 8 * size : size;
+    if (way_ == Way::two_words) sum_[0] = sum_[1] = 0;
+    if (way_ == Way::bounded) bounded_.begin(place, largest);
+    if (way_ == Way::integers) integer_ = {};
+  }
+  std::size_t next_moves(std::size_t place) const {
+    return way_ == Way::bounded ? bounded_.next_moves(place) : moves_at_once;
+  }
+  std::size_t leaving(std::size_t place, std::size_t n) const {
+    return way_ == Way::bounded ? bounded_.leaving(place, n) : n;
+  }
+
+  /// Adds elements; none leaves. Returns false if the window must begin again.
+  bool enter(const Moves& m) {
+    if (way_ == Way::two_words) return move_two_words(m, nullptr);
+    if (way_ == Way::bounded) bounded_.enter(m);
+    if (way_ == Way::integers) move_integer(m, nullptr);
+    return true;
+  }
+  /// Makes some moves, and writes their results. Returns false if the window must begin again.
+  bool move(const Moves& m, F* out) {
+    if (way_ == Way::two_words) return move_two_words(m, out);
+    if (moves_left_ == 0) return false;
+    moves_left_ -= std::min(moves_left_, m.n);
+    if (way_ == Way::bounded)
+      bounded_.move(m, out, [&](std::size_t) { has_failed_ = true; });
+    else
+      move_integer(m, out);
+    return !has_failed_;
   }
 
  private:
-  void write(const double* high, const double* low, std::size_t n, const std::uint64_t* counts,
-             F* out) const {
+  enum class Way { two_words, bounded, integers };
+
+  bool move_two_words(const Moves& m, F* out) {
+    double high[moves_at_once], low[moves_at_once];
+    has_failed_ = loops_of_doubles().roll_exactly(m.entering, m.leaving, m.n, sum_, high, low) < m.n;
+    if (has_failed_ || !out) return !has_failed_;
     if constexpr (std::is_same_v<F, fp64>)
-      is_mean_ ? write_means(high, low, n, counts, out) : static_cast<void>(std::copy_n(high, n, out));
+      is_mean_ ? write_means(high, low, m.n, m.counts, out) : static_cast<void>(std::copy_n(high, m.n, out));
     else
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = is_mean_ ? rounded_mean<F>(high[i], low[i], counts[i]) : rounded<F>(high[i], low[i]);
+      for (std::size_t i = 0; i < m.n; ++i)
+        out[i] = is_mean_ ? rounded_mean<F>(high[i], low[i], m.counts[i]) : rounded<F>(high[i], low[i]);
+    return true;
   }
-  bool is_mean_;
-  SlidingSum sum_;
+  void move_integer(const Moves& m, F* out) {
+    for (std::size_t i = 0; i < m.n; ++i) {
+      integer_.add(m.entering[i]);
+      integer_.add(-m.leaving[i]);
+      if (out) out[i] = is_mean_ ? rounded_mean<F>(integer_.exact(), m.counts[i]) : integer_.result<F>();
+    }
+  }
+
+  bool is_mean_, has_failed_ = false;
+  std::size_t size_, moves_left_ = 0;  ///< before another way is tried
+  Way way_ = Way::two_words;
+  double sum_[2] = {};
+  BoundedWindow<F> bounded_;
+  RunningSum integer_;
 };
 
 }  // namespace

@@ -46,27 +46,37 @@ template <class State> class RollingVector {
 
   /// Moves to the window before window i.
   void begin(std::size_t i) {
-    const std::size_t end = i + windows_.ahead, last = std::min(windows_.n, end);
-    for (std::size_t j = end > windows_.size ? end - windows_.size : 0; j < last; j += moves_at_once) {
-      const std::size_t n = std::min(moves_at_once, last - j);
-      const double* const x = x_.read(j, n, entering_);
+    others_ = {};
+    visit(i, [&](const double* x, std::size_t n) {
       for (std::size_t k = 0; k < n; ++k) count(x[k], 1);
-      clean(x, n, entering_);
-      std::fill_n(leaving_, n, 0.0);
-      state_.move({entering_, leaving_, n, counts_}, nullptr);
-    }
+    });
+    begin_state(i, nullptr, 0);
+  }
+  /// The number of moves to make at once from window i on, at most moves_at_once.
+  std::size_t next_moves(std::size_t i) const {
+    if constexpr (may_begin_again)
+      return state_.next_moves(place(i));
+    else
+      return moves_at_once;
   }
   /// Moves to windows i … i + n - 1, n <= moves_at_once, and writes their results.
   void move(std::size_t i, std::size_t n, F* out) {
-    const std::size_t in = i + windows_.ahead, from = std::min(in, windows_.n),
-                      ins = std::min(n, windows_.n - from);
-    const double* const x = x_.read(from, ins, entering_);
-    if (ins == n && in >= windows_.size && others_.none() && !loops_of_doubles().has_special(x, n))
-      return state_.move({x, x_.read(in - windows_.size, n, leaving_), n, counts_}, out);
-    move_with_care(i, n, x, ins, out);
+    for (const std::size_t end = i + n; i < end;) {
+      const Others before = others_;
+      n = std::min(end - i, next_moves(i));
+      if (!move_once(i, n, out)) {
+        others_ = before;
+        continue;
+      }
+      i += n;
+      out += n;
+    }
   }
 
  private:
+  /// Whether a window may have to begin again, with all its elements.
+  static constexpr bool may_begin_again = requires { &State::begin; };
+
   /// Elements in the window that take no part in the arithmetic of sums.
   struct Others {
     std::uint64_t nans = 0, plus = 0, minus = 0, minus_zeros = 0;  ///< `plus`, `minus`: infinities
@@ -92,20 +102,99 @@ template <class State> class RollingVector {
     }
   }
 
-  void move_with_care(std::size_t i, std::size_t n, const double* x, std::size_t ins, F* out) {
+  /// The elements before the moves to window i: from first_before(i) up to but not including last_before(i).
+  std::size_t first_before(std::size_t i) const {
+    return i + windows_.ahead > windows_.size ? i + windows_.ahead - windows_.size : 0;
+  }
+  std::size_t last_before(std::size_t i) const { return std::min(windows_.n, i + windows_.ahead); }
+  /// The place of window i: the number of elements that have entered before, and of those that might have.
+  /// Elements that are in all windows count once only.
+  std::size_t place(std::size_t i) const { return i + std::min(windows_.n, windows_.ahead); }
+  /// Calls visit(x, n) with the elements before the moves to window i.
+  template <class Visit> void visit(std::size_t i, Visit visit) const {
+    double room[moves_at_once];
+    const std::size_t end = last_before(i);
+    for (std::size_t j = first_before(i); j < end; j += moves_at_once) {
+      const std::size_t n = std::min(moves_at_once, end - j);
+      visit(x_.read(j, n, room), n);
+    }
+  }
+
+  /// Moves the state to the window before window i. The first n elements that enter then are known.
+  void begin_state(std::size_t i, const double* entering, std::size_t n) {
+    if constexpr (may_begin_again) {
+      double largest = 0;
+      const auto see = [&](const double* x, std::size_t count) {
+        for (std::size_t k = 0; k < count; ++k)
+          if (std::isfinite(x[k])) largest = std::max(largest, std::abs(x[k]));
+      };
+      visit(i, see);
+      see(entering, n);
+      do {
+        state_.begin(first_before(i), largest);
+      } while (!enter(i));
+    } else {
+      enter(i);
+    }
+  }
+  /// Adds the elements before the moves to window i, and zeros after the last element.
+  bool enter(std::size_t i) {
+    double room[moves_at_once], none[moves_at_once] = {};
+    const std::size_t end = may_begin_again ? place(i) : last_before(i);
+    for (std::size_t j = first_before(i), n; j < end; j += n) {
+      n = moves_at_once;
+      if constexpr (may_begin_again) n = state_.next_moves(j);
+      n = std::min(n, end - j);
+      const std::size_t from = std::min(j, windows_.n), elements = std::min(n, windows_.n - from);
+      clean(x_.read(from, elements, room), elements, room);
+      std::fill(room + elements, room + n, 0.0);
+      const Moves moves{room, none, n, counts_, true};
+      if constexpr (may_begin_again) {
+        if (!state_.enter(moves)) return false;
+      } else {
+        state_.move(moves, nullptr);
+      }
+    }
+    return true;
+  }
+  /// Makes moves of the state. Returns false, and begins again, if that is necessary.
+  bool move_state(std::size_t i, const Moves& m, F* out) {
+    if constexpr (may_begin_again) {
+      if (state_.move(m, out)) return true;
+      begin_state(i, m.entering, m.n);
+      return false;
+    } else {
+      state_.move(m, out);
+      return true;
+    }
+  }
+
+  bool move_once(std::size_t i, std::size_t n, F* out) {
+    const std::size_t in = i + windows_.ahead, from = std::min(in, windows_.n),
+                      ins = std::min(n, windows_.n - from);
+    std::size_t leaves = n;
+    if constexpr (may_begin_again) leaves = state_.leaving(place(i), n);
+    const double* const x = x_.read(from, ins, entering_);
+    if (ins == n && in >= windows_.size && others_.none() && !loops_of_doubles().has_special(x, n))
+      return move_state(i, {x, x_.read(in - windows_.size, leaves, leaving_), n, counts_, true}, out);
+    return move_with_care(i, n, leaves, x, ins, out);
+  }
+  bool move_with_care(std::size_t i, std::size_t n, std::size_t leaves, const double* x, std::size_t ins,
+                      F* out) {
     const std::size_t in = i + windows_.ahead,
-                      none_leave = std::min(n, windows_.size > in ? windows_.size - in : 0);
-    if (none_leave < n) {
+                      none_leave = std::min(leaves, windows_.size > in ? windows_.size - in : 0),
+                      end = std::max(none_leave, std::min(leaves, windows_.n + windows_.size - in));
+    if (none_leave < end) {
       const double* const old =
-          x_.read(in + none_leave - windows_.size, n - none_leave, leaving_ + none_leave);
-      if (old != leaving_ + none_leave) std::copy_n(old, n - none_leave, leaving_ + none_leave);
+          x_.read(in + none_leave - windows_.size, end - none_leave, leaving_ + none_leave);
+      if (old != leaving_ + none_leave) std::copy_n(old, end - none_leave, leaving_ + none_leave);
     }
     std::uint64_t counts[moves_at_once];
     F instead[moves_at_once];
     bool is_other[moves_at_once];
     for (std::size_t k = 0; k < n; ++k) {
       if (k < ins) count(x[k], 1);
-      if (k >= none_leave) count(leaving_[k], ~std::uint64_t{0});
+      if (k >= none_leave && k < end) count(leaving_[k], ~std::uint64_t{0});
       counts[k] = windows_.end(i + k) - windows_.first(i + k) - (windows_.skips_nan ? others_.nans : 0);
       is_other[k] = other_result(counts[k], instead[k]);
     }
@@ -114,12 +203,14 @@ template <class State> class RollingVector {
       std::fill(entering_ + ins, entering_ + n, State::replacement(task_.kind == RollingKind::min));
     else
       std::fill(entering_ + ins, entering_ + n, 0.0);
-    clean(leaving_ + none_leave, n - none_leave, leaving_ + none_leave);
+    clean(leaving_ + none_leave, end - none_leave, leaving_ + none_leave);
     std::fill_n(leaving_, none_leave, 0.0);
-    state_.move({entering_, leaving_, n, counts}, out);
+    std::fill(leaving_ + end, leaving_ + leaves, 0.0);
+    if (!move_state(i, {entering_, leaving_, n, counts, false}, out)) return false;
     // NaN stays: the finite elements of the window overflow the grid.
     for (std::size_t k = 0; k < n; ++k)
       if (is_other[k] && !is_nan_bits<F>(to_bits(out[k]))) out[k] = instead[k];
+    return true;
   }
   /// Returns whether the state does not tell the result for the window, which has `count` elements.
   bool other_result(std::size_t count, F& result) const {
@@ -186,8 +277,8 @@ template <class State> void roll_vectors(const RollingTask& task, const Call& ca
     }
     F* const out = static_cast<F*>(call.out.data) + o * call.out.row_stride + first;
     F results[moves_at_once];
-    for (std::size_t i = begin; i < end; i += moves_at_once) {
-      const std::size_t n = std::min(moves_at_once, end - i);
+    for (std::size_t i = begin, n; i < end; i += n) {
+      n = std::min(vectors.front().next_moves(i), end - i);
       for (std::size_t c = 0; c < count; ++c) {
         if (l.inner == 1) {
           vectors[c].move(i, n, out + i);

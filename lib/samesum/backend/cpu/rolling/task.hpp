@@ -24,6 +24,7 @@ struct Moves {
   const double *entering, *leaving;
   std::size_t n;
   const std::uint64_t* counts;  ///< number of elements after each move
+  bool is_full;                 ///< whether all counts are the size of a window
 };
 
 /// The options of a call that states need.

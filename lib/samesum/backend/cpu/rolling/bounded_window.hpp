@@ -1,0 +1,120 @@
+/// A window whose results are bounded by words.
+#pragma once
+
+#include <vector>
+
+#include "samesum/backend/cpu/rolling/task.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// The sums of a window in words that lack little. Bounds decide most results.
+template <class F> class BoundedWindow {
+ public:
+  explicit BoundedWindow(const RollingTask& task)
+      // A window that is longer than all moves is never left.
+      : size_{std::min(task.windows.size, 2 * task.windows.n + 1)},
+        unit_{(size_ - 1) / ((size_ - 1) / RolledWindow::most_in_unit + 1) + 1},
+        ddof_{task.ddof},
+        kind_{task.kind} {
+    const std::uint64_t full = task.windows.size;
+    for (std::size_t i = 0; i < pack; ++i) full_.set(i, kind_, full, ddof_);
+  }
+
+  /// Begins with no elements, before the one at this place.
+  /// @param largest the largest magnitude of the elements that follow, as far as they are known.
+  void begin(std::size_t place, double largest) {
+    exponent_ = scale_of(largest);
+    units_.assign((size_ - 1) / unit_ + 1, {});
+    window_ = {size_, unit_, power_of_two(-exponent_), place % size_, {}, {}, units_.data(), {}};
+  }
+  /// Whether begin() would scale elements as now.
+  bool has_scale_of(double largest) const { return scale_of(largest) == exponent_; }
+
+  /// The number of moves at once, from a place on: up to the end of a unit.
+  std::size_t next_moves(std::size_t place) const {
+    return is_short() ? moves_at_once : up_to_unit_end(place, unit_ < size_ ? 1 : moves_at_once - size_ + 1);
+  }
+  /// The number of elements that n moves read of those that leave.
+  std::size_t leaving(std::size_t place, std::size_t n) const {
+    return is_short() ? n : up_to_unit_end(place, n);
+  }
+
+  /// Makes some moves.
+  void enter(const Moves& m) { roll(m, full_, false, nullptr, nullptr); }
+  /// Makes some moves, and writes those results that bounds decide. Calls undecided(i) for the others.
+  template <class Undecided> void move(const Moves& m, F* out, Undecided undecided) {
+    double lower[moves_at_once + pack], upper[moves_at_once + pack];
+    double* const first = std::is_same_v<F, fp64> ? reinterpret_cast<double*>(out) : lower;
+    bool sure;
+    if (m.is_full || kind_ == RollingKind::sum) {
+      sure = roll(m, full_, false, first, upper);
+    } else {
+      Divisors<moves_at_once + pack> each;
+      for (std::size_t i = 0; i < m.n + pack; ++i) each.set(i, kind_, i < m.n ? m.counts[i] : 0, ddof_);
+      sure = roll(m, each, true, first, upper);
+    }
+    if (std::is_same_v<F, fp64> && sure && exponent_ == 0) return;
+    const double unit = power_of_two(exponent_);
+    for (std::size_t i = 0; i < m.n; ++i) {
+      double low = first[i], high = upper[i];
+      if (exponent_ != 0) {
+        low = low * unit * unit;
+        high = high * unit * unit;
+        if (std::is_same_v<F, fp64> && !(low >= 0x1p-1000)) high = std::numeric_limits<double>::quiet_NaN();
+      }
+      out[i] = rounded<F>(low);
+      if (!(low == high || (low == low && high == high && to_bits(out[i]) == to_bits(rounded<F>(high)))))
+        undecided(i);
+    }
+  }
+
+ private:
+  static constexpr std::size_t pack = 8;  ///< numbers of a vector, or more
+
+  /// The divisors of results, as RolledMoves has them.
+  template <std::size_t size> struct Divisors {
+    double divisor[size], share[size], count[size];
+
+    void set(std::size_t i, RollingKind kind, std::uint64_t n, std::uint64_t ddof) {
+      constexpr std::uint64_t most = 1u << 26;  // then a double holds all divisors
+      const bool is_variance = kind == RollingKind::variance;
+      count[i] = static_cast<double>(n);
+      divisor[i] = is_variance ? count[i] * static_cast<double>(n - ddof) : count[i];
+      share[i] = n == 0 || n > most || (is_variance && n <= ddof) ? std::numeric_limits<double>::quiet_NaN()
+                                                                  : 1 / divisor[i];
+    }
+  };
+
+  bool is_short() const { return size_ <= RolledWindow::short_window; }
+  /// The first end of a unit that is n elements behind a place, or more.
+  std::size_t up_to_unit_end(std::size_t place, std::size_t n) const {
+    place %= size_;
+    const std::size_t in_unit = std::min(unit_ - place % unit_, size_ - place);
+    return n <= in_unit ? in_unit : in_unit + (n - in_unit + size_ - 1) / size_ * size_;
+  }
+  /// Scaled elements have squares whose sums, and errors, neither overflow nor underflow.
+  int scale_of(double largest) const {
+    if (kind_ != RollingKind::variance || largest == 0) return 0;
+    const int exponent = std::ilogb(largest);
+    return exponent > -300 && exponent < 400 ? 0 : std::clamp(exponent, -1000, 1000);
+  }
+  template <std::size_t size>
+  bool roll(const Moves& m, const Divisors<size>& by, bool vary, double* lower, double* upper) {
+    constexpr bool to_odd = !std::is_same_v<F, fp64>;
+    return loops_of_doubles().roll_in_words(
+        {kind_, m.entering, m.leaving, m.n, by.divisor, by.share, by.count, vary, to_odd}, window_, lower,
+        upper);
+  }
+
+  std::size_t size_, unit_;
+  std::uint64_t ddof_;
+  RollingKind kind_;
+  Divisors<pack> full_;
+  int exponent_ = 0;
+  RolledWindow window_{};
+  std::vector<RolledSums> units_;
+};
+
+}  // namespace
+}  // namespace samesum::cpu
