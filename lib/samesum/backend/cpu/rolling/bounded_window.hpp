@@ -25,11 +25,20 @@ template <class F> class BoundedWindow {
   /// @param largest the largest magnitude of the elements that follow, as far as they are known.
   void begin(std::size_t place, double largest) {
     exponent_ = scale_of(largest);
+    credit_ = size_;
     units_.assign((size_ - 1) / unit_ + 1, {});
     window_ = {size_, unit_, power_of_two(-exponent_), place % size_, {}, {}, units_.data(), {}};
   }
   /// Whether begin() would scale elements as now.
   bool has_scale_of(double largest) const { return scale_of(largest) == exponent_; }
+
+  /// Whether a result that words do not decide is to be found from all elements of its window: if such
+  /// windows have few elements compared with the moves. Otherwise integers that move take less time.
+  bool may_add_window() {
+    if (credit_ < size_) return false;
+    credit_ -= size_;
+    return true;
+  }
 
   /// The number of moves at once, from a place on: up to the end of a unit.
   std::size_t next_moves(std::size_t place) const {
@@ -44,6 +53,7 @@ template <class F> class BoundedWindow {
   void enter(const Moves& m) { roll(m, full_, false, nullptr, nullptr); }
   /// Makes some moves, and writes those results that bounds decide. Calls undecided(i) for the others.
   template <class Undecided> void move(const Moves& m, F* out, Undecided undecided) {
+    credit_ = std::min(credit_ + 4 * m.n, 4 * size_);
     double lower[moves_at_once + pack], upper[moves_at_once + pack];
     double* const first = std::is_same_v<F, fp64> ? reinterpret_cast<double*>(out) : lower;
     bool sure;
@@ -55,13 +65,14 @@ template <class F> class BoundedWindow {
       sure = roll(m, each, true, first, upper);
     }
     if (std::is_same_v<F, fp64> && sure && exponent_ == 0) return;
-    const double unit = power_of_two(exponent_);
+    const double unit = power_of_two(exponent_), scale = kind_ == RollingKind::variance ? unit : 1;
     for (std::size_t i = 0; i < m.n; ++i) {
       double low = first[i], high = upper[i];
       if (exponent_ != 0) {
-        low = low * unit * unit;
-        high = high * unit * unit;
-        if (std::is_same_v<F, fp64> && !(low >= 0x1p-1000)) high = std::numeric_limits<double>::quiet_NaN();
+        low = low * unit * scale;
+        high = high * unit * scale;
+        if (std::is_same_v<F, fp64> && !(std::abs(low) >= 0x1p-1000))
+          high = std::numeric_limits<double>::quiet_NaN();
       }
       out[i] = rounded<F>(low);
       if (!(low == high || (low == low && high == high && to_bits(out[i]) == to_bits(rounded<F>(high)))))
@@ -93,11 +104,14 @@ template <class F> class BoundedWindow {
     const std::size_t in_unit = std::min(unit_ - place % unit_, size_ - place);
     return n <= in_unit ? in_unit : in_unit + (n - in_unit + size_ - 1) / size_ * size_;
   }
-  /// Scaled elements have squares whose sums, and errors, neither overflow nor underflow.
+  /// The exponent of the unit of scaled elements: their sums, or those of their squares, and the errors of
+  /// these neither overflow nor underflow.
   int scale_of(double largest) const {
-    if (kind_ != RollingKind::variance || largest == 0) return 0;
-    const int exponent = std::ilogb(largest);
-    return exponent > -300 && exponent < 400 ? 0 : std::clamp(exponent, -1000, 1000);
+    const bool is_variance = kind_ == RollingKind::variance;
+    const int exponent = largest == 0 ? 0 : std::ilogb(largest);
+    return exponent > (is_variance ? -300 : -2000) && exponent < (is_variance ? 400 : 900)
+               ? 0
+               : std::clamp(exponent, -1000, 1000);
   }
   template <std::size_t size>
   bool roll(const Moves& m, const Divisors<size>& by, bool vary, double* lower, double* upper) {
@@ -112,6 +126,7 @@ template <class F> class BoundedWindow {
   RollingKind kind_;
   Divisors<pack> full_;
   int exponent_ = 0;
+  std::size_t credit_ = 0;  ///< elements that may be added for single results
   RolledWindow window_{};
   std::vector<RolledSums> units_;
 };

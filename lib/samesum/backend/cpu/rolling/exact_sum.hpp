@@ -18,7 +18,10 @@ template <class F> class RollingExactSum {
 
   /// Begins with no elements; see BoundedWindow::begin.
   void begin(std::size_t place, double largest) {
-    way_ = !has_failed_ ? Way::two_words : way_ == Way::two_words ? Way::bounded : Way::integers;
+    // Elements that are scaled in another way may be decided by bounds.
+    const bool may_be_bounded =
+        way_ == Way::two_words || (way_ == Way::bounded && !bounded_.has_scale_of(largest));
+    way_ = !has_failed_ ? Way::two_words : may_be_bounded ? Way::bounded : Way::integers;
     has_failed_ = false;
     const std::size_t size = std::max(size_, moves_at_once);
     // Where bounds decide, two words are tried again seldom: they may fail at once.
@@ -42,12 +45,21 @@ template <class F> class RollingExactSum {
     return true;
   }
   /// Makes some moves, and writes their results. Returns false if the window must begin again.
-  bool move(const Moves& m, F* out) {
+  /// @param visit visit(i, add) calls add(x, n) with the elements of the window after move i.
+  template <class Visit> bool move(const Moves& m, F* out, Visit visit) {
     if (way_ == Way::two_words) return move_two_words(m, out);
     if (moves_left_ == 0) return false;
     moves_left_ -= std::min(moves_left_, m.n);
     if (way_ == Way::bounded)
-      bounded_.move(m, out, [&](std::size_t) { has_failed_ = true; });
+      bounded_.move(m, out, [&](std::size_t i) {
+        has_failed_ = has_failed_ || !bounded_.may_add_window();
+        if (has_failed_) return;
+        RunningSum sum;
+        visit(i, [&](const double* x, std::size_t n) {
+          for (std::size_t k = 0; k < n; ++k) sum.add(x[k]);
+        });
+        out[i] = result(sum, m.counts[i]);
+      });
     else
       move_integer(m, out);
     return !has_failed_;
@@ -71,8 +83,11 @@ template <class F> class RollingExactSum {
     for (std::size_t i = 0; i < m.n; ++i) {
       integer_.add(m.entering[i]);
       integer_.add(-m.leaving[i]);
-      if (out) out[i] = is_mean_ ? rounded_mean<F>(integer_.exact(), m.counts[i]) : integer_.result<F>();
+      if (out) out[i] = result(integer_, m.counts[i]);
     }
+  }
+  F result(const RunningSum& sum, std::uint64_t count) const {
+    return is_mean_ ? rounded_mean<F>(sum.exact(), count) : sum.result<F>();
   }
 
   bool is_mean_, has_failed_ = false;

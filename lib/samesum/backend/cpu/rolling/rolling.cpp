@@ -47,7 +47,7 @@ template <class State> class RollingVector {
   /// Moves to the window before window i.
   void begin(std::size_t i) {
     others_ = {};
-    visit(i, [&](const double* x, std::size_t n) {
+    visit(first_before(i), last_before(i), [&](const double* x, std::size_t n) {
       for (std::size_t k = 0; k < n; ++k) count(x[k], 1);
     });
     begin_state(i, nullptr, 0);
@@ -110,13 +110,12 @@ template <class State> class RollingVector {
   /// The place of window i: the number of elements that have entered before, and of those that might have.
   /// Elements that are in all windows count once only.
   std::size_t place(std::size_t i) const { return i + std::min(windows_.n, windows_.ahead); }
-  /// Calls visit(x, n) with the elements before the moves to window i.
-  template <class Visit> void visit(std::size_t i, Visit visit) const {
+  /// Calls use(x, n) with the elements from element j on, up to but not including `end`.
+  template <class Use> void visit(std::size_t j, std::size_t end, Use use) const {
     double room[moves_at_once];
-    const std::size_t end = last_before(i);
-    for (std::size_t j = first_before(i); j < end; j += moves_at_once) {
+    for (; j < end; j += moves_at_once) {
       const std::size_t n = std::min(moves_at_once, end - j);
-      visit(x_.read(j, n, room), n);
+      use(x_.read(j, n, room), n);
     }
   }
 
@@ -128,7 +127,7 @@ template <class State> class RollingVector {
         for (std::size_t k = 0; k < count; ++k)
           if (std::isfinite(x[k])) largest = std::max(largest, std::abs(x[k]));
       };
-      visit(i, see);
+      visit(first_before(i), last_before(i), see);
       see(entering, n);
       do {
         state_.begin(first_before(i), largest);
@@ -160,7 +159,14 @@ template <class State> class RollingVector {
   /// Makes moves of the state. Returns false, and begins again, if that is necessary.
   bool move_state(std::size_t i, const Moves& m, F* out) {
     if constexpr (may_begin_again) {
-      if (state_.move(m, out)) return true;
+      const auto visit_window = [&](std::size_t k, auto add) {
+        visit(windows_.first(i + k), windows_.end(i + k), [&](const double* x, std::size_t n) {
+          double room[moves_at_once];
+          clean(x, n, room);
+          add(room, n);
+        });
+      };
+      if (state_.move(m, out, visit_window)) return true;
       begin_state(i, m.entering, m.n);
       return false;
     } else {

@@ -15,19 +15,27 @@ template <class F> class VarianceInIntegers {
  public:
   explicit VarianceInIntegers(std::uint64_t ddof) : ddof_{ddof} {}
 
-  /// Makes some moves. Writes their results unless `out` is null.
+  /// Adds elements; none leaves.
+  void enter(const double* x, std::size_t n) {
+    const Terms entering{x, n};
+    for (std::size_t i = 0; i < n; ++i) add(entering, i, 1);
+  }
+  /// Makes some moves, and writes their results.
   void move(const Moves& m, F* out) {
     const Terms entering{m.entering, m.n}, leaving{m.leaving, m.n};
     for (std::size_t i = 0; i < m.n; ++i) {
-      for (std::size_t k = 0; k < streams; ++k) {
-        sum_[k].add(entering.term(k, i));
-        sum_[k].add(-leaving.term(k, i));
-      }
-      if (entering.is_extreme(i)) extreme_.add_product(m.entering[i], m.entering[i]), ++extremes_;
-      if (leaving.is_extreme(i)) extreme_.add_product(m.leaving[i], -m.leaving[i]), --extremes_;
+      add(entering, i, 1);
+      add(leaving, i, -1);
       if (extremes_ == 0) extreme_ = {};
-      if (out && !round(m.counts[i], out[i])) out[i] = exactly(m.counts[i]);
+      if (!round(m.counts[i], out[i])) out[i] = exactly(m.counts[i]);
     }
+  }
+  /// The variance of the window, which has `count` elements.
+  F exactly(std::uint64_t count) const {
+    ExactTerms terms, squares = extreme_;
+    terms.sum = sum_[0].exact();
+    for (std::size_t k = 1; k < streams; ++k) squares.sum.merge(sum_[k].exact());
+    return exact_moments(terms, squares, count, ddof_, format_info<F>())[1].template as<F>();
   }
 
  private:
@@ -51,6 +59,13 @@ template <class F> class VarianceInIntegers {
     double high[moves_at_once], low[moves_at_once];
   };
 
+  /// Adds the terms of element i, times ±1.
+  void add(const Terms& from, std::size_t i, double sign) {
+    for (std::size_t k = 0; k < streams; ++k) sum_[k].add(sign * from.term(k, i));
+    if (!from.is_extreme(i)) return;
+    extreme_.add_product(from.x[i], sign * from.x[i]);
+    extremes_ += sign > 0 ? 1 : ~std::uint64_t{0};
+  }
   /// Rounds the variance of `count` elements, from the leading words of the sums. Returns false if they do
   /// not tell it.
   ///
@@ -65,12 +80,6 @@ template <class F> class VarianceInIntegers {
     const double rest = two_sum(square, high[2]) + (low[1] + low[2]);
     const ExactSums sums{{high[0], low[0], 0}, {square, rest, 0}, 0, 0, 0, {}};
     return std::isfinite(square) && round_variance<F>(sums, count, ddof_, result);
-  }
-  F exactly(std::uint64_t count) const {
-    ExactTerms terms, squares = extreme_;
-    terms.sum = sum_[0].exact();
-    for (std::size_t k = 1; k < streams; ++k) squares.sum.merge(sum_[k].exact());
-    return exact_moments(terms, squares, count, ddof_, format_info<F>())[1].template as<F>();
   }
 
   std::uint64_t ddof_;
@@ -106,11 +115,12 @@ template <class F> class RollingVariance {
   /// Adds elements; none leaves.
   bool enter(const Moves& m) {
     see(m);
-    in_integers_ ? integers_.move(m, nullptr) : words_.enter(m);
+    in_integers_ ? integers_.enter(m.entering, m.n) : words_.enter(m);
     return true;
   }
   /// Makes some moves, and writes their results. Returns false if the window must begin again.
-  bool move(const Moves& m, F* out) {
+  /// @param visit visit(i, add) calls add(x, n) with the elements of the window after move i.
+  template <class Visit> bool move(const Moves& m, F* out, Visit visit) {
     if (in_integers_) {
       if (moves_left_ == 0) return false;
       moves_left_ -= std::min(moves_left_, m.n);
@@ -118,7 +128,7 @@ template <class F> class RollingVariance {
     } else {
       bool is_undecided[moves_at_once] = {}, any = false;
       words_.move(m, out, [&](std::size_t i) { is_undecided[i] = any = true; });
-      if (any && !decide(m, is_undecided, out)) {
+      if (any && !decide(m, is_undecided, out, visit)) {
         is_undecided_ = true;
         return false;
       }
@@ -129,15 +139,23 @@ template <class F> class RollingVariance {
 
  private:
   /// Writes results that words do not tell. Returns false if they need integers.
-  bool decide(const Moves& m, const bool* is_undecided, F* out) const {
+  template <class Visit> bool decide(const Moves& m, const bool* is_undecided, F* out, Visit visit) {
     std::uint64_t equals = equals_;
     double last = last_;
     for (std::size_t i = 0; i < m.n; ++i) {
       equals = m.entering[i] == last ? equals + 1 : 1;
       last = m.entering[i];
       if (!is_undecided[i]) continue;
-      if (m.counts[i] > ddof_ && equals < size_) return false;
-      out[i] = m.counts[i] > ddof_ ? F{} : from_bits<F>(samesum::Format<F>::canonical_nan);
+      if (m.counts[i] <= ddof_) {
+        out[i] = from_bits<F>(samesum::Format<F>::canonical_nan);
+      } else if (equals >= size_) {
+        out[i] = F{};
+      } else {
+        if (!words_.may_add_window()) return false;
+        VarianceInIntegers<F> window{ddof_};
+        visit(i, [&](const double* x, std::size_t n) { window.enter(x, n); });
+        out[i] = window.exactly(m.counts[i]);
+      }
     }
     return true;
   }
