@@ -53,7 +53,7 @@ template <class F> class BoundedWindow {
   void enter(const Moves& m) { roll(m, full_, false, nullptr, nullptr); }
   /// Makes some moves, and writes those results that bounds decide. Calls undecided(i) for the others.
   template <class Undecided> void move(const Moves& m, F* out, Undecided undecided) {
-    credit_ = std::min(credit_ + 4 * m.n, 4 * size_);
+    credit_ = std::min(credit_ + 4 * m.n, 4 * std::max(size_, moves_at_once));
     double lower[moves_at_once + pack], upper[moves_at_once + pack];
     double* const first = std::is_same_v<F, fp64> ? reinterpret_cast<double*>(out) : lower;
     bool sure;

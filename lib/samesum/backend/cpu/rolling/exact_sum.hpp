@@ -54,11 +54,7 @@ template <class F> class RollingExactSum {
       bounded_.move(m, out, [&](std::size_t i) {
         has_failed_ = has_failed_ || !bounded_.may_add_window();
         if (has_failed_) return;
-        RunningSum sum;
-        visit(i, [&](const double* x, std::size_t n) {
-          for (std::size_t k = 0; k < n; ++k) sum.add(x[k]);
-        });
-        out[i] = result(sum, m.counts[i]);
+        out[i] = result_of(m.counts[i], [&](auto add) { visit(i, add); });
       });
     else
       move_integer(m, out);
@@ -85,6 +81,21 @@ template <class F> class RollingExactSum {
       integer_.add(-m.leaving[i]);
       if (out) out[i] = result(integer_, m.counts[i]);
     }
+  }
+  /// The result for the elements with which visit(add) calls add(x, n).
+  template <class Visit> F result_of(std::uint64_t count, Visit visit) const {
+    const double none[moves_at_once] = {};
+    double word[2] = {}, high[moves_at_once], low[moves_at_once];
+    bool holds = true;
+    visit([&](const double* x, std::size_t n) {
+      holds = holds && loops_of_doubles().roll_exactly(x, none, n, word, high, low) == n;
+    });
+    if (holds) return is_mean_ ? rounded_mean<F>(word[0], word[1], count) : rounded<F>(word[0], word[1]);
+    RunningSum sum;
+    visit([&](const double* x, std::size_t n) {
+      for (std::size_t k = 0; k < n; ++k) sum.add(x[k]);
+    });
+    return result(sum, count);
   }
   F result(const RunningSum& sum, std::uint64_t count) const {
     return is_mean_ ? rounded_mean<F>(sum.exact(), count) : sum.result<F>();
