@@ -99,6 +99,7 @@ constexpr Kernels make() {
     all.add_slices = GridLoops::add;
     all.roll_exactly = ExactScanLoops<fp64, fp64>::roll;
     all.roll_in_words = roll_in_words;
+    all.round_means = RollingLoops<false>::round_means;
     all.has_special = ExactScanLoops<fp64, fp64>::has_special;
     IntegerTypes::for_each(
         [&]<class T>() { all.integers[IntegerTypes::index_of<T>()] = IntegersOf<T>::all; });

@@ -39,6 +39,15 @@ template <bool squares> class RollingLoops {
     return results.are_sure();
   }
 
+  /// See RoundMeans.
+  static bool round_means(const RolledMoves& m, const double* high, const double* low, double* lower,
+                          double* upper) {
+    Results results{m, lower, upper, 0};
+    for (std::size_t i = 0; i < m.n; i += w)
+      results.write_mean(V::load(high + i), V::load(low + i), i, std::min(m.n - i, w));
+    return results.are_sure();
+  }
+
  private:
   /// Bounds of results, which are written.
   class Results {
@@ -60,6 +69,19 @@ template <bool squares> class RollingLoops {
         if (moves_.kind == RollingKind::mean) divide(sum, low, at, first, rest, error);
         rest = select(of.more.v >= V::broadcast(0x1p-900).v, rest, not_known());
       }
+      write(first, rest, error, i, count);
+    }
+    /// Writes means likewise, from sums that are exact.
+    [[gnu::always_inline]] void write_mean(V sum, V low, std::size_t i, std::size_t count) {
+      V first, rest, error = V::zero();
+      divide(sum, low, moves_.vary ? i : 0, first, rest, error);
+      write(first, rest, error, i, count);
+    }
+
+   private:
+    using Mask = decltype(Storage{} != Storage{});
+
+    [[gnu::always_inline]] void write(V first, V rest, V error, std::size_t i, std::size_t count) {
       const V low = bounded(first, rest - error), high = bounded(first, rest + error);
       store_lanes(low.v, lower_ + i, count);
       store_lanes(high.v, upper_ + i, count);
@@ -69,10 +91,6 @@ template <bool squares> class RollingLoops {
         for (std::size_t l = 0; l < count; ++l) sure_ = sure_ && low.v[l] == high.v[l];
       }
     }
-
-   private:
-    using Mask = decltype(Storage{} != Storage{});
-
     static V not_known() { return V::broadcast(std::numeric_limits<double>::quiet_NaN()); }
     [[gnu::always_inline]] V bounded(V first, V rest) const {
       if (!moves_.to_odd) return first + rest;
@@ -82,7 +100,7 @@ template <bool squares> class RollingLoops {
     /// What high + low, over a divisor, is: `first`, and `rest` within `error`. Adds what `error` / divisor
     /// is.
     [[gnu::always_inline]] void divide(V high, V low, std::size_t at, V& first, V& rest, V& error) const {
-      const V divisor = load_all(moves_.divisor + at), share = load_all(moves_.share + at);
+      const V divisor = V::load(moves_.divisor + at), share = V::load(moves_.share + at);
       first = high * share;
       const V product = first * divisor,
               left = ((high - product) - product_error(first, divisor, product)) + low;
@@ -95,7 +113,7 @@ template <bool squares> class RollingLoops {
                                                V& error) const {
       const auto [s, s_low] = two_sum(of.sum, of.low);
       const auto [q, q_low] = two_sum(of.more, of.more_low);
-      const V n = load_all(moves_.count + at), nq = n * q, ss = s * s;
+      const V n = V::load(moves_.count + at), nq = n * q, ss = s * s;
       const V low = (product_error(n, q, nq) - product_error(s, s, ss)) + (n * q_low - (s + s) * s_low);
       const auto [sum, below] = two_sum(nq, V{-ss.v});
       const auto [difference, difference_low] = two_sum(sum, below + low);
@@ -130,7 +148,6 @@ template <bool squares> class RollingLoops {
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
 #endif
   }
-  [[gnu::always_inline]] static V load_all(const double* x) { return V::load(x); }
   [[gnu::always_inline]] static V load(const double* x, std::size_t n) {
     return n >= w ? V::load(x) : V{same_bits<Storage>(load_first<width>(x, n))};
   }

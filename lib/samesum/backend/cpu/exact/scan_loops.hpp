@@ -49,7 +49,7 @@ template <class T, class F> class ExactScanLoops {
 
   /// See RollExactly.
   static std::size_t roll(const double* entering, const double* leaving, std::size_t n, double (&sum)[2],
-                          double* high, double* low) {
+                          double* high, double* low, float* narrow) {
     std::size_t done = 0;
     for (; done < n; done += block) {
       const std::size_t mine = n - done < block ? n - done : block;
@@ -58,7 +58,9 @@ template <class T, class F> class ExactScanLoops {
       seen.see(leaving + done, mine);
       StreamWindow<2> window;
       if (!window.place(seen.range(), log2_count(2 * mine))) break;
-      if (!roll_block(entering + done, leaving + done, mine, window, sum, high + done, low + done)) break;
+      if (!roll_block(entering + done, leaving + done, mine, window, sum, high + done, low + done,
+                      narrow ? narrow + done : nullptr))
+        break;
     }
     return done < n ? done : n;
   }
@@ -81,7 +83,8 @@ template <class T, class F> class ExactScanLoops {
  private:
   /// Moves the window over a block. Returns false if a sum does not fit; then `sum` is that before it.
   static bool roll_block(const double* entering, const double* leaving, std::size_t n,
-                         const StreamWindow<2>& window, double (&sum)[2], double* high, double* low) {
+                         const StreamWindow<2>& window, double (&sum)[2], double* high, double* low,
+                         float* narrow) {
     const V anchor = V::broadcast(window.anchor[0]), first = V::broadcast(sum[0]),
             second = V::broadcast(sum[1]);
     V carry[2] = {V::zero(), V::zero()};
@@ -104,6 +107,8 @@ template <class T, class F> class ExactScanLoops {
       const auto [rounded, rest] = two_sum(a, b);
       std::memcpy(high + i, &rounded.v, sizeof rounded.v);
       std::memcpy(low + i, &rest.v, sizeof rest.v);
+      if (narrow)
+        store_lanes(convert_lanes<float, width>(to_odd(rounded, rest).v), narrow + i, whole ? w : n - i);
       last[0] = rounded.v[width - 1];  // lanes beyond the end repeat the last sum
       last[1] = rest.v[width - 1];
     }

@@ -11,9 +11,9 @@ namespace samesum::cpu {
 /// block with elements that are not finite, or with sums that two words cannot hold. Each move adds an
 /// element of `entering` to the sum, which has two words, and subtracts one of `leaving`. Writes the sum
 /// after each move as a rounded number, `high`, and what that lacks, `low`, each in memory for n numbers,
-/// rounded up to a multiple of 8.
+/// rounded up to a multiple of 8; and rounded once to fp32, unless `narrow` is null.
 using RollExactly = std::size_t (*)(const double* entering, const double* leaving, std::size_t n,
-                                    double (&sum)[2], double* high, double* low);
+                                    double (&sum)[2], double* high, double* low, float* narrow);
 /// Returns whether one of n numbers is -0, infinite or NaN.
 using HasSpecial = bool (*)(const double* x, std::size_t n);
 
@@ -52,5 +52,9 @@ struct RolledMoves {
 /// Moves a window. Writes bounds of each result, unless `lower` is null. Returns whether all pairs of bounds
 /// are equal. Bounds that say nothing are NaN.
 using RollInWords = bool (*)(const RolledMoves& moves, RolledWindow& window, double* lower, double* upper);
+/// Divides the sums after some moves, high + low, in memory as RollExactly has it. Writes bounds of the
+/// quotients, as RollInWords.
+using RoundMeans = bool (*)(const RolledMoves& moves, const double* high, const double* low, double* lower,
+                            double* upper);
 
 }  // namespace samesum::cpu

@@ -65,8 +65,9 @@ struct Kernels {
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;
   RoundToGrid round_to_grid;  ///< for fp32 and fp64 only
-  RollExactly roll_exactly;   ///< for fp64 only, as the next two
+  RollExactly roll_exactly;   ///< for fp64 only, as the next three
   RollInWords roll_in_words;
+  RoundMeans round_means;
   HasSpecial has_special;
   SumUnits sum_units;                    ///< elements have the format; for fp32 and fp64 only
   LargestBits largest_bits;              ///< elements have the format

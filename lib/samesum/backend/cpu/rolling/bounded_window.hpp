@@ -16,10 +16,8 @@ template <class F> class BoundedWindow {
       : size_{std::min(task.windows.size, 2 * task.windows.n + 1)},
         unit_{(size_ - 1) / ((size_ - 1) / RolledWindow::most_in_unit + 1) + 1},
         ddof_{task.ddof},
-        kind_{task.kind} {
-    const std::uint64_t full = task.windows.size;
-    for (std::size_t i = 0; i < pack; ++i) full_.set(i, kind_, full, ddof_);
-  }
+        kind_{task.kind},
+        full_{task.kind, task.ddof, task.windows.size} {}
 
   /// Begins with no elements, before the one at this place.
   /// @param largest the largest magnitude of the elements that follow, as far as they are known.
@@ -50,53 +48,26 @@ template <class F> class BoundedWindow {
   }
 
   /// Makes some moves.
-  void enter(const Moves& m) { roll(m, full_, false, nullptr, nullptr); }
+  void enter(const Moves& m) { roll(m, full_, nullptr, nullptr); }
   /// Makes some moves, and writes those results that bounds decide. Calls undecided(i) for the others.
   template <class Undecided> void move(const Moves& m, F* out, Undecided undecided) {
     credit_ = std::min(credit_ + 4 * m.n, 4 * std::max(size_, moves_at_once));
-    double lower[moves_at_once + pack], upper[moves_at_once + pack];
-    double* const first = std::is_same_v<F, fp64> ? reinterpret_cast<double*>(out) : lower;
-    bool sure;
-    if (m.is_full || kind_ == RollingKind::sum) {
-      sure = roll(m, full_, false, first, upper);
-    } else {
-      Divisors<moves_at_once + pack> each;
-      for (std::size_t i = 0; i < m.n + pack; ++i) each.set(i, kind_, i < m.n ? m.counts[i] : 0, ddof_);
-      sure = roll(m, each, true, first, upper);
+    Bounds<F> bounds;
+    double* const lower = bounds.lower(out);
+    const bool sure =
+        m.is_full || kind_ == RollingKind::sum
+            ? roll(m, full_, lower, bounds.upper)
+            : roll(m, Divisors<moves_at_once>{kind_, ddof_, m.counts, m.n}, lower, bounds.upper);
+    if (exponent_ != 0) {
+      unscale(lower, m.n);
+      unscale(bounds.upper, m.n);
+    } else if (std::is_same_v<F, fp64> && sure) {
+      return;
     }
-    if (std::is_same_v<F, fp64> && sure && exponent_ == 0) return;
-    const double unit = power_of_two(exponent_), scale = kind_ == RollingKind::variance ? unit : 1;
-    for (std::size_t i = 0; i < m.n; ++i) {
-      double low = first[i], high = upper[i];
-      if (exponent_ != 0) {
-        low = low * unit * scale;
-        high = high * unit * scale;
-        if (std::is_same_v<F, fp64> && !(std::abs(low) >= 0x1p-1000))
-          high = std::numeric_limits<double>::quiet_NaN();
-      }
-      out[i] = rounded<F>(low);
-      if (!(low == high || (low == low && high == high && to_bits(out[i]) == to_bits(rounded<F>(high)))))
-        undecided(i);
-    }
+    write_decided<F>(lower, bounds.upper, m.n, out, undecided);
   }
 
  private:
-  static constexpr std::size_t pack = 8;  ///< numbers of a vector, or more
-
-  /// The divisors of results, as RolledMoves has them.
-  template <std::size_t size> struct Divisors {
-    double divisor[size], share[size], count[size];
-
-    void set(std::size_t i, RollingKind kind, std::uint64_t n, std::uint64_t ddof) {
-      constexpr std::uint64_t most = 1u << 26;  // then a double holds all divisors
-      const bool is_variance = kind == RollingKind::variance;
-      count[i] = static_cast<double>(n);
-      divisor[i] = is_variance ? count[i] * static_cast<double>(n - ddof) : count[i];
-      share[i] = n == 0 || n > most || (is_variance && n <= ddof) ? std::numeric_limits<double>::quiet_NaN()
-                                                                  : 1 / divisor[i];
-    }
-  };
-
   bool is_short() const { return size_ <= RolledWindow::short_window; }
   /// The first end of a unit that is n elements behind a place, or more.
   std::size_t up_to_unit_end(std::size_t place, std::size_t n) const {
@@ -113,18 +84,24 @@ template <class F> class BoundedWindow {
                ? 0
                : std::clamp(exponent, -1000, 1000);
   }
-  template <std::size_t size>
-  bool roll(const Moves& m, const Divisors<size>& by, bool vary, double* lower, double* upper) {
-    constexpr bool to_odd = !std::is_same_v<F, fp64>;
-    return loops_of_doubles().roll_in_words(
-        {kind_, m.entering, m.leaving, m.n, by.divisor, by.share, by.count, vary, to_odd}, window_, lower,
-        upper);
+  /// Multiplies results by their unit. Those of fp64 that may be subnormal become NaN.
+  void unscale(double* results, std::size_t n) const {
+    const double unit = power_of_two(exponent_), other = kind_ == RollingKind::variance ? unit : 1;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double result = results[i] * unit * other;
+      const bool is_known = !std::is_same_v<F, fp64> || std::abs(result) >= 0x1p-1000;
+      results[i] = is_known ? result : std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  template <std::size_t results>
+  bool roll(const Moves& m, const Divisors<results>& by, double* lower, double* upper) {
+    return loops_of_doubles().roll_in_words(by.template of<F>(m, kind_), window_, lower, upper);
   }
 
   std::size_t size_, unit_;
   std::uint64_t ddof_;
   RollingKind kind_;
-  Divisors<pack> full_;
+  Divisors<1> full_;
   int exponent_ = 0;
   std::size_t credit_ = 0;  ///< elements that may be added for single results
   RolledWindow window_{};

@@ -14,7 +14,7 @@ template <class F> class RollingExactSum {
   using Format = F;
   static constexpr bool has_minus_zero = true;  ///< whether the result for elements that are all -0 is -0
   explicit RollingExactSum(const RollingTask& task)
-      : is_mean_{task.kind == RollingKind::mean}, size_{task.windows.size}, bounded_{task} {}
+      : is_mean_{task.kind == RollingKind::mean}, size_{task.windows.size}, means_{task}, bounded_{task} {}
 
   /// Begins with no elements; see BoundedWindow::begin.
   void begin(std::size_t place, double largest) {
@@ -66,13 +66,16 @@ template <class F> class RollingExactSum {
 
   bool move_two_words(const Moves& m, F* out) {
     double high[moves_at_once], low[moves_at_once];
-    has_failed_ = loops_of_doubles().roll_exactly(m.entering, m.leaving, m.n, sum_, high, low) < m.n;
-    if (has_failed_ || !out) return !has_failed_;
-    if constexpr (std::is_same_v<F, fp64>)
-      is_mean_ ? write_means(high, low, m.n, m.counts, out) : static_cast<void>(std::copy_n(high, m.n, out));
+    float* narrow = nullptr;
+    if constexpr (std::is_same_v<F, fp32>) narrow = is_mean_ ? nullptr : out;
+    has_failed_ = loops_of_doubles().roll_exactly(m.entering, m.leaving, m.n, sum_, high, low, narrow) < m.n;
+    if (has_failed_ || !out || narrow) return !has_failed_;
+    if (is_mean_)
+      means_.write(high, low, m, out);
+    else if constexpr (std::is_same_v<F, fp64>)
+      std::copy_n(high, m.n, out);
     else
-      for (std::size_t i = 0; i < m.n; ++i)
-        out[i] = is_mean_ ? rounded_mean<F>(high[i], low[i], m.counts[i]) : rounded<F>(high[i], low[i]);
+      for (std::size_t i = 0; i < m.n; ++i) out[i] = rounded<F>(high[i], low[i]);
     return true;
   }
   void move_integer(const Moves& m, F* out) {
@@ -88,7 +91,7 @@ template <class F> class RollingExactSum {
     double word[2] = {}, high[moves_at_once], low[moves_at_once];
     bool holds = true;
     visit([&](const double* x, std::size_t n) {
-      holds = holds && loops_of_doubles().roll_exactly(x, none, n, word, high, low) == n;
+      holds = holds && loops_of_doubles().roll_exactly(x, none, n, word, high, low, nullptr) == n;
     });
     if (holds) return is_mean_ ? rounded_mean<F>(word[0], word[1], count) : rounded<F>(word[0], word[1]);
     RunningSum sum;
@@ -105,6 +108,7 @@ template <class F> class RollingExactSum {
   std::size_t size_, moves_left_ = 0;  ///< before another way is tried
   Way way_ = Way::two_words;
   double sum_[2] = {};
+  MeanWriter<F> means_;
   BoundedWindow<F> bounded_;
   RunningSum integer_;
 };

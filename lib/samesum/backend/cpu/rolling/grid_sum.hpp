@@ -16,6 +16,7 @@ template <class F> class RollingGridSum {
   explicit RollingGridSum(const RollingTask& task)
       : task_{task},
         grid_{task.grid},
+        means_{task},
         // Then 2^grid, 2^-grid and all results are normal numbers of F, or 0.
         has_fast_results_{(std::is_same_v<F, fp64> || std::is_same_v<F, fp32>)&&task.grid >= -100 &&
                           task.grid <= 60} {}
@@ -67,10 +68,7 @@ template <class F> class RollingGridSum {
         low[i] = static_cast<double>(sums[i] - static_cast<std::int64_t>(high[i])) * unit;
         high[i] *= unit;
       }
-      if constexpr (std::is_same_v<F, fp64>)
-        write_means(high, low, m.n, m.counts, out);
-      else
-        for (std::size_t i = 0; i < m.n; ++i) out[i] = rounded_mean<F>(high[i], low[i], m.counts[i]);
+      means_.write(high, low, m, out);
       for (std::size_t i = 0; i < m.n; ++i)
         if (sums[i] == 0) out[i] = F{};  // +0
     }
@@ -94,6 +92,7 @@ template <class F> class RollingGridSum {
 
   const RollingTask& task_;
   GridOfDoubles grid_;
+  MeanWriter<F> means_;
   bool has_fast_results_;
   Wide units_ = 0;
   std::uint64_t large_[GridTerm::beyond + 1] = {}, larges_ = 0;  ///< large terms in the window, by their bits

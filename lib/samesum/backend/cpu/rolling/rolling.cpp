@@ -22,12 +22,13 @@ struct VectorOfElements {
     const std::byte* const from = first + j * stride * format->bytes;
     if (format->index == Formats::index_of<fp64>() && stride == 1)
       return reinterpret_cast<const double*>(from);
+    if (stride == 1) {
+      loops_of_doubles().write_terms[format->index](Term::element, from, nullptr, n, place, nullptr);
+      return place;
+    }
     with_format(*format, [&]<class T>() {
       const T* x = reinterpret_cast<const T*>(from);
-      if (stride == 1)
-        for (std::size_t k = 0; k < n; ++k) place[k] = convert<double>(x[k]);
-      else
-        for (std::size_t k = 0; k < n; ++k) place[k] = convert<double>(x[k * stride]);
+      for (std::size_t k = 0; k < n; ++k) place[k] = convert<double>(x[k * stride]);
     });
     return place;
   }

@@ -56,26 +56,74 @@ template <class F> F rounded_mean(double sum, double rest, std::uint64_t count) 
   return rounded_mean<F>(both, n);
 }
 
-/// Writes means, as rounded_mean does. The quotient of a sum, and what it lacks, are found without a fused
-/// multiply-add, which the baseline of instruction sets lacks: the products of a divisor below 2^26 and of
-/// both halves of the quotient are exact.
-void write_means(const double* sum, const double* rest, std::size_t n, const std::uint64_t* counts,
-                 double* out) {
-  double above[moves_at_once];
-  for (std::size_t i = 0; i < n; ++i) {
-    constexpr double halves = 0x1p27 + 1;
-    const double divisor = static_cast<double>(static_cast<std::int64_t>(counts[i])),
-                 first = sum[i] / divisor, far = first * halves, high = far - (far - first),
-                 remainder = (sum[i] - high * divisor) - (first - high) * divisor + rest[i],
-                 second = remainder / divisor, error = std::abs(second) * 0x1p-50;
-    // Otherwise `second` may have lost bits, or a half overflowed.
-    const bool is_sure = std::abs(first) > 0x1p-900 && std::abs(first) < 0x1p900 && divisor < 0x1p26;
-    out[i] = first + (second - error);
-    above[i] = is_sure ? first + (second + error) : std::numeric_limits<double>::quiet_NaN();
+/// The divisors of results, as RolledMoves has them: of each result, or of all.
+template <std::size_t results> struct Divisors {
+  static constexpr std::size_t pack = 8;  ///< numbers of a vector, or more
+  static constexpr bool vary = results > 1;
+  double divisor[results + pack - 1], share[results + pack - 1], count[results + pack - 1];
+
+  /// Divisors for windows with so many elements.
+  Divisors(RollingKind kind, std::uint64_t ddof, const std::uint64_t* counts, std::size_t n) {
+    constexpr std::uint64_t most = 1u << 26;  // then a double holds all divisors
+    for (std::size_t i = 0; i < n + pack - 1; ++i) {
+      const std::uint64_t elements = i < n ? counts[i] : counts[n - 1],
+                          least = kind == RollingKind::variance ? ddof + 1 : 1;
+      count[i] = static_cast<double>(elements);
+      divisor[i] = kind == RollingKind::variance ? count[i] * static_cast<double>(elements - ddof) : count[i];
+      share[i] =
+          elements < least || elements > most ? std::numeric_limits<double>::quiet_NaN() : 1 / divisor[i];
+    }
   }
-  for (std::size_t i = 0; i < n; ++i)
-    if (out[i] != above[i]) out[i] = rounded_mean<double>(sum[i], rest[i], counts[i]);
+  Divisors(RollingKind kind, std::uint64_t ddof, std::uint64_t count) : Divisors{kind, ddof, &count, 1} {}
+
+  template <class F> RolledMoves of(const Moves& m, RollingKind kind) const {
+    constexpr bool to_odd = !std::is_same_v<F, fp64>;
+    return {kind, m.entering, m.leaving, m.n, divisor, share, count, vary, to_odd};
+  }
+};
+/// Room for bounds of results.
+template <class F> struct Bounds {
+  /// For fp64, the lower ones are the results if both are equal.
+  double* lower(F* out) { return std::is_same_v<F, fp64> ? reinterpret_cast<double*>(out) : below; }
+  double below[moves_at_once], upper[moves_at_once];
+};
+/// Writes results whose bounds round to the same number of F. Calls undecided(i) for the others.
+template <class F, class Undecided>
+void write_decided(const double* lower, const double* upper, std::size_t n, F* out, Undecided undecided) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double low = lower[i], high = upper[i];
+    const F result = rounded<F>(low);
+    out[i] = result;
+    if (low == high) continue;
+    if (!(low < high) || to_bits(result) != to_bits(rounded<F>(high))) undecided(i);
+  }
 }
+
+/// Writes means, as rounded_mean does.
+template <class F> class MeanWriter {
+ public:
+  explicit MeanWriter(const RollingTask& task) : full_{RollingKind::mean, 0, task.windows.size} {}
+
+  void write(const double* sum, const double* rest, const Moves& m, F* out) const {
+    if (m.is_full) return write(sum, rest, m, full_, out);
+    write(sum, rest, m, Divisors<moves_at_once>{RollingKind::mean, 0, m.counts, m.n}, out);
+  }
+
+ private:
+  template <std::size_t results>
+  static void write(const double* sum, const double* rest, const Moves& m, const Divisors<results>& by,
+                    F* out) {
+    Bounds<F> bounds;
+    double* const lower = bounds.lower(out);
+    const bool sure = loops_of_doubles().round_means(by.template of<F>(m, RollingKind::mean), sum, rest,
+                                                     lower, bounds.upper);
+    if (std::is_same_v<F, fp64> && sure) return;
+    write_decided<F>(lower, bounds.upper, m.n, out,
+                     [&](std::size_t i) { out[i] = rounded_mean<F>(sum[i], rest[i], m.counts[i]); });
+  }
+
+  Divisors<1> full_;
+};
 
 }  // namespace
 }  // namespace samesum::cpu
