@@ -22,14 +22,14 @@ struct VectorOfElements {
     const std::byte* const from = first + j * stride * format->bytes;
     if (format->index == Formats::index_of<fp64>() && stride == 1)
       return reinterpret_cast<const double*>(from);
-    if (stride == 1) {
-      loops_of_doubles().write_terms[format->index](Term::element, from, nullptr, n, place, nullptr);
-      return place;
-    }
-    with_format(*format, [&]<class T>() {
-      const T* x = reinterpret_cast<const T*>(from);
-      for (std::size_t k = 0; k < n; ++k) place[k] = convert<double>(x[k * stride]);
-    });
+    std::byte gathered[moves_at_once * sizeof(fp64)];
+    if (stride != 1)
+      with_format(*format, [&]<class T>() {
+        const T* x = reinterpret_cast<const T*>(from);
+        for (std::size_t k = 0; k < n; ++k) std::memcpy(gathered + k * sizeof(T), x + k * stride, sizeof(T));
+      });
+    loops_of_doubles().write_terms[format->index](Term::element, stride == 1 ? from : gathered, nullptr, n,
+                                                  place, nullptr);
     return place;
   }
 };
@@ -41,9 +41,7 @@ template <class State> class RollingVector {
 
  public:
   RollingVector(const RollingTask& task, const VectorOfElements& x)
-      : task_{task}, windows_{task.windows}, x_{x}, state_{task} {
-    std::fill_n(counts_, moves_at_once, windows_.size);
-  }
+      : task_{task}, windows_{task.windows}, x_{x}, state_{task} {}
 
   /// Moves to the window before window i.
   void begin(std::size_t i) {
@@ -139,16 +137,17 @@ template <class State> class RollingVector {
   }
   /// Adds the elements before the moves to window i, and zeros after the last element.
   bool enter(std::size_t i) {
+    const std::size_t first = first_before(i), end = may_begin_again ? place(i) : last_before(i);
+    if (first == end) return true;
     double room[moves_at_once], none[moves_at_once] = {};
-    const std::size_t end = may_begin_again ? place(i) : last_before(i);
-    for (std::size_t j = first_before(i), n; j < end; j += n) {
+    for (std::size_t j = first, n; j < end; j += n) {
       n = moves_at_once;
       if constexpr (may_begin_again) n = state_.next_moves(j);
       n = std::min(n, end - j);
       const std::size_t from = std::min(j, windows_.n), elements = std::min(n, windows_.n - from);
       clean(x_.read(from, elements, room), elements, room);
       std::fill(room + elements, room + n, 0.0);
-      const Moves moves{room, none, n, counts_, true};
+      const Moves moves{room, none, n, task_.counts, true};
       if constexpr (may_begin_again) {
         if (!state_.enter(moves)) return false;
       } else {
@@ -183,7 +182,7 @@ template <class State> class RollingVector {
     if constexpr (may_begin_again) leaves = state_.leaving(place(i), n);
     const double* const x = x_.read(from, ins, entering_);
     if (ins == n && in >= windows_.size && others_.none() && !loops_of_doubles().has_special(x, n))
-      return move_state(i, {x, x_.read(in - windows_.size, leaves, leaving_), n, counts_, true}, out);
+      return move_state(i, {x, x_.read(in - windows_.size, leaves, leaving_), n, task_.counts, true}, out);
     return move_with_care(i, n, leaves, x, ins, out);
   }
   bool move_with_care(std::size_t i, std::size_t n, std::size_t leaves, const double* x, std::size_t ins,
@@ -248,7 +247,6 @@ template <class State> class RollingVector {
   VectorOfElements x_;
   State state_;
   Others others_;
-  std::uint64_t counts_[moves_at_once];
   double entering_[moves_at_once], leaving_[moves_at_once];
 };
 
@@ -301,11 +299,12 @@ template <class State> void roll_vectors(const RollingTask& task, const Call& ca
 void roll(HostRun& work) {
   const Call& call = work.call;
   std::atomic<bool> overflowed = false;
-  const RollingTask task{rolling_kind(call.method->operation),
-                         {call.layout.n, call.options},
-                         whole(call.options.ddof),
-                         call.options.grid.value_or(0),
-                         &overflowed};
+  RollingTask task{rolling_kind(call.method->operation),
+                   {call.layout.n, call.options},
+                   whole(call.options.ddof),
+                   call.options.grid.value_or(0),
+                   &overflowed};
+  std::ranges::fill(task.counts, task.windows.size);
   with_format(*call.method->format, [&]<class F>() {
     if (task.kind == RollingKind::min || task.kind == RollingKind::max)
       roll_vectors<RollingExtremum<F>>(task, call);

@@ -34,6 +34,7 @@ struct RollingTask {
   std::uint64_t ddof;
   int grid;
   std::atomic<bool>* overflowed;
+  std::uint64_t counts[moves_at_once] = {};  ///< of elements in windows that are full
 };
 
 template <class F> F rounded_mean(const Exact& sum, std::uint64_t count) {
