@@ -19,14 +19,16 @@ template <class F> class BoundedWindow {
         kind_{task.kind},
         full_{task.kind, task.ddof, task.windows.size} {}
 
-  /// Begins with no elements, before the one at this place.
-  /// @param largest the largest magnitude of the elements that follow, as far as they are known.
-  void begin(std::size_t place, double largest) {
-    exponent_ = scale_of(largest);
+  /// Begins. Variances may leave out most of numbers that have much in common: with `is_centred`, of all
+  /// elements less `centre`, as long as these differences are exact.
+  void begin(const Beginning& from, bool is_centred = false) {
+    exponent_ = scale_of(from.largest);
+    centre_ = is_centred ? from.centre : 0;
     credit_ = size_;
     units_.assign((size_ - 1) / unit_ + 1, {});
-    window_ = {size_, unit_, power_of_two(-exponent_), place % size_, {}, {}, units_.data(), {}};
+    window_ = {size_, unit_, power_of_two(-exponent_), from.place % size_, {}, {}, units_.data(), {}};
   }
+  bool is_centred() const { return centre_ != 0; }
   /// Whether begin() would scale elements as now.
   bool has_scale_of(double largest) const { return scale_of(largest) == exponent_; }
 
@@ -86,16 +88,35 @@ template <class F> class BoundedWindow {
   }
   /// Multiplies results by their unit. Those of fp64 that may be subnormal become NaN.
   void unscale(double* results, std::size_t n) const {
-    const double unit = power_of_two(exponent_), other = kind_ == RollingKind::variance ? unit : 1;
+    const int exponent = kind_ == RollingKind::variance ? 2 * exponent_ : exponent_;
     for (std::size_t i = 0; i < n; ++i) {
-      const double result = results[i] * unit * other;
-      const bool is_known = !std::is_same_v<F, fp64> || std::abs(result) >= 0x1p-1000;
+      const double result = std::ldexp(results[i], exponent);
+      const bool is_known = !std::is_same_v<F, fp64> || std::abs(result) >= 0x1p-1000 ||
+                            (results[i] > 0 && std::ilogb(results[i]) + exponent < -1080);
       results[i] = is_known ? result : std::numeric_limits<double>::quiet_NaN();
     }
   }
   template <std::size_t results>
   bool roll(const Moves& m, const Divisors<results>& by, double* lower, double* upper) {
-    return loops_of_doubles().roll_in_words(by.template of<F>(m, kind_), window_, lower, upper);
+    const RolledMoves moves = by.template of<F>(m, kind_);
+    return is_centred() ? roll_centred(moves, lower, upper)
+                        : loops_of_doubles().roll_in_words(moves, window_, lower, upper);
+  }
+  [[gnu::noinline]] bool roll_centred(RolledMoves moves, double* lower, double* upper) {
+    double entering[moves_at_once], leaving[moves_at_once];
+    bool is_exact = true;
+    const auto centre = [&](const double* x, std::size_t n, double* to) {
+      for (std::size_t i = 0; i < n; ++i) {
+        to[i] = x[i];
+        is_exact = is_exact & (two_sum(to[i], -centre_) == 0);
+      }
+    };
+    centre(moves.entering, moves.n, entering);
+    if (lower) centre(moves.leaving, this->leaving(window_.place, moves.n), leaving);
+    if (!is_exact) entering[0] = std::numeric_limits<double>::quiet_NaN();  // and so are all results
+    moves.entering = entering;
+    moves.leaving = leaving;
+    return loops_of_doubles().roll_in_words(moves, window_, lower, upper);
   }
 
   std::size_t size_, unit_;
@@ -103,6 +124,7 @@ template <class F> class BoundedWindow {
   RollingKind kind_;
   Divisors<1> full_;
   int exponent_ = 0;
+  double centre_ = 0;
   std::size_t credit_ = 0;  ///< elements that may be added for single results
   RolledWindow window_{};
   std::vector<RolledSums> units_;

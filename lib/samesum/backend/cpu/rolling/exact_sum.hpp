@@ -16,18 +16,17 @@ template <class F> class RollingExactSum {
   explicit RollingExactSum(const RollingTask& task)
       : is_mean_{task.kind == RollingKind::mean}, size_{task.windows.size}, means_{task}, bounded_{task} {}
 
-  /// Begins with no elements; see BoundedWindow::begin.
-  void begin(std::size_t place, double largest) {
+  void begin(const Beginning& from) {
     // Elements that are scaled in another way may be decided by bounds.
     const bool may_be_bounded =
-        way_ == Way::two_words || (way_ == Way::bounded && !bounded_.has_scale_of(largest));
+        way_ == Way::two_words || (way_ == Way::bounded && !bounded_.has_scale_of(from.largest));
     way_ = !has_failed_ ? Way::two_words : may_be_bounded ? Way::bounded : Way::integers;
     has_failed_ = false;
     const std::size_t size = std::max(size_, moves_at_once);
     // Where bounds decide, two words are tried again seldom: they may fail at once.
     moves_left_ = way_ == Way::bounded ? 8 * size : size;
     if (way_ == Way::two_words) sum_[0] = sum_[1] = 0;
-    if (way_ == Way::bounded) bounded_.begin(place, largest);
+    if (way_ == Way::bounded) bounded_.begin(from);
     if (way_ == Way::integers) integer_ = {};
   }
   std::size_t next_moves(std::size_t place) const {

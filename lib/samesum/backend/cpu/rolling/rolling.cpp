@@ -49,7 +49,7 @@ template <class State> class RollingVector {
     visit(first_before(i), last_before(i), [&](const double* x, std::size_t n) {
       for (std::size_t k = 0; k < n; ++k) count(x[k], 1);
     });
-    begin_state(i, nullptr, 0);
+    begin_state(i, {});
   }
   /// The number of moves to make at once from window i on, at most moves_at_once.
   std::size_t next_moves(std::size_t i) const {
@@ -118,18 +118,19 @@ template <class State> class RollingVector {
     }
   }
 
-  /// Moves the state to the window before window i. The first n elements that enter then are known.
-  void begin_state(std::size_t i, const double* entering, std::size_t n) {
+  /// Moves the state to the window before window i. Some of the moves that follow may be known.
+  void begin_state(std::size_t i, const Moves& next) {
     if constexpr (may_begin_again) {
-      double largest = 0;
+      Beginning from{first_before(i), 0, 0};
       const auto see = [&](const double* x, std::size_t count) {
         for (std::size_t k = 0; k < count; ++k)
-          if (std::isfinite(x[k])) largest = std::max(largest, std::abs(x[k]));
+          if (std::isfinite(x[k])) from.largest = std::max(from.largest, std::abs(x[k]));
       };
-      visit(first_before(i), last_before(i), see);
-      see(entering, n);
+      visit(from.place, last_before(i), see);
+      see(next.entering, next.n);
+      if (next.is_full) from.centre = next.leaving[0];
       do {
-        state_.begin(first_before(i), largest);
+        state_.begin(from);
       } while (!enter(i));
     } else {
       enter(i);
@@ -167,7 +168,7 @@ template <class State> class RollingVector {
         });
       };
       if (state_.move(m, out, visit_window)) return true;
-      begin_state(i, m.entering, m.n);
+      begin_state(i, m);
       return false;
     } else {
       state_.move(m, out);

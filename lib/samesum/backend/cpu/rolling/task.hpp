@@ -27,6 +27,13 @@ struct Moves {
   bool is_full;                 ///< whether all counts are the size of a window
 };
 
+/// How a window begins, with no elements.
+struct Beginning {
+  std::size_t place;  ///< of the first element
+  double largest;     ///< the largest magnitude of the elements that follow, as far as they are known
+  double centre;      ///< one of them if all places have elements, else 0
+};
+
 /// The options of a call that states need.
 struct RollingTask {
   RollingKind kind;

@@ -96,18 +96,19 @@ template <class F> class RollingVariance {
   explicit RollingVariance(const RollingTask& task)
       : ddof_{task.ddof}, size_{task.windows.size}, words_{task}, integers_{task.ddof} {}
 
-  /// Begins with no elements; see BoundedWindow::begin.
-  void begin(std::size_t place, double largest) {
+  void begin(const Beginning& from) {
     equals_ = 0;
     last_ = 0;
-    // Elements that are scaled in another way may be decided by words.
-    in_integers_ = is_undecided_ && words_.has_scale_of(largest);
+    // Elements that are scaled in another way, or without what they have in common, may be decided by words.
+    const bool may_centre = from.centre != 0 && !words_.is_centred() && !in_integers_;
+    const bool is_centred = is_undecided_ && words_.has_scale_of(from.largest) && may_centre;
+    in_integers_ = is_undecided_ && words_.has_scale_of(from.largest) && !may_centre;
     is_undecided_ = false;
-    moves_left_ = std::max<std::size_t>(size_, moves_at_once);
+    moves_left_ = std::max(size_, moves_at_once);
     if (in_integers_)
       integers_ = VarianceInIntegers<F>{ddof_};
     else
-      words_.begin(place, largest);
+      words_.begin(from, is_centred);
   }
   std::size_t next_moves(std::size_t place) const { return words_.next_moves(place); }
   std::size_t leaving(std::size_t place, std::size_t n) const { return words_.leaving(place, n); }
@@ -125,6 +126,11 @@ template <class F> class RollingVariance {
       if (moves_left_ == 0) return false;
       moves_left_ -= std::min(moves_left_, m.n);
       integers_.move(m, out);
+    } else if (words_.is_centred() && !m.is_full) {
+      return false;
+    } else if (m.is_full && are_equal(m)) {
+      words_.enter(m);
+      std::fill_n(out, m.n, F{});
     } else {
       bool is_undecided[moves_at_once] = {}, any = false;
       words_.move(m, out, [&](std::size_t i) { is_undecided[i] = any = true; });
@@ -158,6 +164,11 @@ template <class F> class RollingVariance {
       }
     }
     return true;
+  }
+  /// Whether all elements of the window are equal, before and after some moves.
+  bool are_equal(const Moves& m) const {
+    return equals_ >= size_ &&
+           std::all_of(m.entering, m.entering + m.n, [&](double x) { return x == last_; });
   }
   /// Counts the last elements that are equal: a window of such elements has the variance 0.
   void see(const Moves& m) {
