@@ -64,15 +64,16 @@ template <class F> class RollingExactSum {
   enum class Way { two_words, bounded, integers };
 
   bool move_two_words(const Moves& m, F* out) {
-    double high[moves_at_once], low[moves_at_once];
+    double room[moves_at_once], low[moves_at_once], *high = room;
     float* narrow = nullptr;
     if constexpr (std::is_same_v<F, fp32>) narrow = is_mean_ ? nullptr : out;
+    if constexpr (std::is_same_v<F, fp64>) high = out && !is_mean_ && m.n % 8 == 0 ? out : room;
     has_failed_ = loops_of_doubles().roll_exactly(m.entering, m.leaving, m.n, sum_, high, low, narrow) < m.n;
     if (has_failed_ || !out || narrow) return !has_failed_;
     if (is_mean_)
       means_.write(high, low, m, out);
     else if constexpr (std::is_same_v<F, fp64>)
-      std::copy_n(high, m.n, out);
+      high == out ? out : std::copy_n(high, m.n, out);
     else
       for (std::size_t i = 0; i < m.n; ++i) out[i] = rounded<F>(high[i], low[i]);
     return true;

@@ -165,9 +165,9 @@ template <class F> class RollingVariance {
     }
     return true;
   }
-  /// Whether all elements of the window are equal, before and after some moves.
+  /// Whether all elements are equal in windows that are full, before and after some moves, and give 0.
   bool are_equal(const Moves& m) const {
-    return equals_ >= size_ &&
+    return equals_ >= size_ && size_ > ddof_ &&
            std::all_of(m.entering, m.entering + m.n, [&](double x) { return x == last_; });
   }
   /// Counts the last elements that are equal: a window of such elements has the variance 0.
