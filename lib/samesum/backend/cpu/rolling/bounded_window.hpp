@@ -88,12 +88,15 @@ template <class F> class BoundedWindow {
   }
   /// Multiplies results by their unit. Those of fp64 that may be subnormal become NaN.
   void unscale(double* results, std::size_t n) const {
-    const int exponent = kind_ == RollingKind::variance ? 2 * exponent_ : exponent_;
+    const double unit = power_of_two(exponent_), other = kind_ == RollingKind::variance ? unit : 1;
     for (std::size_t i = 0; i < n; ++i) {
-      const double result = std::ldexp(results[i], exponent);
-      const bool is_known = !std::is_same_v<F, fp64> || std::abs(result) >= 0x1p-1000 ||
-                            (results[i] > 0 && std::ilogb(results[i]) + exponent < -1080);
-      results[i] = is_known ? result : std::numeric_limits<double>::quiet_NaN();
+      const double result = results[i] * unit * other;
+      if (!std::is_same_v<F, fp64> || std::abs(result) >= 0x1p-1000)
+        results[i] = result;
+      else if (results[i] > 0 && std::ilogb(results[i]) + 2 * exponent_ < -1080)
+        results[i] = 0;  // a variance: only they have small units
+      else
+        results[i] = std::numeric_limits<double>::quiet_NaN();
     }
   }
   template <std::size_t results>
@@ -102,6 +105,7 @@ template <class F> class BoundedWindow {
     return is_centred() ? roll_centred(moves, lower, upper)
                         : loops_of_doubles().roll_in_words(moves, window_, lower, upper);
   }
+  /// Results of windows with a difference that is not exact are NaN.
   [[gnu::noinline]] bool roll_centred(RolledMoves moves, double* lower, double* upper) {
     double entering[moves_at_once], leaving[moves_at_once];
     bool is_exact = true;
@@ -113,7 +117,7 @@ template <class F> class BoundedWindow {
     };
     centre(moves.entering, moves.n, entering);
     if (lower) centre(moves.leaving, this->leaving(window_.place, moves.n), leaving);
-    if (!is_exact) entering[0] = std::numeric_limits<double>::quiet_NaN();  // and so are all results
+    if (!is_exact) std::fill_n(entering, moves.n, std::numeric_limits<double>::quiet_NaN());
     moves.entering = entering;
     moves.leaving = leaving;
     return loops_of_doubles().roll_in_words(moves, window_, lower, upper);
