@@ -177,6 +177,19 @@ TEST(ARollingSum, DoesNotDrift) {
   for (std::size_t i = 16; i < x.size(); ++i) ASSERT_EQ(sums[i], 5) << i;
 }
 
+TEST(ARollingVariance, LeavesOutWhatElementsHaveInCommonOnlyWhereTheDifferencesAreExact) {
+  std::vector<double> x = uniform(3000, 1);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += std::ldexp(1e13, -static_cast<int>(i / 333 % 4 * 14));
+  const Method& m = find("rolling_var/exact/fp64");
+  const Values values{std::span<const double>{x}};
+  for (const std::size_t window : {5, 100}) {
+    const Options options{.ddof = 1, .window = window};
+    const Bits all = rolled(m, values, options);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(all[i], of_window_alone(m, values, i, options)) << i << ", a window of " << window;
+  }
+}
+
 TEST(ARollingSum, OnAGridReportsASumThatOverflows) {
   const std::vector<double> x{1, 2, 0x1p100, 4, 5, 6};
   std::vector<double> sums(x.size());
