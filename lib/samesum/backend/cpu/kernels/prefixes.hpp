@@ -1,4 +1,4 @@
-/// Loops of scans, in the order prefix and exact, and of rolling sums.
+/// Loops of scans, in the order prefix and exact.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// What the states of rolling methods share: moves of a window, and rounded means. A state adds the element
-/// that enters a window and subtracts the one that leaves it, or, for extrema, meets chunks.
+/// that enters a window and subtracts the one that leaves it, or meets chunks.
 #pragma once
 
 #include <algorithm>
