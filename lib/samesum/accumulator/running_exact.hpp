@@ -38,9 +38,10 @@ template <class Words> class RunningExact {
     if (d.significand != 0) d.negative ? subtract(place / 64, term) : add(place / 64, term);
   }
 
-  /// Writes two doubles whose sum is that of the finite elements, but for less than 2^-105 of it. Returns
-  /// whether they lack nothing; false also for very large and very small sums, of which nothing is written.
-  SAMESUM_HD bool leading(double& high, double& low) const {
+  /// Writes two doubles whose sum is that of the finite elements times 2^scale, but for less than 2^-105 of
+  /// it. Returns whether they lack nothing; false also if they would be very large or very small, and then
+  /// writes NaN.
+  SAMESUM_HD bool leading(double& high, double& low, int scale = 0) const {
     high = low = 0;
     if (not_zero_ == 0) return true;
     const bool negative = word_[at(words - 1)] >> 63;
@@ -55,7 +56,7 @@ template <class Words> class RunningExact {
       if (top == 0) ++a;
       if (a == 0) return high = low = std::numeric_limits<double>::quiet_NaN(), false;
     }
-    const int zeros = leading_zeros(a), exponent = Exact::lowest_exponent + 64 * top + 11 - zeros;
+    const int zeros = leading_zeros(a), exponent = scale + Exact::lowest_exponent + 64 * top + 11 - zeros;
     if (exponent < -900 || exponent > 900)
       return high = low = std::numeric_limits<double>::quiet_NaN(), false;
     if (zeros > 0) {
@@ -152,7 +153,9 @@ class RunningSum {
     return {digits, sum_.flags()};
   }
   /// Returns the sum of the finite elements as two doubles: see RunningExact::leading.
-  bool leading(double& high, double& low) const { return sum_.leading(high, low); }
+  bool leading(double& high, double& low, int scale = 0) const { return sum_.leading(high, low, scale); }
+  /// Flags of the elements, a combination of SumFlags::Flag.
+  std::uint32_t flags() const { return sum_.flags(); }
   /// Returns the sum, correctly rounded to F.
   template <class F> F result() const { return from_bits<F>(sum_.template rounded<F>()); }
 

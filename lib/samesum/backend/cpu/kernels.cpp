@@ -6,6 +6,7 @@
 #include "samesum/backend/cpu/exact/column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_column_loops.hpp"
 #include "samesum/backend/cpu/exact/grid_loops.hpp"
+#include "samesum/backend/cpu/exact/near_scan_loops.hpp"
 #include "samesum/backend/cpu/exact/rolling_loops.hpp"
 #include "samesum/backend/cpu/exact/rounded_row_loops.hpp"
 #include "samesum/backend/cpu/exact/scan_loops.hpp"
@@ -49,7 +50,10 @@ constexpr void fill_terms(Kernels& all) {
       all.largest_key[f] = ExtremumLoops<F>::template largest_key<T>;
       all.find_key[f] = ExtremumLoops<F>::template find_key<T>;
       all.largest_keys[f] = ExtremumLoops<F>::template largest_keys<T>;
-      if constexpr (std::is_same_v<F, CarrierOf<F>>) all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
+      if constexpr (std::is_same_v<F, CarrierOf<F>>) {
+        all.scan_exactly[f] = ExactScanLoops<T, F>::scan;
+        all.scan_nearly[f] = NearScanLoops<T, F>::scan;
+      }
     }
   });
 }

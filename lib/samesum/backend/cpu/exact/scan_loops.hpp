@@ -5,8 +5,8 @@
 #pragma once
 
 #include "samesum/backend/cpu/exact/extremes.hpp"
+#include "samesum/backend/cpu/exact/scanned_packs.hpp"
 #include "samesum/backend/cpu/exact/stream_window.hpp"
-#include "samesum/backend/cpu/loops/kernels.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -20,13 +20,12 @@ template <int width>
   return {low.v == Storage{} ? high.v : same_bits<Storage>(Words(between | 1))};
 }
 
-template <class T, class F> class ExactScanLoops {
-  static constexpr int width = vector_bytes / 8;
-  static constexpr std::size_t w = width, block = 256;
+template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
+  using Packs = ScannedPacks<T, F>;
+  using Packs::width, Packs::w, Packs::load, Packs::store, Packs::last_lane;
+  using typename Packs::V, typename Packs::Storage, typename Packs::Words;
+  static constexpr std::size_t block = 256;
   static constexpr int words = sizeof(T) == 8 ? 2 : 1;
-  using V = Pack<fp64, width>;
-  using Storage = typename V::Storage;
-  using Words = Register<std::uint64_t, width>;
 
  public:
   /// See ScanExactly.
@@ -97,7 +96,7 @@ template <class T, class F> class ExactScanLoops {
       const V in_high = (anchor + in) - anchor, out_high = (anchor + out) - anchor;
       V up_to[2] = {in_high - out_high, (in - in_high) - (out - out_high)};
       for (int k = 0; k < 2; ++k) {
-        up_to[k] = scan_lanes<1>(up_to[k]);
+        up_to[k] = Packs::template scan_lanes<1>(up_to[k]);
         const V all = carry[k] + V{last_lane(up_to[k].v)};
         up_to[k] = carry[k] + up_to[k];
         carry[k] = all;
@@ -136,22 +135,19 @@ template <class T, class F> class ExactScanLoops {
     F results[block];
     for (std::size_t i = 0; i < n; i += w) {
       V prefix[words];
-      prefix[words - 1] = i + w <= n ? V::load(x + i) : load_part(x + i, n - i);
+      prefix[words - 1] = load(x + i, n - i);
       if constexpr (words == 2) {
         prefix[0] = (anchor + prefix[1]) - anchor;
         prefix[1] = prefix[1] - prefix[0];
       }
       V up_to[words];
       for (int k = 0; k < words; ++k) {
-        prefix[k] = scan_lanes<1>(prefix[k]);
-        up_to[k] = carry[k] + (exclusive ? V{shifted<1>(prefix[k].v)} : prefix[k]);
+        prefix[k] = Packs::template scan_lanes<1>(prefix[k]);
+        up_to[k] = carry[k] + (exclusive ? V{Packs::template shifted<1>(prefix[k].v)} : prefix[k]);
         carry[k] = carry[k] + V{last_lane(prefix[k].v)};
       }
       const V result = total(first, second, up_to, lost);
-      if (i + w <= n)
-        store(result, results + i, w);
-      else
-        store(result, results + i, n - i);
+      store(result, results + i, n - i);
     }
     // The sum of all elements, in two words again.
     V sum[2] = {first, second};
@@ -186,38 +182,6 @@ template <class T, class F> class ExactScanLoops {
     const auto [sum, error] = two_sum(a, b);
     lost |= same_bits<Words>(error.v) << 1;
     return sum;
-  }
-
-  static V load_part(const T* x, std::size_t n) {
-    T part[w] = {};
-    for (std::size_t l = 0; l < n; ++l) part[l] = x[l];
-    return V::load(part);
-  }
-  [[gnu::always_inline]] static void store(V v, F* out, std::size_t n) {
-    const auto numbers = convert_lanes<F, width>(v.v);
-    if (n == w)
-      std::memcpy(static_cast<void*>(out), &numbers, sizeof numbers);
-    else
-      std::memcpy(static_cast<void*>(out), &numbers, n * sizeof(F));
-  }
-  /// The lanes moved up, with zeros below.
-  template <int by> [[gnu::always_inline]] static Storage shifted(Storage v) {
-    return [&]<int... l>(std::integer_sequence<int, l...>) {
-      return __builtin_shufflevector(Storage{}, v, (width + l - by)...);
-    }
-    (std::make_integer_sequence<int, width>{});
-  }
-  [[gnu::always_inline]] static Storage last_lane(Storage v) {
-    return [&]<int... l>(std::integer_sequence<int, l...>) {
-      return __builtin_shufflevector(v, v, (l * 0 + width - 1)...);
-    }
-    (std::make_integer_sequence<int, width>{});
-  }
-  template <int by> [[gnu::always_inline]] static V scan_lanes(V v) {
-    if constexpr (by < width)
-      return scan_lanes<2 * by>(v + V{shifted<by>(v.v)});
-    else
-      return v;
   }
 };
 

@@ -41,4 +41,12 @@ using ScanColumns = void (*)(const ScannedColumns& columns);
 using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, bool is_end,
                                     double (&before)[2], void* out);
 
+/// Writes the prefix sums of 1 to 4096 finite elements, each rounded once to the format, and the indices of
+/// results that are not known, in ascending order, of which it returns the number. `before` is the sum of the
+/// elements before them times 2^scale_of_near_sums, but for less than 2^-104 of it. `out` must not be x.
+using ScanNearly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, const double (&before)[2],
+                                   void* out, std::uint16_t* unknown);
+/// Of elements of format T. Sums of doubles must not overflow.
+template <class T> inline constexpr int scale_of_near_sums = sizeof(T) == 8 ? -256 : 0;
+
 }  // namespace samesum::cpu

@@ -45,6 +45,7 @@ struct Kernels {
   SumExactly sum_columns_exactly[exactly_summed];
   RoundRows round_rows;                     ///< elements have the format; for fp32 and fp64 only
   ScanExactly scan_exactly[Formats::size];  ///< by format of the elements; to fp32 and fp64 only
+  ScanNearly scan_nearly[Formats::size];    ///< likewise
   WriteTerms write_terms[Formats::size];    ///< by format of the elements
   KeepSelected keep_selected;               ///< elements have the format
   WriteSquares write_squares[Formats::size];

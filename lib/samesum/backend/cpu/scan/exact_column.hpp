@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
+#include <utility>
 
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/running_exact.hpp"
 #include "samesum/backend/cpu/exact/window.hpp"
 #include "samesum/backend/cpu/loops/kernels.hpp"
+#include "samesum/backend/cpu/scan/scan.hpp"
+#include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -44,16 +48,24 @@ template <class T, class F> class ExactColumn {
   void take(const std::byte* data, std::size_t n, F* out) {
     const T* x = reinterpret_cast<const T*>(data);
     taken_ += n;
+    if (is_wide_) narrow();
     if (!is_wide_ && !fits(x, n)) widen();
     // Then no prefix is -0, so all of them may be taken in words.
     if (flags_ == 0 && n > 0 && to_bits(*x) != Format<T>::sign_bit)
       flags_ = Exact::seen_any | Exact::seen_other_than_minus_zero;
     std::size_t i = 0;
+    bool has_tried = false;
+    const auto take_rest_nearly = [&] {
+      if constexpr (has_conversion)
+        return i < n && !std::exchange(has_tried, true) && take_nearly(x + i, n - i, out + i);
+      return false;
+    };
     for (; !is_wide_ && i < n; ++i) {
       if constexpr (has_conversion)
-        if (is_fast_ && (flags_ & Exact::seen_other_than_minus_zero)) {
-          i += take_in_words(x + i, n - i, out + i);
-          if (!is_wide_) i += take_common(x + i, n - i, out + i);
+        if (flags_ & Exact::seen_other_than_minus_zero) {
+          if (is_fast_) i += take_in_words(x + i, n - i, out + i);
+          if (take_rest_nearly()) return;
+          if (is_fast_ && !is_wide_) i += take_common(x + i, n - i, out + i);
         }
       if (i == n || is_wide_) break;
       const F before = exclusive_ ? rounded() : F{};
@@ -63,6 +75,7 @@ template <class T, class F> class ExactColumn {
       }
       out[i] = exclusive_ ? before : rounded();
     }
+    if (take_rest_nearly()) return;
     for (; i < n; ++i) {
       const T element = x[i];
       if (exclusive_) out[i] = wide_.template result<F>();
@@ -97,6 +110,40 @@ template <class T, class F> class ExactColumn {
       is_wide_ = true;
     }
     return done;
+  }
+  /// Takes elements by sums in words, with bounds that decide nearly all roundings, and the others by
+  /// integers. Returns false, and takes nothing, if there are no such sums.
+  bool take_nearly(const T* x, std::size_t n, F* out) {
+    constexpr auto other = static_cast<std::uint32_t>(Exact::seen_other_than_minus_zero);
+    const std::uint32_t flags = is_wide_ ? wide_.flags() : flags_;
+    if (!nearly_ || (flags & other) == 0 || (flags & SumFlags::special_flags) != 0) return false;
+    if (is_wide_ && static_cast<BitsOf<T>>(largest_(x, n)) >= Format<T>::infinity) return false;
+    double before[2] = {};
+    if (!is_wide_ && units_ != 0) widen();
+    if (is_wide_) wide_.leading(before[0], before[1], scale_of_near_sums<T>);
+    if (before[0] != before[0]) return false;
+    T elements[tile];
+    if (static_cast<const void*>(x) == out) x = std::copy_n(x, n, elements) - n;
+    std::uint16_t unknown[tile];
+    const std::size_t count = nearly_(x, n, exclusive_, before, out, unknown);
+    const bool is_end = taken_ == length_;
+    if (count == 0 && is_end) return true;
+    if (!is_wide_) widen();
+    if (count > 0) write_exactly(x, {unknown, count}, out);
+    if (is_end) return true;
+    Exact sum = wide_.exact();
+    sum.merge(sum_exact(Values{std::span<const T>{x, n}}, 1));
+    wide_ = RunningSum{sum};
+    return true;
+  }
+  /// Writes the results with the given indices, in ascending order.
+  void write_exactly(const T* x, std::span<const std::uint16_t> indices, F* out) const {
+    RunningSum sum = wide_;
+    std::size_t i = 0;
+    for (const std::size_t k : indices) {
+      for (const std::size_t end = exclusive_ ? k : k + 1; i < end; ++i) sum.add(x[i]);
+      out[k] = sum.template result<F>();
+    }
   }
   /// Takes elements up to the first one that is not common. Returns their number.
   std::size_t take_common(const T* x, std::size_t n, F* out) {
@@ -179,6 +226,14 @@ template <class T, class F> class ExactColumn {
     wide_ = RunningSum{Exact{digits, flags_}};
     is_wide_ = true;
   }
+  /// Moves the sum back from the wide integer, if another one can hold it.
+  void narrow() {
+    flags_ = wide_.flags();
+    if ((flags_ & SumFlags::special_flags) != 0) return;
+    units_ = 0;
+    has_grid_ = is_fast_ = false;
+    is_wide_ = !take_units(wide_.exact());
+  }
   /// Takes the sum from a superaccumulator. Returns false if the integer cannot hold it.
   bool take_units(const Exact& sum) {
     std::array<std::int64_t, Exact::digit_count> digits;
@@ -215,6 +270,7 @@ template <class T, class F> class ExactColumn {
 
   bool exclusive_;
   ScanExactly scan_ = scan_exactly();
+  ScanNearly nearly_ = kernels(Formats::index_of<F>()).scan_nearly[Formats::index_of<T>()];
   LargestBits largest_ = kernels(Formats::index_of<T>()).largest_bits;
   std::size_t length_,
       taken_ = 0;  ///< lengths: of the column, and of what was taken with the present elements
