@@ -22,7 +22,7 @@ template <int width>
 
 template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
   using Packs = ScannedPacks<T, F>;
-  using Packs::width, Packs::w, Packs::load, Packs::store, Packs::last_lane;
+  using Packs::width, Packs::w, Packs::load_part, Packs::store, Packs::last_lane;
   using typename Packs::V, typename Packs::Storage, typename Packs::Words;
   static constexpr std::size_t block = 256;
   static constexpr int words = sizeof(T) == 8 ? 2 : 1;
@@ -135,7 +135,7 @@ template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
     F results[block];
     for (std::size_t i = 0; i < n; i += w) {
       V prefix[words];
-      prefix[words - 1] = load(x + i, n - i);
+      prefix[words - 1] = i + w <= n ? V::load(x + i) : load_part(x + i, n - i);
       if constexpr (words == 2) {
         prefix[0] = (anchor + prefix[1]) - anchor;
         prefix[1] = prefix[1] - prefix[0];
@@ -147,7 +147,10 @@ template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
         carry[k] = carry[k] + V{last_lane(prefix[k].v)};
       }
       const V result = total(first, second, up_to, lost);
-      store(result, results + i, n - i);
+      if (i + w <= n)
+        store(result, results + i, w);
+      else
+        store(result, results + i, n - i);
     }
     // The sum of all elements, in two words again.
     V sum[2] = {first, second};

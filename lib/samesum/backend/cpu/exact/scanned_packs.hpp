@@ -28,7 +28,7 @@ template <class T, class F> class ScannedPacks {
   /// Stores n results, at most a pack.
   [[gnu::always_inline]] static void store(V v, F* out, std::size_t n) {
     const auto numbers = convert_lanes<F, width>(v.v);
-    if (n >= w)
+    if (n == w)
       std::memcpy(static_cast<void*>(out), &numbers, sizeof numbers);
     else
       std::memcpy(static_cast<void*>(out), &numbers, n * sizeof(F));

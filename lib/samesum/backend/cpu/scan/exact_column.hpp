@@ -113,7 +113,7 @@ template <class T, class F> class ExactColumn {
   }
   /// Takes elements by sums in words, with bounds that decide nearly all roundings, and the others by
   /// integers. Returns false, and takes nothing, if there are no such sums.
-  bool take_nearly(const T* x, std::size_t n, F* out) {
+  [[gnu::noinline]] bool take_nearly(const T* x, std::size_t n, F* out) {
     constexpr auto other = static_cast<std::uint32_t>(Exact::seen_other_than_minus_zero);
     const std::uint32_t flags = is_wide_ ? wide_.flags() : flags_;
     if (!nearly_ || (flags & other) == 0 || (flags & SumFlags::special_flags) != 0) return false;
