@@ -15,7 +15,10 @@ namespace {
 /// in all. Two words: TwoSum is exact, and only the sums of lower words err, by u times their magnitudes. In
 /// a pack, these are at most k·u·a after step k, which is two additions: they err by at most 12u²·a in all.
 /// Factors and `unit` are rounded up, which covers what is of higher order and the rounding of the bounds.
-/// `least` covers what underflows: bits of scaled elements and of bounds.
+///
+/// Scaled elements may lose bits below 2^-1074, so one that is not 0 counts at least `least` in `a`. That
+/// also keeps bounds from underflow, and is so large that a result which is scaled back to a subnormal number
+/// is not known. Before the first element that is not 0, the bound is 0, and so are the results.
 template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   using Packs = ScannedPacks<T, F>;
   using Packs::width, Packs::w, Packs::load;
@@ -24,14 +27,15 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   using ResultBits = Register<BitsOf<F>, width>;
   static constexpr bool has_low = std::is_same_v<F, fp64>;
   static constexpr std::size_t block = 256;
-  static constexpr double unit = 0x1.1p-53, least = 0x1p-1022;
+  static constexpr bool is_scaled = sizeof(T) == 8;
+  static constexpr double unit = 0x1.1p-53;
 
  public:
   /// See ScanNearly.
   static std::size_t scan(const void* data, std::size_t n, bool exclusive, const double (&before)[2],
-                          void* out, std::uint16_t* unknown) {
+                          int scale, void* out, std::uint16_t* unknown) {
     const T* x = static_cast<const T*>(data);
-    NearScanLoops sum{before};
+    NearScanLoops sum{before, scale};
     F* to = static_cast<F*>(out);
     std::size_t count = 0;
     for (std::size_t done = 0; done < n; done += block) {
@@ -52,28 +56,29 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
     V high, low;
   };
 
-  explicit NearScanLoops(const double (&before)[2]) {
-    sum_ = {V::broadcast(before[0]), V::broadcast(before[1])};
-    double error = 0x1p-104 * magnitude_of(before[0]) + least;
-    if constexpr (!has_low) {
-      sum_.high = sum_.high + sum_.low;
-      error += unit * magnitude_of(before[0]);
-    }
-    error_ = V::broadcast(error);
+  NearScanLoops(const double (&before)[2], int scale)
+      : sum_{V::broadcast(before[0]), V::broadcast(before[1])},
+        scale_{V::broadcast(power_of_two(scale))},
+        back_{V::broadcast(power_of_two(-scale))},
+        least_{V::broadcast(power_of_two(scale > 88 ? scale - 888 : -800))} {
+    if constexpr (!has_low) sum_.high = sum_.high + sum_.low;
+    error_ = V::broadcast(has_low ? 0x1p-104 : 2 * unit) * at_least(magnitude(sum_.high), least_, sum_.high);
   }
-  static double magnitude_of(double x) { return x < 0 ? -x : x; }
 
   /// Scans a block. Writes the results for the least and for the largest sum that the bounds allow. Returns
   /// whether any of them differ.
   template <bool exclusive> bool scan_block(const T* x, std::size_t n, F* lower, F* upper) {
-    const V scale = V::broadcast(power_of_two(scale_of_near_sums<T>)),
-            back = V::broadcast(power_of_two(-scale_of_near_sums<T>)), u = V::broadcast(unit);
+    const V u = V::broadcast(unit);
     ResultBits differ{};
     for (std::size_t i = 0; i < n; i += w) {
       V element = load(x + i, n - i);
-      if constexpr (scale_of_near_sums<T> != 0) element = element * scale;
+      V size = magnitude(element);
+      if constexpr (is_scaled) {
+        size = at_least(size * scale_, least_, element);
+        element = element * scale_;
+      }
       Sum prefix = scan_lanes<1>(Sum{element, V::zero()});
-      V size = Packs::template scan_lanes<1>(magnitude(element));
+      size = Packs::template scan_lanes<1>(size);
       const Sum all = last_lane(prefix);
       const V all_size{Packs::last_lane(size.v)};
       if constexpr (exclusive) {
@@ -87,7 +92,7 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
       const V most = error_ + u * (error + magnitude(last) + magnitude(last));
       V low = last - most, high = last + most;
       if constexpr (has_low) low = result.high + low, high = result.high + high;
-      if constexpr (scale_of_near_sums<T> != 0) low = low * back, high = high * back;
+      if constexpr (is_scaled) low = low * back_, high = high * back_;
       const Results below = convert_lanes<F, width>(low.v), above = convert_lanes<F, width>(high.v);
       differ |= same_bits<ResultBits>(below) ^ same_bits<ResultBits>(above);
       store_lanes(below, lower + i, n - i < w ? n - i : w);
@@ -101,6 +106,10 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
     return any != 0;
   }
 
+  /// The larger one of two sizes; 0 if x is 0.
+  [[gnu::always_inline]] static V at_least(V size, V least, V x) {
+    return select(x.v == typename V::Storage{}, V::zero(), select(size.v > least.v, size, least));
+  }
   /// The sum of the elements before a pack, and of elements of the pack, whose magnitudes have the sum
   /// `size`. `error` becomes a bound of what it lacks, less what the first sum does, in units of u.
   [[gnu::always_inline]] static Sum sum_of(const Sum& before, const Sum& pack, V size, V& error) {
@@ -131,6 +140,7 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   }
 
   Sum sum_;  ///< of the elements so far, in each lane
+  V scale_, back_, least_;
   V error_;  ///< a bound of what it lacks, in each lane
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -49,7 +50,8 @@ template <class T, class F> class ExactColumn {
     const T* x = reinterpret_cast<const T*>(data);
     taken_ += n;
     if (is_wide_) narrow();
-    if (!is_wide_ && !fits(x, n)) widen();
+    const auto largest = static_cast<BitsOf<T>>(largest_(x, n));
+    if (!is_wide_ && !fits(largest, n)) widen();
     // Then no prefix is -0, so all of them may be taken in words.
     if (flags_ == 0 && n > 0 && to_bits(*x) != Format<T>::sign_bit)
       flags_ = Exact::seen_any | Exact::seen_other_than_minus_zero;
@@ -57,7 +59,7 @@ template <class T, class F> class ExactColumn {
     bool has_tried = false;
     const auto take_rest_nearly = [&] {
       if constexpr (has_conversion)
-        return i < n && !std::exchange(has_tried, true) && take_nearly(x + i, n - i, out + i);
+        return i < n && !std::exchange(has_tried, true) && take_nearly(x + i, n - i, largest, out + i);
       return false;
     };
     for (; !is_wide_ && i < n; ++i) {
@@ -112,20 +114,28 @@ template <class T, class F> class ExactColumn {
     return done;
   }
   /// Takes elements by sums in words, with bounds that decide nearly all roundings, and the others by
-  /// integers. Returns false, and takes nothing, if there are no such sums.
-  [[gnu::noinline]] bool take_nearly(const T* x, std::size_t n, F* out) {
+  /// integers. Returns false, and takes nothing, if there are no such sums, or they decide too few.
+  [[gnu::noinline]] bool take_nearly(const T* x, std::size_t n, BitsOf<T> largest, F* out) {
     constexpr auto other = static_cast<std::uint32_t>(Exact::seen_other_than_minus_zero);
     const std::uint32_t flags = is_wide_ ? wide_.flags() : flags_;
-    if (!nearly_ || (flags & other) == 0 || (flags & SumFlags::special_flags) != 0) return false;
-    if (is_wide_ && static_cast<BitsOf<T>>(largest_(x, n)) >= Format<T>::infinity) return false;
-    double before[2] = {};
-    if (!is_wide_ && units_ != 0) widen();
-    if (is_wide_) wide_.leading(before[0], before[1], scale_of_near_sums<T>);
-    if (before[0] != before[0]) return false;
+    if (!nearly_ || (flags & other) == 0 || (flags & SumFlags::special_flags) != 0 ||
+        largest >= Format<T>::infinity)
+      return false;
+    if (tiles_to_wait_ > 0) return --tiles_to_wait_, false;
+    const int scale =
+        sizeof(T) < 8 || largest == 0 ? 0 : std::max(-exponent_of(from_bits<T>(largest)), -1000);
+    double before[2];
+    if (scale > 850 || !leading(before, scale)) return false;
     T elements[tile];
-    if (static_cast<const void*>(x) == out) x = std::copy_n(x, n, elements) - n;
+    const bool is_in_place = static_cast<const void*>(x) == out;
+    if (is_in_place) x = std::copy_n(x, n, elements) - n;
     std::uint16_t unknown[tile];
-    const std::size_t count = nearly_(x, n, exclusive_, before, out, unknown);
+    const std::size_t count = nearly_(x, n, exclusive_, before, scale, out, unknown);
+    if (count > (is_fast_ && !is_wide_ ? n / 64 + 2 : n / 4 + 2)) {
+      tiles_to_wait_ = after_failure;
+      if (is_in_place) std::memcpy(static_cast<void*>(out), elements, n * sizeof(T));
+      return false;
+    }
     const bool is_end = taken_ == length_;
     if (count == 0 && is_end) return true;
     if (!is_wide_) widen();
@@ -134,6 +144,20 @@ template <class T, class F> class ExactColumn {
     Exact sum = wide_.exact();
     sum.merge(sum_exact(Values{std::span<const T>{x, n}}, 1));
     wide_ = RunningSum{sum};
+    return true;
+  }
+  /// Returns the sum times 2^scale in two words: see ScanNearly. Returns false if it is too large or too
+  /// small.
+  bool leading(double (&sum)[2], int scale) const {
+    sum[0] = sum[1] = 0;
+    if (is_wide_) {
+      wide_.leading(sum[0], sum[1], scale);
+      return sum[0] == sum[0];
+    }
+    if (units_ == 0) return true;
+    const int unit = window_.grid() + scale;
+    if (unit < -900 || unit > 850) return false;
+    in_two_words(units_, power_of_two(unit), sum);
     return true;
   }
   /// Writes the results with the given indices, in ascending order.
@@ -171,9 +195,9 @@ template <class T, class F> class ExactColumn {
     return static_cast<F>(leading) * static_cast<F>(power_of_two(window_.grid() + shift));
   }
 
-  /// Whether no sum can overflow when these elements are added. Sets the grid if there is none.
-  bool fits(const T* x, std::size_t n) {
-    const auto largest = static_cast<BitsOf<T>>(largest_(x, n));
+  /// Whether no sum can overflow when n elements of up to this magnitude are added. Sets the grid if there is
+  /// none.
+  bool fits(BitsOf<T> largest, std::size_t n) {
     if (largest >= Format<T>::infinity) return false;
     if (largest == 0) return true;
     const int bits = exponent_of(from_bits<T>(largest)) + 1;  // all magnitudes are below 2^bits
@@ -275,6 +299,9 @@ template <class T, class F> class ExactColumn {
   std::size_t length_,
       taken_ = 0;  ///< lengths: of the column, and of what was taken with the present elements
   int spare_bits_;
+  /// Tiles after one whose sums in words decided too few roundings, which are not added in words either.
+  static constexpr int after_failure = 15;
+  int tiles_to_wait_ = 0;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions
   ExactWindow<T> window_;
