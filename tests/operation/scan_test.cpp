@@ -5,7 +5,9 @@
 
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
+#include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/fixed_point.hpp"
+#include "samesum/backend/cpu/loops/kernels.hpp"
 #include "samesum/call/validation.hpp"
 
 namespace samesum {
@@ -267,21 +269,85 @@ TEST(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
 
 TEST(AnExactScan, BreaksTiesByTheLastBitOfItsSum) {
   const auto check = []<class F>() {
-    constexpr F tie = static_cast<F>(Format<F>::unit_roundoff), next = 1 + 2 * tie,
-                tiny = static_cast<F>(0x1p-90);
-    for (const F sign : {F{1}, F{-1}}) {
-      std::vector<F> x{1, tie, tiny, -2 * tiny, tiny, 2 * tie, -tiny},
-          expected{1, 1, next, 1, 1, next + 2 * tie, next};
-      for (F& e : x) e *= sign;
-      for (F& e : expected) e *= sign;
-      std::vector<F> found(x.size());
-      reduce(find("cumsum/exact/" + std::string{Format<F>::name}), x, Layout::vector(x.size()),
-             std::span{found});
-      EXPECT_EQ(found, expected) << sign << " " << Format<F>::name;
-    }
+    constexpr F tie = static_cast<F>(Format<F>::unit_roundoff), next = 1 + 2 * tie;
+    for (const double small : {0x1p-90, Format<F>::smallest_subnormal})
+      for (const F sign : {F{1}, F{-1}}) {
+        const F tiny = static_cast<F>(small);
+        std::vector<F> x{1, tie, tiny, -2 * tiny, tiny, 2 * tie, -tiny},
+            expected{1, 1, next, 1, 1, next + 2 * tie, next};
+        for (F& e : x) e *= sign;
+        for (F& e : expected) e *= sign;
+        // Followed by many whose roundings are easy, few of them are looked at again.
+        x.resize(2000, sign);
+        std::vector<F> found(x.size());
+        reduce(find("cumsum/exact/" + std::string{Format<F>::name}), x, Layout::vector(x.size()),
+               std::span{found});
+        found.resize(expected.size());
+        EXPECT_EQ(found, expected) << sign << " " << tiny << " " << Format<F>::name;
+      }
   };
   check.template operator()<fp32>();
   check.template operator()<fp64>();
+}
+
+/// Scans elements by sums in words with bounds. Checks all results that these decide, and returns the number
+/// of the others.
+template <class T, class F> std::size_t count_unknown(const std::vector<double>& data, bool exclusive) {
+  std::vector<T> x(data.size());
+  std::ranges::transform(data, x.begin(), [](double e) { return static_cast<T>(e); });
+  T largest{};
+  for (const T e : x) largest = std::max(largest, std::abs(e));
+  const int scale = sizeof(T) < 8 ? 0 : std::max(-exponent_of(largest), -1000);
+  std::vector<F> found(x.size());
+  std::vector<std::uint16_t> unknown(x.size());
+  const std::size_t count = cpu::kernels(Formats::index_of<F>())
+                                .scan_nearly[Formats::index_of<T>()](x.data(), x.size(), exclusive, {0, 0},
+                                                                     scale, found.data(), unknown.data());
+  unknown.resize(count);
+  EXPECT_TRUE(std::ranges::is_sorted(unknown));
+  Exact sum;
+  int wrong = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!exclusive) sum.add(x[i]);
+    if (!std::ranges::binary_search(unknown, i)) wrong += to_bits(found[i]) != to_bits(sum.result<F>());
+    if (exclusive) sum.add(x[i]);
+  }
+  EXPECT_EQ(wrong, 0) << Format<T>::name << " to " << Format<F>::name << ", exclusive " << exclusive;
+  return count;
+}
+
+/// Numbers next to sums of powers of two, by as little as 2^-200 of them.
+std::vector<double> nearly_ties(std::size_t n, int precision, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  std::vector<double> x{1};
+  while (x.size() < n) {
+    const int exponent = random() % 2 == 0 ? -precision : -static_cast<int>(random() % 200);
+    x.push_back(random() % 2 == 0 ? power_of_two(exponent) : -power_of_two(exponent));
+  }
+  return x;
+}
+
+TEST(AnExactScan, DecidesNearlyAllRoundingsByBoundsThatHold) {
+  const auto check = []<class T, class F>() {
+    for (const std::size_t n : {1, 7, 255, 256, 257, 4096})
+      for (const bool exclusive : {false, true}) {
+        const int binades = sizeof(T) == 8 ? 2000 : 240;
+        std::vector<double> zeros_first = wide(n, 60, n);
+        std::fill_n(zeros_first.begin(), n / 2, 0.0);
+        for (const auto& easy : {wide(n, 60, n), wide(n, binades, n), zeros_first})
+          EXPECT_LE((count_unknown<T, F>(easy, exclusive)), n / 100 + 9);
+        count_unknown<T, F>(nearly_ties(n, Format<F>::precision, n), exclusive);
+        count_unknown<T, F>(wide(n, 2, n), exclusive);  // sums of few bits are often ties
+      }
+    const std::vector<double> largest(4096, static_cast<double>(std::numeric_limits<T>::max()));
+    EXPECT_LE((count_unknown<T, F>(largest, false)), 20u);
+    std::vector<double> cancels = wide(600, 40, 1);
+    for (std::size_t i = 1; i < cancels.size(); i += 2) cancels[i] = -cancels[i - 1];
+    EXPECT_GE((count_unknown<T, F>(cancels, false)), 300u) << "the sign of a sum that may be 0 is not known";
+  };
+  check.template operator()<fp32, fp32>();
+  check.template operator()<fp32, fp64>();
+  check.template operator()<fp64, fp64>();
 }
 
 TEST(ABoundOfAScan, IsThatOfTheReduction) {
