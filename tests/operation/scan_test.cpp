@@ -297,7 +297,7 @@ template <class T, class F> std::size_t count_unknown(const std::vector<double>&
   std::ranges::transform(data, x.begin(), [](double e) { return static_cast<T>(e); });
   T largest{};
   for (const T e : x) largest = std::max(largest, std::abs(e));
-  const int scale = sizeof(T) < 8 ? 0 : std::max(-exponent_of(largest), -1000);
+  const int scale = sizeof(T) < 8 ? 0 : std::clamp(-exponent_of(largest), -1000, 1000);
   std::vector<F> found(x.size());
   std::vector<std::uint16_t> unknown(x.size());
   const std::size_t count = cpu::kernels(Formats::index_of<F>())
@@ -341,6 +341,11 @@ TEST(AnExactScan, DecidesNearlyAllRoundingsByBoundsThatHold) {
       }
     const std::vector<double> largest(4096, static_cast<double>(std::numeric_limits<T>::max()));
     EXPECT_LE((count_unknown<T, F>(largest, false)), 20u);
+    std::vector<double> small = wide(1000, 60, 4), tiny_first = largest;
+    for (double& e : small) e *= 0x1p90 * Format<T>::smallest_subnormal;
+    EXPECT_LE((count_unknown<T, F>(small, false)), 20u);
+    tiny_first[0] = Format<T>::smallest_subnormal;
+    count_unknown<T, F>(tiny_first, false);
     std::vector<double> cancels = wide(600, 40, 1);
     for (std::size_t i = 1; i < cancels.size(); i += 2) cancels[i] = -cancels[i - 1];
     EXPECT_GE((count_unknown<T, F>(cancels, false)), 300u) << "the sign of a sum that may be 0 is not known";

@@ -16,9 +16,9 @@ namespace {
 /// a pack, these are at most k·u·a after step k, which is two additions: they err by at most 12u²·a in all.
 /// Factors and `unit` are rounded up, which covers what is of higher order and the rounding of the bounds.
 ///
-/// Scaled elements may lose bits below 2^-1074, so one that is not 0 counts at least `least` in `a`. That
-/// also keeps bounds from underflow, and is so large that a result which is scaled back to a subnormal number
-/// is not known. Before the first element that is not 0, the bound is 0, and so are the results.
+/// Scaled elements may lose bits below 2^-1074, so one that is not 0 counts at least 2^-800 in `a`, which
+/// also keeps the bounds from underflow. Before the first element that is not 0, the bound is 0, and so are
+/// the results. A subnormal result of doubles is exact, so scaling it back rounds nothing.
 template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   using Packs = ScannedPacks<T, F>;
   using Packs::width, Packs::w, Packs::load;
@@ -59,10 +59,9 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   NearScanLoops(const double (&before)[2], int scale)
       : sum_{V::broadcast(before[0]), V::broadcast(before[1])},
         scale_{V::broadcast(power_of_two(scale))},
-        back_{V::broadcast(power_of_two(-scale))},
-        least_{V::broadcast(power_of_two(scale > 88 ? scale - 888 : -800))} {
+        back_{V::broadcast(power_of_two(-scale))} {
     if constexpr (!has_low) sum_.high = sum_.high + sum_.low;
-    error_ = V::broadcast(has_low ? 0x1p-104 : 2 * unit) * at_least(magnitude(sum_.high), least_, sum_.high);
+    error_ = V::broadcast(has_low ? 0x1p-104 : 2 * unit) * counted(magnitude(sum_.high), sum_.high);
   }
 
   /// Scans a block. Writes the results for the least and for the largest sum that the bounds allow. Returns
@@ -74,7 +73,7 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
       V element = load(x + i, n - i);
       V size = magnitude(element);
       if constexpr (is_scaled) {
-        size = at_least(size * scale_, least_, element);
+        size = counted(size * scale_, element);
         element = element * scale_;
       }
       Sum prefix = scan_lanes<1>(Sum{element, V::zero()});
@@ -106,8 +105,9 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
     return any != 0;
   }
 
-  /// The larger one of two sizes; 0 if x is 0.
-  [[gnu::always_inline]] static V at_least(V size, V least, V x) {
+  /// What an element x of this scaled size counts.
+  [[gnu::always_inline]] static V counted(V size, V x) {
+    const V least = V::broadcast(0x1p-800);
     return select(x.v == typename V::Storage{}, V::zero(), select(size.v > least.v, size, least));
   }
   /// The sum of the elements before a pack, and of elements of the pack, whose magnitudes have the sum
@@ -140,7 +140,7 @@ template <class T, class F> class NearScanLoops : ScannedPacks<T, F> {
   }
 
   Sum sum_;  ///< of the elements so far, in each lane
-  V scale_, back_, least_;
+  V scale_, back_;
   V error_;  ///< a bound of what it lacks, in each lane
 };
 

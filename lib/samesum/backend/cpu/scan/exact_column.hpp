@@ -122,10 +122,11 @@ template <class T, class F> class ExactColumn {
         largest >= Format<T>::infinity)
       return false;
     if (tiles_to_wait_ > 0) return --tiles_to_wait_, false;
+    constexpr int most = 1000;
     const int scale =
-        sizeof(T) < 8 || largest == 0 ? 0 : std::max(-exponent_of(from_bits<T>(largest)), -1000);
+        sizeof(T) < 8 || largest == 0 ? 0 : std::clamp(-exponent_of(from_bits<T>(largest)), -most, most);
     double before[2];
-    if (scale > 850 || !leading(before, scale)) return false;
+    if (!leading(before, scale)) return false;
     T elements[tile];
     const bool is_in_place = static_cast<const void*>(x) == out;
     if (is_in_place) x = std::copy_n(x, n, elements) - n;
