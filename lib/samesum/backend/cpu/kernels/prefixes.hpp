@@ -44,7 +44,7 @@ using ScanExactly = std::size_t (*)(const void* x, std::size_t n, bool exclusive
 /// Writes the prefix sums of 1 to 4096 finite elements, each rounded once to the format, and the indices of
 /// results that are not known, in ascending order, of which it returns the number. `before` is the sum of the
 /// elements before them times 2^scale, but for less than 2^-104 of it, and 0 or at least 2^-900. Elements
-/// that are doubles are multiplied by 2^scale, too, which must make them smaller than 2^30. For others the
+/// that are doubles are multiplied by 2^scale, too, which must make them smaller than 2^900. For others the
 /// scale is 0. `out` must not be x.
 using ScanNearly = std::size_t (*)(const void* x, std::size_t n, bool exclusive, const double (&before)[2],
                                    int scale, void* out, std::uint16_t* unknown);

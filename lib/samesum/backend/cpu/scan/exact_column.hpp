@@ -122,9 +122,9 @@ template <class T, class F> class ExactColumn {
         largest >= Format<T>::infinity)
       return false;
     if (tiles_to_wait_ > 0) return --tiles_to_wait_, false;
-    constexpr int most = 1000;
+    // The largest element becomes about 2^800: then few lose bits, and no sum is too large.
     const int scale =
-        sizeof(T) < 8 || largest == 0 ? 0 : std::clamp(-exponent_of(from_bits<T>(largest)), -most, most);
+        sizeof(T) < 8 || largest == 0 ? 0 : std::min(800 - exponent_of(from_bits<T>(largest)), 1000);
     double before[2];
     if (!leading(before, scale)) return false;
     T elements[tile];
