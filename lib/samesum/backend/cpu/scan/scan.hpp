@@ -232,6 +232,15 @@ class Strips {
   std::size_t width_, inner_, across_, count_, per_task_;
 };
 
+/// Writes n results of each of `count` neighbouring columns, which are `pitch` apart, to rows that are
+/// `stride` apart. Not inlined: what is inlined beside it would change its code.
+template <class F>
+[[gnu::noinline]] void write_columns(const F* results, std::size_t pitch, std::size_t n, std::size_t count,
+                                     std::size_t stride, F* out) {
+  for (std::size_t r = 0; r < n; ++r)
+    for (std::size_t c = 0; c < count; ++c) out[r * stride + c] = results[c * pitch + r];
+}
+
 /// Passes all columns of a call through copies of the column `fresh`. If `writes`, they write their results;
 /// else done(column, n, at) receives column `at` with its n elements.
 template <class F, class Column, class Done>
@@ -268,8 +277,7 @@ void pass_columns(const ColumnsOfCall<F>& all, const Column& fresh, bool writes,
         for (std::size_t c = 0; c < count; ++c)
           column(c).take(gathered.data() + c * pitch * all.bytes, mine,
                          writes ? results.data() + c * pitch : nullptr);
-        for (std::size_t r = 0; writes && r < mine; ++r)
-          for (std::size_t c = 0; c < count; ++c) *all.result(o, k + r, i + c) = results[c * pitch + r];
+        if (writes) write_columns(results.data(), pitch, mine, count, l.inner, all.result(o, k, i));
       }
       for (std::size_t c = 0; c < count; ++c) done(column(c), n, o * l.inner + i + c);
     });
