@@ -3,6 +3,9 @@
 /// hence the anonymous namespace in a header.
 #pragma once
 
+#include <bit>
+
+#include "samesum/accumulator/plain.hpp"
 #include "samesum/backend/cpu/loops/lane_states.hpp"
 #include "samesum/backend/cpu/loops/ragged_leaf.hpp"
 
