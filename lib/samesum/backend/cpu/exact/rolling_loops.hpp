@@ -135,10 +135,10 @@ template <bool squares> class RollingLoops {
                  sums = window.size <= RolledWindow::short_window ? n * (n + 3) : 3 * packs + 100;
     return 1.02 * (squares ? 3 * sums + 40 : sums) * 0x1p-106;
   }
-  /// a·b - product, where `product` is the rounded one (Dekker 1971; a fused multiply-add).
+  /// residual(), by Dekker (1971) where it would call a function for each lane.
   [[gnu::always_inline]] static V product_error(V a, V b, V product) {
 #if defined(__FMA__)
-    return fma(a, b, V{-product.v});
+    return residual(a, b, product);
 #else
     const auto upper = [](V x) {
       const V far = x * V::broadcast(0x1p27 + 1);

@@ -22,7 +22,7 @@ template <int width>
 
 template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
   using Packs = ScannedPacks<T, F>;
-  using Packs::width, Packs::w, Packs::load_part, Packs::store, Packs::last_lane;
+  using Packs::width, Packs::w, Packs::load_part, Packs::last_lane;
   using typename Packs::V, typename Packs::Storage, typename Packs::Words;
   static constexpr std::size_t block = 256;
   static constexpr int words = sizeof(T) == 8 ? 2 : 1;
@@ -146,11 +146,11 @@ template <class T, class F> class ExactScanLoops : ScannedPacks<T, F> {
         up_to[k] = carry[k] + (exclusive ? V{Packs::template shifted<1>(prefix[k].v)} : prefix[k]);
         carry[k] = carry[k] + V{last_lane(prefix[k].v)};
       }
-      const V result = total(first, second, up_to, lost);
+      const auto result = convert_lanes<F, width>(total(first, second, up_to, lost).v);
       if (i + w <= n)
-        store(result, results + i, w);
+        store_lanes(result, results + i, w);
       else
-        store(result, results + i, n - i);
+        store_lanes(result, results + i, n - i);
     }
     // The sum of all elements, in two words again.
     V sum[2] = {first, second};

@@ -1,4 +1,4 @@
-/// Packs of doubles that are scanned: how they are read and written, and how their lanes move. Each
+/// Packs of doubles that are scanned: how they are read, and how their lanes move. Each
 /// instruction set compiles its own copy.
 #pragma once
 
@@ -24,14 +24,6 @@ template <class T, class F> class ScannedPacks {
     T part[w] = {};
     for (std::size_t l = 0; l < n; ++l) part[l] = x[l];
     return V::load(part);
-  }
-  /// Stores n results, at most a pack.
-  [[gnu::always_inline]] static void store(V v, F* out, std::size_t n) {
-    const auto numbers = convert_lanes<F, width>(v.v);
-    if (n == w)
-      std::memcpy(static_cast<void*>(out), &numbers, sizeof numbers);
-    else
-      std::memcpy(static_cast<void*>(out), &numbers, n * sizeof(F));
   }
   /// The lanes moved up, with zeros below.
   template <int by> [[gnu::always_inline]] static Storage shifted(Storage v) {

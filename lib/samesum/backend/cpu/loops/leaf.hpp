@@ -109,7 +109,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     using Bits = Register<BitsOf<T>, width>;
 
    public:
-    /// Of `count` rows of n elements each, `pitch` apart.
+    /// The ends of `count` rows, which have n elements each and begin `pitch` elements apart.
     RowEnd(std::size_t pitch, std::size_t n, std::size_t count) : elements_{n % w} {
       for (std::size_t l = 0; l < w; ++l)
         (l < elements_ ? present_ : absent_)[l] =

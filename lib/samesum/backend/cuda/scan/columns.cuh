@@ -18,9 +18,6 @@ template <class State> struct ColumnRows {
   State* state;
   std::size_t inner, rows;  ///< columns of an array; slots of a column
   static constexpr std::size_t of_tile = PrefixTree::rows_of_tile;
-  /// A thread that merges the tiles of a column has two states for each level of groups on its stack, which
-  /// the driver reserves for all threads of the GPU.
-  static constexpr std::size_t log2_most_tiles = 16;
 
   __host__ __device__ static std::size_t rows_of(std::size_t n) { return n / PrefixTree::lanes + 1; }
   __host__ __device__ std::size_t tiles() const { return (rows - 1) / of_tile + 1; }
@@ -29,6 +26,10 @@ template <class State> struct ColumnRows {
     return state + outer * rows * inner + inner_index;
   }
 };
+
+/// A thread that merges the tiles of a column has two states for each level of groups on its stack, which the
+/// driver reserves for all threads of the GPU. So columns have at most 2^log2_most_tiles tiles.
+inline constexpr std::size_t log2_most_tiles = 16;
 
 /// The part of a column that a thread has: part `part` of `parts`. Neighbouring threads have neighbouring
 /// columns.
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(scan_column_threads)
   constexpr std::size_t ahead = 8;
   const std::size_t tiles = rows.tiles(), apart = rows.of_tile * l.inner;
   State* const slot = rows.column(column.outer, column.inner);
-  TileGroups<Reducer, ColumnRows<State>::log2_most_tiles + 1> groups{reducer};
+  TileGroups<Reducer, log2_most_tiles + 1> groups{reducer};
 #pragma unroll 1
   for (std::size_t t = 0; t < tiles; t += ahead) {
     State of_tile[ahead];

@@ -84,7 +84,7 @@ bool prefers_few_rows(const Launch& work) {
 /// are enough elements for several kernels.
 bool prefers_columns(const Launch& work) {
   constexpr std::size_t fewest_columns = 8, fewest_elements = std::size_t{1} << 18;
-  constexpr std::size_t most_tiles = std::size_t{1} << ColumnRows<std::uint32_t>::log2_most_tiles;
+  constexpr std::size_t most_tiles = std::size_t{1} << log2_most_tiles;
   const Layout& l = work.call.layout;
   if (l.offsets || PrefixTree::leaves(l.n) > most_tiles) return false;
   if (work.scan != ScanSchedule::automatic) return work.scan == ScanSchedule::columns;
