@@ -192,7 +192,8 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
     for (const Layout& layout :
          {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768), Layout::rows(36, 128),
           Layout::rows(144, 32), Layout::rows(288, 16), Layout::rows(46, 100), Layout::rows(139, 33),
-          Layout::rows(36, 127), Layout::axis(1, 512, 9), Layout::axis(1, 100, 46)})
+          Layout::rows(36, 127), Layout::rows(35, 131), Layout::rows(14, 300), Layout::rows(5, 900),
+          Layout::axis(1, 512, 9), Layout::axis(1, 100, 46)})
       EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
                 reduce_all(cpu, x.values(), y.values(), layout))
           << d.name << ", " << layout.outer << " x " << layout.n << " x " << layout.inner;

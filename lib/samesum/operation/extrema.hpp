@@ -81,12 +81,13 @@ template <class F> struct NoNanFastPath {
     state.offset = x.value > state.value ? x.offset : state.offset;
     state.value = larger_or_nan(x.value, state.value);
   }
-  SAMESUM_HD void halve(State& state, const State& other) const {
+  SAMESUM_HD void merge(State& state, const State& other) const {
     const bool better =
         other.value > state.value || (other.value == state.value && other.offset < state.offset);
     state.offset = better ? other.offset : state.offset;
     state.value = larger_or_nan(other.value, state.value);
   }
+  SAMESUM_HD void halve(State& state, const State& other) const { merge(state, other); }
   SAMESUM_HD bool succeeded(const State& state) const { return state.value == state.value; }
   SAMESUM_HD FirstExtremum<F> state(const State& fast, std::uint64_t base, int) const {
     return {KeyOf<F>::of_number(smallest ? -fast.value : fast.value, smallest), fast.offset, base};

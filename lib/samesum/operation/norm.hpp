@@ -7,8 +7,9 @@
 
 namespace samesum {
 
-/// Fast path of NormReducer for zeros and elements that need no scaling (middling, see Squares). Each thread
-/// has one object, which records the extreme magnitudes of all elements that the thread reads.
+/// Fast path of NormReducer for zeros and elements that need no scaling (middling, see Squares). Squares and
+/// their sums are not negative, so a sum shows whether one of them was big. Each thread has one object, which
+/// records the smallest magnitude of all elements that the thread reads.
 template <class F> struct UnscaledFastPath {
   using Of = Squares<F>;
   using C = CarrierOf<F>;
@@ -17,25 +18,35 @@ template <class F> struct UnscaledFastPath {
     Item sum;
   };
   static constexpr int inputs = 1;
-  mutable C largest = 0, smallest = 1;  ///< magnitudes; `smallest` leaves 0 out
+  mutable std::uint32_t smallest = ~0u;  ///< leading() - 1, which is the largest number for 0
   SAMESUM_HD bool applies() const { return true; }
   SAMESUM_HD Item item(const InputElement<F>& e) const {
-    const C size = magnitude(e.x).v;
-    largest = std::fmax(largest, size);
-    if (size > 0) smallest = std::fmin(smallest, size);
+    const std::uint32_t size = leading(e.x.v) - 1;
+    smallest = size < smallest ? size : smallest;
     return Item{e.x.v} * Item{e.x.v};
   }
   SAMESUM_HD State start(Item x) const { return {x}; }
   SAMESUM_HD void add(State& state, Item x, std::size_t) const { state.sum = state.sum + x; }
   SAMESUM_HD void merge(State& state, const State& other) const { state.sum = state.sum + other.sum; }
   SAMESUM_HD void halve(State& state, const State& other) const { merge(state, other); }
-  SAMESUM_HD bool succeeded(const State&) const {
-    return !Of::is_big(Item{largest}) && !Of::is_small(Item{smallest});
+  SAMESUM_HD bool succeeded(const State& state) const {
+    return state.sum.v <= Of::template power<2 * Of::most> &&
+           smallest >= leading(Of::template power<Of::least>) - 1;
   }
   SAMESUM_HD ScaledSquares<F> state(const State& fast, std::uint64_t, int) const {
     ScaledSquares<F> all;
     all.middling = fast.sum;
     return all;
+  }
+
+ private:
+  /// The leading 32 bits of the magnitude, the last of which is set if one of the others is: 0 only for 0,
+  /// and in the order of the magnitudes if compared with a power of two.
+  SAMESUM_HD static std::uint32_t leading(C x) {
+    const auto bits = same_bits<WordOf<C>>(x);
+    constexpr int others = 8 * (sizeof(C) - 4);
+    const auto first = static_cast<std::uint32_t>(bits >> others) & 0x7fffffffu;
+    return others == 0 ? first : first | (static_cast<std::uint32_t>(bits) != 0);
   }
 };
 

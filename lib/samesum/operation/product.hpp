@@ -81,6 +81,7 @@ template <class F> struct NormalProductFastPath {
     V product;  ///< NaN if a product is not normal
   };
   static constexpr int inputs = 1;
+  static constexpr std::size_t longest_row = 256;  ///< products of more elements often leave the range
   /// Products of fp16 soon leave its range.
   SAMESUM_HD static constexpr bool applies() { return !std::is_same_v<F, fp16>; }
   SAMESUM_HD Item item(const InputElement<F>& e) const { return e.x; }

@@ -30,6 +30,7 @@ cudaError_t find_largest_exponents_of(const Launch& work, std::int32_t* exponent
 struct ExactScan;
 struct ScanDestination;
 template <class Sum> struct ScanSegments;
+template <class Sum> struct ColumnSums;
 template <int words> struct WideSum;
 struct WindowSum;
 struct TileDigits;
@@ -38,6 +39,9 @@ struct TileDigits;
 cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
                                const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum<5>>& wide,
                                std::size_t step);
+/// The same for the parts of columns.
+cudaError_t sum_exact_parts(const Launch& work, const ExactScan& scan, const ColumnSums<WindowSum>& narrow,
+                            const ColumnSums<WideSum<5>>& wide, std::size_t step);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.
 cudaError_t scan_with_digits(const Launch& work, const ExactScan& scan, TileDigits* digits,

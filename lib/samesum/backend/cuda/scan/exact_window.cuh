@@ -41,7 +41,10 @@ struct ExactScan {
   __device__ int unit() const {
     const int top = window().range.top(), common = top - common_bits - common_shift;
     if (!samples) return max(min(common, window().range.lowest()), least_unit);
-    return max(min(common + headroom, (lowest_unit() + expected_lowest()) / 2), least_unit);
+    // In the first unit the largest elements are common. In the second one, sums have as much room for large
+    // elements as for small ones.
+    const int first = common + headroom, second = (lowest_unit() + expected_lowest()) / 2;
+    return max(first <= expected_lowest() - margin ? first : min(first, second), least_unit);
   }
   /// Whether to try sums of 128 bits. The facts that it reads do not change while these sums are computed.
   __device__ bool tries_narrow() const {
@@ -61,6 +64,7 @@ struct ExactScan {
 
  private:
   static constexpr int headroom = 3;  ///< binades that an element may exceed the largest of the sample
+  static constexpr int margin = 8;    ///< binades below the lowest bit that is expected
   /// The lowest unit of sums of 126 bits.
   __device__ int lowest_unit() const { return window().range.top() + headroom - (126 - log2_length); }
   /// If small elements are rare, the lowest bit of all elements is about that much below that of the sample.
@@ -118,10 +122,25 @@ __device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
   const auto leading = ShortNumber::of(all.negative, all.bits, all.more);
   return rounded_integer<F, C>(leading.integer, static_cast<int>(all.exponent) + leading.exponent);
 }
-template <class F, class C> __device__ F rounded_sum(__int128 units, int unit) {
-  return rounded_sum<F, C>(Int128::of(static_cast<Wide>(units)), unit);
+/// The same for |units| < 2^126: the leading 62 bits are rounded, and one for all others.
+template <class F, class C> __device__ __forceinline__ F rounded_sum(__int128 units, int unit) {
+  const bool negative = units < 0;
+  const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
+  const auto high = static_cast<std::uint64_t>(magnitude >> 62);
+  const int shift = high == 0 ? 0 : 64 - leading_zeros(high);
+  auto kept = static_cast<std::int64_t>(magnitude >> shift);
+  const bool lost = (magnitude & ((static_cast<unsigned __int128>(1) << shift) - 1)) != 0;
+  kept |= lost;  // bits are lost only below 62 others
+  return rounded_integer<F, C>(negative ? -kept : kept, unit + shift);
 }
 
+/// magnitude · 2^shift, 0 <= shift < 128, as far as it fits 128 bits.
+__device__ inline unsigned __int128 shifted_left(std::uint64_t magnitude, int shift) {
+  const bool is_high = shift >= 64;
+  const int by = shift & 63;
+  const std::uint64_t low = magnitude << by, over = magnitude >> 1 >> (63 - by);
+  return static_cast<unsigned __int128>(is_high ? low : over) << 64 | (is_high ? 0 : low);
+}
 /// Returns x as a whole number of units of 2^unit, below 2^bits. If x is not such a number, reports it and
 /// returns 0.
 template <class C>
@@ -178,6 +197,17 @@ template <class C> class WindowUnits {
   }
   /// Returns any element in units. Reports an element outside the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
+    using Info = Format<C>;
+    constexpr int fraction_bits = Info::precision - 1;
+    const BitsOf<C> bits = to_bits(x), magnitude = bits & ~Info::sign_bit;
+    const int shift = static_cast<int>(magnitude >> fraction_bits) - 1 + Info::min_quantum - unit_;
+    // A normal number whose last bit is a whole number of units.
+    if (magnitude >> fraction_bits != 0 && shift >= 0 && shift <= 126 - Info::precision - call_.log2_length &&
+        magnitude < Info::infinity) {
+      constexpr BitsOf<C> hidden = BitsOf<C>{1} << fraction_bits;
+      const auto units = static_cast<__int128>(shifted_left((magnitude & (hidden - 1)) | hidden, shift));
+      return {bits == magnitude ? units : -units};
+    }
     ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
     return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
   }

@@ -1,8 +1,7 @@
 /// Scans on a GPU in one format, and reductions in the order prefix.
 #include "samesum/backend/cuda/device/launch.hpp"
 #include "samesum/backend/cuda/device/methods.hpp"
-#include "samesum/backend/cuda/scan/columns.cuh"
-#include "samesum/backend/cuda/scan/exact_scan.cuh"
+#include "samesum/backend/cuda/scan/exact_columns.cuh"
 #include "samesum/backend/cuda/scan/grid_scan.cuh"
 #include "samesum/backend/cuda/scan/scan.cuh"
 #include "samesum/catalogue/describe.hpp"
@@ -167,6 +166,12 @@ class Parts {
     if (s.groups > results) s.group = add<Sum>(s.groups);
     if (s.sum != nullptr && has_common) s.is_common = add<bool>(s.count());
   }
+  template <class Sum> ColumnSums<Sum> add_parts(const Layout& l) {
+    ColumnSums<Sum> s{ColumnSums<Sum>::parts_of(l.n), nullptr, nullptr};
+    if (s.parts > 1) s.part = add<Sum>(l.results() * s.parts);
+    if (s.groups() > 1) s.group = add<Sum>(l.results() * s.groups());
+    return s;
+  }
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -174,52 +179,96 @@ class Parts {
   std::size_t bytes_ = 0;
 };
 
+/// An exact scan of segments.
+template <class C, class F> class SegmentScan {
+ public:
+  SegmentScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
+    const Layout& l = work.call.layout;
+    narrow_ = plan_segments<C, WindowSum>(l, prefers_few_rows(work));
+    parts.add_sums(narrow_, l.results(), true);
+    if (!has_wide) return;
+    wide_ = plan_segments<C, WidestSum>(l, true);
+    parts.add_sums(wide_, l.results(), false);
+  }
+  cudaError_t operator()(const ExactScan& exact, std::size_t step, const ScanDestination& out) const {
+    cudaError_t error = sum_exact_segments(work_, exact, narrow_, wide_, step);
+    const auto enqueue = [&](auto kernel, const auto& segments) {
+      if (error == cudaSuccess)
+        error = launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work_.stream,
+                       ScanInput{work_.call.x}, work_.call.layout, exact, segments, out);
+    };
+    enqueue(narrow_.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows>
+                                                           : scan_segments<C, F, segment_rows<C>>,
+            narrow_);
+    if (has_wide_) enqueue(scan_wide_segments<C, F>, wide_);
+    return error;
+  }
+
+ private:
+  const Launch& work_;
+  bool has_wide_;
+  ScanSegments<WindowSum> narrow_{};
+  ScanSegments<WidestSum> wide_{};
+};
+
+/// An exact scan of columns.
+template <class C, class F> class ColumnScan {
+ public:
+  ColumnScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
+    narrow_ = parts.add_parts<WindowSum>(work.call.layout);
+    if (has_wide) wide_ = parts.add_parts<WidestSum>(work.call.layout);
+  }
+  cudaError_t operator()(const ExactScan& exact, std::size_t step, const ScanDestination& out) const {
+    const Layout& l = work_.call.layout;
+    cudaError_t error = sum_exact_parts(work_, exact, narrow_, wide_, step);
+    const auto enqueue = [&](auto kernel, const auto& sums) {
+      if (error == cudaSuccess)
+        error = launch(kernel, (l.results() * sums.parts - 1) / scan_column_threads + 1, scan_column_threads,
+                       work_.stream, ScanInput{work_.call.x}, l, exact, sums, out);
+    };
+    enqueue(scan_parts<C, F>, narrow_);
+    if (has_wide_) enqueue(scan_wide_parts<C, F>, wide_);
+    return error;
+  }
+
+ private:
+  const Launch& work_;
+  bool has_wide_;
+  ColumnSums<WindowSum> narrow_{};
+  ColumnSums<WidestSum> wide_{};
+};
+
 /// Scans elements that format C holds.
-template <class C> cudaError_t scan_held(Launch& work) {
-  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+template <class C, class Scan> cudaError_t scan_held(Launch& work) {
   constexpr std::size_t sampled_elements = 1 << 13, fewest_for_wide = 1 << 13;
   const Layout& l = work.call.layout;
-  const std::size_t results = l.results(), elements = results * l.n, step = elements / sampled_elements;
-  const bool is_nothing = elements == 0;
-  ScanSegments<WindowSum> narrow{};
-  ScanSegments<WidestSum> wide{};
+  const std::size_t elements = l.results() * l.n, step = elements / sampled_elements;
+  cudaError_t error;
+  if (elements == 0) {
+    accept_workspace(work, size_if_none_needed, error);
+    return error;
+  }
   Parts parts{work.workspace};
-  auto* const windows = parts.add<ExactScan::Windows>(1);
-  const ExactScan exact{windows,
+  const ExactScan exact{parts.add<ExactScan::Windows>(1),
                         step >= 16,
                         elements >= fewest_for_wide,
                         static_cast<int>(ceil_log2(l.n)),
                         static_cast<int>(ceil_log2(std::max<std::size_t>(step, 1))),
                         least_unit<C>};
-  if (!is_nothing) {
-    narrow = plan_segments<C, WindowSum>(l, prefers_few_rows(work));
-    parts.add_sums(narrow, results, true);
-  }
-  if (!is_nothing && exact.has_wide) {
-    wide = plan_segments<C, WidestSum>(l, true);
-    parts.add_sums(wide, results, false);
-  }
+  const Scan scan{work, exact.has_wide, parts};
   const TileList tiles{l};
   auto* const digits = parts.add<TileDigits>(tiles.of_result > 1 ? tiles.count : 0);
-  cudaError_t error;
-  if (!accept_workspace(work, is_nothing ? size_if_none_needed : header_bytes + parts.bytes(), error) ||
-      is_nothing)
-    return error;
+  if (!accept_workspace(work, header_bytes + parts.bytes(), error)) return error;
   const ScanDestination out = destination_of(work, true);
-  error = sum_exact_segments(work, exact, narrow, wide, step);
-  const auto enqueue = [&](auto kernel, const auto& segments) {
-    if (error == cudaSuccess)
-      error = launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, work.stream,
-                     ScanInput{work.call.x}, l, exact, segments, out);
-  };
-  enqueue(narrow.length == few_rows * PrefixTree::lanes ? scan_segments<C, F, few_rows>
-                                                        : scan_segments<C, F, segment_rows<C>>,
-          narrow);
-  if (exact.has_wide) enqueue(scan_wide_segments<C, F>, wide);
+  error = scan(exact, step, out);
   return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
+template <class C> cudaError_t scan_exactly_in(Launch& work) {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+  return prefers_columns(work) ? scan_held<C, ColumnScan<C, F>>(work) : scan_held<C, SegmentScan<C, F>>(work);
+}
 cudaError_t scan_exactly(Launch& work) {
-  return work.call.x.format->bytes == 8 ? scan_held<fp64>(work) : scan_held<fp32>(work);
+  return work.call.x.format->bytes == 8 ? scan_exactly_in<fp64>(work) : scan_exactly_in<fp32>(work);
 }
 
 cudaError_t find_largest_exponents(const Launch& work, std::int32_t* exponents, void* workspace,

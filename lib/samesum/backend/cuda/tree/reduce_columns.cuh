@@ -20,18 +20,18 @@ inline constexpr bool has_fast_lanes = requires(typename Reducer::FastPath fast,
 };
 
 /// Reduces lane `lane` < n of a leaf of n elements. The first element of the leaf is at `place` and has the
-/// index `base`; elements are `stride` apart.
-template <class Shape, class Reducer, class Reader>
+/// index `base`; elements are `stride` apart, and `rows` of them are loaded at a time.
+template <class Shape, int rows, class Reducer, class Reader>
 __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& reducer, const Reader& reader,
                                                                std::size_t place, std::size_t stride,
                                                                std::uint64_t base, int lane, int n) {
   using One = Lanes<Shape, Reducer, 1>;
-  constexpr int lanes = Shape::lanes, rows = 16;  // rows in flight
+  constexpr int lanes = Shape::lanes;
   const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
   if constexpr (has_fast_lanes<Shape, Reducer>) {
     const auto fast = reducer.fast_path();
     if (fast.applies()) {
-      const auto state = column_lane<Shape>(fast, reader, place, stride, base, lane, n);
+      const auto state = column_lane<Shape, rows>(fast, reader, place, stride, base, lane, n);
       if constexpr (!requires { fast.succeeded(state); })
         return fast.state(state, base, count);
       else if (fast.succeeded(state))
@@ -61,6 +61,15 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
   }
   return one.sum[0];
 }
+
+/// Rows of a lane that a thread loads at a time if lanes have many, and if they have few. More rows of
+/// doubles leave too few registers for other warps.
+template <class Reader>
+inline constexpr int many_column_rows = sizeof(typename Reader::Raw) <= 16 &&
+                                                sizeof(typename Reader::Element) <= 24
+                                            ? 16
+                                            : 8;
+inline constexpr int few_column_rows = 8;
 
 /// Lanes of one row that a thread loads at a time.
 template <class Reducer> inline constexpr int lanes_at_once = sizeof(typename Reducer::State) <= 8 ? 16 : 8;
@@ -124,11 +133,12 @@ template <class Reducer> inline constexpr int column_blocks = sizeof(typename Re
 template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
 
 /// States in the shared memory of a block: those that wait where threads visit all lanes, at least one a
-/// thread.
-template <class Shape> inline constexpr int column_states = column_threads* std::max(lane_levels<Shape>, 1);
+/// thread. One more small state lets 256 threads share the lanes of 32 columns.
+template <class Shape, class State>
+inline constexpr int column_states = column_threads* std::max(lane_levels<Shape> + (sizeof(State) <= 16), 1);
 
 /// Plans the blocks: one thread per leaf and result if these are many, else several.
-template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leaves) {
+template <class Shape, class State> ColumnPlan plan_columns(const Layout& l, std::size_t leaves) {
   const std::size_t results = std::bit_ceil(std::min<std::size_t>(l.results(), column_threads));
   const auto is_small = [&](std::size_t parts) {
     return parts * results < column_threads || parts * leaves * l.results() < enough_column_threads;
@@ -137,7 +147,7 @@ template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leav
   int level = 0;
   while (level < most && is_small(std::size_t{1} << level)) ++level;
   // a thread that visits 2^k lanes needs room for k states
-  const int room = column_states<Shape> / std::max(lane_levels<Shape> - level, 1),
+  const int room = column_states<Shape, State> / std::max(lane_levels<Shape> - level, 1),
             threads =
                 static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(room, most_column_threads))));
   return {std::min(static_cast<int>(results), threads >> level), 1 << level};
@@ -146,14 +156,15 @@ template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leav
 /// Reduces a leaf of each column. A thread visits its lanes in bit-reversed order, so that the halving of
 /// lanes becomes stride doubling over the visits, and at most seven states wait; lanes of one row are visited
 /// several at a time. The threads of a column then halve what is left of the lanes. Neighbouring threads read
-/// neighbouring elements. `is_one_row`: the leaf has no more elements than lanes. Each case has a kernel of
-/// its own, because together they need more registers, and fewer warps then hide the latency of memory.
-template <class Shape, bool is_one_row, class Reducer, class Reader>
+/// neighbouring elements. `rows`: those of a lane that are loaded at a time, 1 if the leaf has no more
+/// elements than lanes. Each case has a kernel of its own, because together they need more registers, and
+/// fewer warps then hide the latency of memory.
+template <class Shape, int rows, class Reducer, class Reader>
 __global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
     reduce_columns(Reducer reducer, Reader reader, Layout l, ColumnPlan plan, typename Reducer::State* states,
                    Destination out) {
   using State = typename Reducer::State;
-  __shared__ alignas(16) unsigned char memory[column_states<Shape> * sizeof(State)];
+  __shared__ alignas(16) unsigned char memory[column_states<Shape, State> * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
   const std::size_t results = l.results(), across = (results - 1) / plan.width + 1,
                     leaves = max(Shape::leaves(l.n), std::size_t{1});
@@ -163,6 +174,7 @@ __global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
                     at = (blockIdx.x - k * across) * plan.width + column;
   const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
   const std::size_t place = column_place(l, at) + base * l.stride;
+  constexpr bool is_one_row = rows == 1;
   const int lanes = is_one_row
                         ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
                         : Shape::lanes,
@@ -177,7 +189,7 @@ __global__ void __launch_bounds__(most_column_threads, column_blocks<Reducer>)
       if constexpr (is_one_row)
         state = column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n);
       else
-        state = column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
+        state = column_lane<Shape, rows>(reducer, reader, place, l.stride, base, lane, n);
     }
     int level = 0;
     for (; visit >> level & 1; ++level) {
@@ -239,9 +251,11 @@ template <class Shape, class Reducer, class Reader> struct ColumnLaunch {
       return launch(reduce_short_columns<Reducer, Reader>, (results - 1) / of_block + 1, short_column_threads,
                     stream, reducer, reader, l, out);
     }
-    const ColumnPlan plan = plan_columns<Shape>(l, parts);
-    const auto kernel = l.n <= Shape::lanes ? reduce_columns<Shape, true, Reducer, Reader>
-                                            : reduce_columns<Shape, false, Reducer, Reader>;
+    const ColumnPlan plan = plan_columns<Shape, typename Reducer::State>(l, parts);
+    constexpr int few = few_column_rows, many = many_column_rows<Reader>;
+    const auto kernel = l.n <= Shape::lanes         ? reduce_columns<Shape, 1, Reducer, Reader>
+                        : l.n <= Shape::lanes * few ? reduce_columns<Shape, few, Reducer, Reader>
+                                                    : reduce_columns<Shape, many, Reducer, Reader>;
     return launch(kernel, ((results - 1) / static_cast<std::size_t>(plan.width) + 1) * parts, plan.threads(),
                   stream, reducer, reader, l, plan, states, out);
   }

@@ -190,6 +190,23 @@ __global__ void __launch_bounds__(short_row_threads)
   out.write(reducer, state, l.n, row);
 }
 
+/// Rows that spread_rows.cuh may reduce have at most so many elements.
+template <class Reducer> inline constexpr std::size_t longest_spread_row = spread_most - 1;
+template <class Reducer>
+requires requires { Reducer::FastPath::longest_row; }
+inline constexpr std::size_t longest_spread_row<Reducer> = Reducer::FastPath::longest_row;
+
+/// Whether spread_rows.cuh has the fastest kernel for rows of n elements. Rows of many elements that are only
+/// added are bound by loads, which reduce_rows makes of 16 bytes each.
+template <class Shape, class Reducer, class Reader>
+bool suits_spread_rows(std::size_t n, const Reader& reader) {
+  if (n <= warp || n == 2 * warp || n > (Shape::in_turn ? longest_spread_row<Reducer> : Shape::lanes))
+    return false;
+  const bool loads_fours = takes_two_rows<Shape, Reducer> && sizeof(typename Reader::Raw) <= 16 &&
+                           reader.inputs() == 1 && n % 4 == 0;
+  return !loads_fours || n <= 2 * Shape::lanes;
+}
+
 /// Plans the kernels for rows and segments, and launches the one that suits.
 template <class Shape, class Reducer, class Reader> struct RowLaunch {
   int block = reduce_warps;  ///< warps per block
@@ -207,11 +224,16 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
   cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
     if constexpr (!Shape::combines_only_neighbours) {
-      static_assert(Shape::lanes == 4 * warp);
-      if (!l.offsets && l.n > warp && l.n < Shape::lanes && !std::has_single_bit(l.n)) {
+      static_assert(Shape::lanes == SpreadLanes::all);
+      if (!l.offsets && suits_spread_rows<Shape, Reducer, Reader>(l.n, reader)) {
         constexpr std::size_t rows = spread_threads / warp * spread_rows;
-        return launch(reduce_spread_rows<Reducer, Reader>, (l.outer - 1) / rows + 1, spread_threads, stream,
-                      reducer, reader, l, out);
+        const auto launch_for = [&](auto one_row_of_lanes) {
+          return launch(reduce_spread_rows<one_row_of_lanes, Reducer, Reader>, (l.outer - 1) / rows + 1,
+                        spread_threads, stream, reducer, reader, l, out);
+        };
+        if constexpr (Shape::in_turn)
+          if (l.n > Shape::lanes) return launch_for(Constant<false>{});
+        return launch_for(Constant<true>{});
       }
       if (!l.offsets && l.n <= Shape::lanes) {  // four elements per thread
         const std::size_t threads = std::max<std::size_t>(std::bit_ceil(l.n) / 4, 1);

@@ -1,5 +1,6 @@
-/// Reduces rows of more than 32 and fewer than 128 elements: the elements of a thread are 32 apart, so that
-/// two levels of the tree stay in a thread, and one state a thread takes part in the five others.
+/// Reduces rows of more than 32 and fewer than 1024 elements. Thread t of a warp has lanes t, t + 32, t + 64
+/// and t + 96, so that two levels of the tree stay in a thread, and a warp merges four rows at a time: the
+/// threads share the rows level by level, and no merge is made twice until each thread has one state.
 #pragma once
 
 #include "samesum/backend/cuda/device/warp.cuh"
@@ -9,91 +10,217 @@
 
 namespace samesum::gpu {
 
-inline constexpr int spread_threads = 256;  ///< threads per block
-/// Rows that a warp reduces one after another, so that the loads of one may precede the merges of another.
-inline constexpr int spread_rows = 4;
+inline constexpr int spread_threads = 128;  ///< threads per block
+inline constexpr int spread_rows = 4;             ///< rows that a warp reduces at a time
+inline constexpr std::size_t spread_most = 1024;  ///< rows have fewer elements
 
-/// Whether merges need the numbers of elements of both states.
-template <class Reducer> inline constexpr bool merges_with_shares = requires { typename Reducer::Shares; };
-/// Whether a fast path merges lanes of any lengths.
-template <class Fast>
-inline constexpr bool merges_any_lanes = merges_with_shares<Fast> ||
-                                         requires(Fast fast, typename Fast::State s) {
-  fast.merge(s, s);
+/// The elements of a row that a thread has. Lane l of the row adds elements l, l + 128, and so on.
+struct SpreadLanes {
+  static constexpr int mine = 4, all = mine * warp;
+  int n;
+
+  /// The number of rows of lanes.
+  __device__ int rows() const { return (n - 1) / all + 1; }
+  /// How many lanes of this thread have an element in row r of the lanes. These are its first ones.
+  __device__ int lanes_in(int r) const {
+    return min((max(n - r * all - thread(), 0) + warp - 1) / warp, mine);
+  }
+  /// The number of elements of lane i of this thread.
+  __device__ int elements(int i) const { return (max(n - i * warp - thread(), 0) + all - 1) / all; }
 };
 
-/// Merges a state of `others` elements into one of `count`.
-template <class Reducer>
-__device__ __forceinline__ void merge_counted(const Reducer& reducer, typename Reducer::State& state,
-                                              const typename Reducer::State& other, int count, int others) {
-  if constexpr (merges_with_shares<Reducer>)
-    reducer.merge(state, other, reducer.shares(count, others));
-  else
-    reducer.merge(state, other);
-}
+/// Both states of a merge: this thread's, and that of the thread whose index is this one's XOR `delta`, in
+/// the order of their lanes.
+template <class State> struct BothOf {
+  State first, second;
+  __device__ BothOf(const State& mine, const State& other, int delta)
+      : first{chosen(thread() & delta, other, mine)}, second{chosen(thread() & delta, mine, other)} {}
+};
 
-/// Merges a row, of which each thread of a warp has the first `count` of four elements 32 apart. The first
-/// thread gets the state.
-template <class Reducer, class Element>
-__device__ __forceinline__ typename Reducer::State merge_spread(const Reducer& reducer, const Element (&e)[4],
-                                                                int count) {
-  typename Reducer::Item item[4];
-  typename Reducer::State state[4];
-  items_of(reducer, e, item);
-#pragma unroll
-  for (int q = 0; q < 4; ++q)
-    if (q < count) state[q] = reducer.start(item[q]);
-  if (2 < count) merge_counted(reducer, state[0], state[2], 1, 1);
-  if (3 < count) merge_counted(reducer, state[1], state[3], 1, 1);
-  if (1 < count) merge_counted(reducer, state[0], state[1], 1 + (2 < count), 1 + (3 < count));
-  __syncwarp();  // threads may have merged apart from each other
-#pragma unroll
-  for (int delta = warp / 2; delta > 0; delta /= 2) {
-    const int others = merges_with_shares<Reducer> ? __shfl_down_sync(whole_warp, count, delta) : 0;
-    merge_counted(reducer, state[0], shuffle_down(state[0], delta), count, others);
-    count += others;
-  }
-  return state[0];
-}
+/// The merges of a row's lanes. If a merge depends on the numbers of elements, which are the same in all
+/// rows, what it needs of them is computed once.
+template <class Reducer> class SpreadMerges {
+  using State = typename Reducer::State;
+  static constexpr bool with_shares = requires { typename Reducer::Shares; };
+  static constexpr int in_thread = 3, levels = 5;
 
-/// Returns the state of the n elements from `place` on in the first thread of a warp.
-template <class Reducer, class Reader>
-__device__ __forceinline__ typename Reducer::State spread_row(const Reducer& reducer, const Reader& reader,
-                                                              std::size_t place, int n) {
-  const int count = (n - thread() + warp - 1) / warp;
-  typename Reader::Element e[4];
-  reader.column(place + static_cast<std::size_t>(thread()), std::size_t{warp}, count, 0, thread(), warp, e);
-  if constexpr (requires { reducer.fast_path(); }) {
-    using Fast = typename Reducer::FastPath;
-    if constexpr (merges_any_lanes<Fast>) {
-      const Fast fast = reducer.fast_path();
-      if (fast.applies()) {
-        const auto state = merge_spread(fast, e, count);
-        bool succeeded = true;
-        // The states of other threads are of no use; what these note of their own elements may be.
-        if constexpr (requires { fast.succeeded(state); })
-          succeeded = fast.succeeded(chosen(thread() == 0, state, fast.start(fast.item(e[0]))));
-        if (__all_sync(whole_warp, succeeded)) return fast.state(state, 0, n);
+ public:
+  __device__ SpreadMerges(const Reducer& reducer, const SpreadLanes& lanes) : lanes_{lanes.lanes_in(0)} {
+    if constexpr (with_shares) {
+      int count[SpreadLanes::mine];
+#pragma unroll
+      for (int i = 0; i < SpreadLanes::mine; ++i) count[i] = lanes.elements(i);
+      share_.of[0] = reducer.shares(count[0], count[2]);
+      share_.of[1] = reducer.shares(count[1], count[3]);
+      share_.of[2] = reducer.shares(count[0] + count[2], count[1] + count[3]);
+      int all = count[0] + count[1] + count[2] + count[3];
+#pragma unroll
+      for (int level = 0; level < levels; ++level) {
+        const int delta = delta_of(level);
+        const BothOf<int> both{all, __shfl_xor_sync(whole_warp, all, delta), delta};
+        share_.of[in_thread + level] = reducer.shares(both.first, both.second);
+        all = both.first + both.second;
       }
     }
   }
-  return merge_spread(reducer, e, count);
-}
 
-/// Reduces rows in the order of a tree of 128 lanes; one row of lanes is the same in all of them.
-template <class Reducer, class Reader>
-__global__ void __launch_bounds__(spread_threads)
-    reduce_spread_rows(Reducer reducer, Reader reader, Layout l, Destination out) {
-  const std::size_t first =
-      (std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index())) * spread_rows;
+  /// Merges the lanes of this thread into the first one.
+  __device__ __forceinline__ void lanes(const Reducer& reducer, State (&state)[SpreadLanes::mine]) const {
+    if (2 < lanes_) merge(reducer, state[0], state[2], 0);
+    if (3 < lanes_) merge(reducer, state[1], state[3], 1);
+    if (1 < lanes_) merge(reducer, state[0], state[1], 2);
+  }
+
+  /// Merges the states of four rows across the warp. Thread t gets that of row 2·(t / 16) + t / 8 % 2.
+  __device__ __forceinline__ State rows(const Reducer& reducer, State (&state)[spread_rows]) const {
+    const auto share_rows = [&](int level, int half) {
+      const int delta = delta_of(level);
+#pragma unroll
+      for (int i = 0; i < half; ++i) {
+        const bool upper = thread() & delta;
+        const State other = shuffle_xor(chosen(upper, state[i], state[half + i]), delta);
+        state[i] = merged(reducer, chosen(upper, state[half + i], state[i]), other, level);
+      }
+    };
+    share_rows(0, 2);
+    share_rows(1, 1);
+#pragma unroll
+    for (int level = 2; level < levels; ++level)
+      state[0] = merged(reducer, state[0], shuffle_xor(state[0], delta_of(level)), level);
+    return state[0];
+  }
+
+ private:
+  struct None {};
+  template <class R> struct Shares { using type = None; };
+  template <class R>
+  requires requires { typename R::Shares; }
+  struct Shares<R> {
+    struct type {
+      typename R::Shares of[in_thread + levels];
+    };
+  };
+
+  __device__ static constexpr int delta_of(int level) { return warp / 2 >> level; }
+  __device__ __forceinline__ State merged(const Reducer& reducer, const State& mine, const State& other,
+                                          int level) const {
+    BothOf<State> both{mine, other, delta_of(level)};
+    merge(reducer, both.first, both.second, in_thread + level);
+    return both.first;
+  }
+  __device__ __forceinline__ void merge(const Reducer& reducer, State& state, const State& other,
+                                        [[maybe_unused]] int which) const {
+    if constexpr (with_shares)
+      reducer.merge(state, other, share_.of[which]);
+    else
+      reducer.merge(state, other);
+  }
+
+  int lanes_;  ///< lanes of this thread that have elements
+  typename Shares<Reducer>::type share_;
+};
+
+/// Reduces four rows of n elements on a warp: thread t gets the state of the one that SpreadMerges::rows
+/// says. Rows beyond the last one are reduced like it.
+template <bool one_row_of_lanes, class Reducer, class Reader>
+__device__ __forceinline__ typename Reducer::State reduce_four(const Reducer& reducer,
+                                                               const SpreadMerges<Reducer>& merges,
+                                                               const Reader& reader, const Layout& l,
+                                                               std::size_t first, const SpreadLanes& lanes) {
+  using State = typename Reducer::State;
+  using Element = typename Reader::Element;
+  constexpr int mine = SpreadLanes::mine;
+  State of_row[spread_rows];
 #pragma unroll
   for (int i = 0; i < spread_rows; ++i) {
-    const std::size_t row = first + static_cast<std::size_t>(i);
-    if (row >= l.outer) return;
-    const auto state = spread_row(reducer, reader, l.first(row), static_cast<int>(l.n));
-    if (thread() == 0) out.write(reducer, state, l.n, row);
-    __syncwarp();  // thread 0 may leave apart from the others
+    const std::size_t place = l.first(min(first + static_cast<std::size_t>(i), l.outer - 1));
+    State state[mine];
+    const auto load = [&](int r, Element(&e)[mine]) {
+      const int at = r * SpreadLanes::all + thread();
+      reader.column(place + static_cast<std::size_t>(at), std::size_t{warp}, lanes.lanes_in(r), 0, at, warp,
+                    e);
+    };
+    const auto add = [&](int r, const Element(&e)[mine]) {
+      typename Reducer::Item item[mine];
+      items_of(reducer, e, item);
+      const int have = lanes.lanes_in(r);
+#pragma unroll
+      for (int q = 0; q < mine; ++q) {
+        if (q >= have) break;
+        if (r == 0)
+          state[q] = reducer.start(item[q]);
+        else
+          reducer.add(state[q], item[q], static_cast<std::size_t>(r));
+      }
+    };
+    Element e[2][mine];
+    load(0, e[0]);
+    if constexpr (one_row_of_lanes) {
+      add(0, e[0]);
+    } else {
+      const int rows = lanes.rows();
+      load(1, e[1]);
+      add(0, e[0]);
+      add(1, e[1]);
+#pragma unroll 1
+      for (int r = 2; r < rows; r += 2) {
+        load(r, e[0]);
+        load(r + 1, e[1]);
+        add(r, e[0]);
+        add(r + 1, e[1]);
+      }
+    }
+    merges.lanes(reducer, state);
+    of_row[i] = state[0];
   }
+  __syncwarp();  // threads may have merged apart from each other
+  return merges.rows(reducer, of_row);
+}
+
+/// The fast path that reduces whole rows, which needs merges of lanes of any lengths, or the reducer.
+template <class Reducer> struct RowPath { using type = Reducer; };
+template <class Reducer>
+requires requires {
+  typename Reducer::FastPath::Shares;
+} || requires(typename Reducer::FastPath fast, typename Reducer::FastPath::State s) {
+  fast.merge(s, s);
+}
+struct RowPath<Reducer> {
+  using type = typename Reducer::FastPath;
+};
+
+/// Minimum resident blocks per multiprocessor: rows of small states are bound by loads, which many warps keep
+/// on their way.
+template <class Reducer>
+inline constexpr int spread_blocks = sizeof(typename RowPath<Reducer>::type::State) <= 8 ? 8 : 1;
+
+/// Reduces rows in the order of a tree of 128 lanes that add their elements in turn or have one each.
+template <bool one_row_of_lanes, class Reducer, class Reader>
+__global__ void __launch_bounds__(spread_threads, spread_blocks<Reducer>)
+    reduce_spread_rows(Reducer reducer, Reader reader, Layout l, Destination out) {
+  const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index()),
+                    first = w * spread_rows,
+                    row = first + static_cast<std::size_t>(thread() / 16 * 2 + thread() / 8 % 2);
+  const SpreadLanes lanes{static_cast<int>(l.n)};
+  if (first >= l.outer) return;
+  const bool writes = thread() % 8 == 0 && row < l.outer;
+  using Fast = typename RowPath<Reducer>::type;
+  if constexpr (!std::is_same_v<Fast, Reducer>) {
+    const Fast fast = reducer.fast_path();
+    if (fast.applies()) {
+      const SpreadMerges<Fast> merges{fast, lanes};
+      const auto state = reduce_four<one_row_of_lanes>(fast, merges, reader, l, first, lanes);
+      bool succeeded = true;
+      if constexpr (requires { fast.succeeded(state); }) succeeded = fast.succeeded(state);
+      if (__all_sync(whole_warp, succeeded)) {
+        if (writes) out.write(reducer, fast.state(state, 0, lanes.n), l.n, row);
+        return;
+      }
+    }
+  }
+  const SpreadMerges<Reducer> merges{reducer, lanes};
+  const auto state = reduce_four<one_row_of_lanes>(reducer, merges, reader, l, first, lanes);
+  if (writes) out.write(reducer, state, l.n, row);
 }
 
 }  // namespace samesum::gpu
