@@ -1,6 +1,6 @@
-/// Exact scans along columns. A thread has some consecutive elements of one column, a part, so that the loads
-/// of neighbouring threads are coalesced. As in scans of segments, the elements are read twice: for the sums
-/// of the parts, and to scan each part from the sum of all before it.
+/// Exact scans along columns, and of rows of a few elements. A thread has some consecutive elements of one
+/// column, a part, so that the loads of neighbouring threads are coalesced. As in scans of segments, the
+/// elements are read twice: for the sums of the parts, and to scan each part from the sum of all before it.
 #pragma once
 
 #include "samesum/backend/cuda/scan/columns.cuh"
@@ -79,16 +79,17 @@ __device__ __forceinline__ void sum_part(const ScanInput& in, const Layout& l, c
   if (!part.exists) return;
   const UnitsFor<C, Sum> units{call};
   Sum sum;
-  CommonSum common;
   PartElements<C>{in, l, part}.visit([&](const auto& x, int) {
     if (are_common(units, x)) {
-      if constexpr (units.has_common)
+      if constexpr (units.has_common) {
+        CommonSum common;
         for (const auto& e : x) common = common + units.common(e);
+        sum = sum + common.widened();
+      }
     } else {
-      for (const auto& e : x) sum = sum + units.exactly(e);
+      for (const auto& e : x) sum = sum + units.inlined(e);
     }
   });
-  if constexpr (units.has_common) sum = sum + common.widened();
   if (sums.part != nullptr) sums.part[(part.outer * sums.parts + part.part) * l.inner + part.inner] = sum;
 }
 
@@ -140,7 +141,7 @@ template <class C, class F, class Sum> class PartScan {
         to_{to},
         apart_{apart},
         exclusive_{exclusive},
-        last_{rounded(before)} {}
+        last_{units_.template rounded<F>(before)} {}
 
   template <class X, std::size_t most>
   __device__ __forceinline__ void operator()(const X (&x)[most], int count) {
@@ -148,8 +149,8 @@ template <class C, class F, class Sum> class PartScan {
 #pragma unroll
       for (int i = 0; i < static_cast<int>(most); ++i) {
         if (i >= count) break;
-        before_ = before_ + units_.exactly(x[i]);
-        write(rounded(before_));
+        before_ = before_ + units_.inlined(x[i]);
+        write(units_.template rounded_inlined<F>(before_));
       }
     } else if constexpr (units_.has_common) {
       constexpr int bits = 60;  // of a sum without a shift; those of a few elements have fewer
@@ -164,7 +165,6 @@ template <class C, class F, class Sum> class PartScan {
   }
 
  private:
-  __device__ F rounded(const Sum& sum) const { return rounded_sum<F, C>(sum.units, units_.unit()); }
   template <class Split, class X, std::size_t most>
   __device__ __forceinline__ void add_common(Split sum, const X (&x)[most], int count) {
     const SumRounder<F, C> round{units_, sum.shift};

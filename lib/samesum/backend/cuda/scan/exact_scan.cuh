@@ -104,17 +104,23 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
         return sum_of_warp(sum).widened();
       }
     typename Units::Sum sum;
-    each([&](CarrierOf<C> x) { sum = sum + units.exactly(x); });
+    each([&](CarrierOf<C> x) { sum = sum + (Units::has_common ? units.exactly(x) : units.inlined(x)); });
     return sum_of_warp(sum);
   }
   /// Writes the results of the rows after `before`, rounded to F; are_common() is `common`.
   template <class F, class Units>
   __device__ void scan(const Units& units, bool common, int count, typename Units::Sum before,
                        RowWriter<F> writer) const {
-    if (!common)
-      return scan_rows(
-          count, before, [&](const auto& sum) { return rounded_sum<F, C>(sum.units, units.unit()); },
-          [&](CarrierOf<C> x) { return units.exactly(x); }, writer);
+    if (!common) {
+      // What is rare stays out of the kernel.
+      const auto round = [&](const auto& sum) {
+        return Units::has_common ? units.template rounded<F>(sum) : units.template rounded_inlined<F>(sum);
+      };
+      const auto units_of = [&](CarrierOf<C> x) {
+        return Units::has_common ? units.exactly(x) : units.inlined(x);
+      };
+      return scan_rows(count, before, round, units_of, writer);
+    }
     if constexpr (Units::has_common) scan_common<F>(units, count, before, writer);
   }
 

@@ -18,8 +18,9 @@ struct ScanWindow {
   unsigned exceeded = 0;  ///< whether a scan in this window met an element that does not fit it
 };
 
-/// Common elements are whole numbers of units of 2^(unit + common_shift), and less than 2^common_bits units.
-constexpr int common_shift = 32, common_bits = 49;
+/// Common elements are whole numbers of units of 2^(unit + common_shift), and less than
+/// 2^ExactScan::common_bits units.
+constexpr int common_shift = 32;
 
 /// One call. Its sums have 128 bits, in a window that a sample suggests if the call is long. If an element
 /// exceeds it, the sums have 192 or 320 bits, in the window of all elements. All sums of fp32 have fewer.
@@ -33,6 +34,7 @@ struct ExactScan {
   int log2_length;  ///< log2 of the length of the results, rounded up
   int log2_step;    ///< log2 of the elements for each one of the sample
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
+  int common_bits;  ///< as many as let 64 bits hold the sums of common elements
 
   /// The window of sums of 128 bits.
   __device__ const ScanWindow& window() const { return samples ? windows->sample : windows->all; }
@@ -122,16 +124,25 @@ __device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
   const auto leading = ShortNumber::of(all.negative, all.bits, all.more);
   return rounded_integer<F, C>(leading.integer, static_cast<int>(all.exponent) + leading.exponent);
 }
-/// The same for |units| < 2^126: the leading 62 bits are rounded, and one for all others.
-template <class F, class C> __device__ __forceinline__ F rounded_sum(__int128 units, int unit) {
+template <class F, class C> __device__ F rounded_sum(__int128 units, int unit) {
+  return rounded_sum<F, C>(Int128::of(static_cast<Wide>(units)), unit);
+}
+/// The same, where most sums are rounded so: the leading 62 bits are, and one for all others.
+template <class F, class C> __device__ __forceinline__ F rounded_inline(__int128 units, int unit) {
   const bool negative = units < 0;
   const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
-  const auto high = static_cast<std::uint64_t>(magnitude >> 62);
-  const int shift = high == 0 ? 0 : 64 - leading_zeros(high);
-  auto kept = static_cast<std::int64_t>(magnitude >> shift);
-  const bool lost = (magnitude & ((static_cast<unsigned __int128>(1) << shift) - 1)) != 0;
-  kept |= lost;  // bits are lost only below 62 others
-  return rounded_integer<F, C>(negative ? -kept : kept, unit + shift);
+  auto high = static_cast<std::uint64_t>(magnitude >> 64), low = static_cast<std::uint64_t>(magnitude);
+  int exponent = unit + 66;
+  if (high == 0) {
+    high = low;
+    low = 0;
+    exponent -= 64;
+  }
+  const int up = leading_zeros(high) & 63;
+  high = high << up | low >> 1 >> (63 - up);
+  const bool lost = ((high & 3) | low << up) != 0;
+  const std::int64_t kept = static_cast<std::int64_t>(high >> 2) | lost;
+  return rounded_integer<F, C>(negative ? -kept : kept, exponent - up);
 }
 
 /// magnitude · 2^shift, 0 <= shift < 128, as far as it fits 128 bits.
@@ -176,7 +187,7 @@ template <class C> class WindowUnits {
       using Info = Format<C>;
       constexpr int fraction_bits = Info::precision - 1;
       const int common = unit_ + common_shift, first = common - Info::min_quantum + 1,  // fields of exponents
-          last = min(first + common_bits - Info::precision, 2 * Info::max_exponent);
+          last = min(first + call.common_bits - Info::precision, 2 * Info::max_exponent);
       scale_ = scale_of<C>(-common);
       lowest_ = static_cast<BitsOf<C>>(first) << fraction_bits;
       span_ = static_cast<BitsOf<C>>(last + 1 - first) << fraction_bits;
@@ -197,6 +208,11 @@ template <class C> class WindowUnits {
   }
   /// Returns any element in units. Reports an element outside the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
+    ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
+    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
+  }
+  /// The same, where most elements are added so.
+  __device__ __forceinline__ WindowSum inlined(CarrierOf<C> x) const {
     using Info = Format<C>;
     constexpr int fraction_bits = Info::precision - 1;
     const BitsOf<C> bits = to_bits(x), magnitude = bits & ~Info::sign_bit;
@@ -208,8 +224,13 @@ template <class C> class WindowUnits {
       const auto units = static_cast<__int128>(shifted_left((magnitude & (hidden - 1)) | hidden, shift));
       return {bits == magnitude ? units : -units};
     }
-    ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
-    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
+    return exactly(x);
+  }
+  template <class F> __device__ F rounded(const WindowSum& sum) const {
+    return rounded_sum<F, C>(sum.units, unit_);
+  }
+  template <class F> __device__ __forceinline__ F rounded_inlined(const WindowSum& sum) const {
+    return rounded_inline<F, C>(sum.units, unit_);
   }
 
  private:
@@ -234,6 +255,11 @@ template <class C, class WideSum> class WideUnits {
     const int below = max(unit_ - d.exponent, 0);  // these bits are 0
     return {decltype(Sum::units)::of(d.negative, d.significand >> below, d.exponent + below - unit_)};
   }
+  __device__ WideSum inlined(CarrierOf<C> x) const { return exactly(x); }
+  template <class F> __device__ F rounded(const WideSum& sum) const {
+    return rounded_sum<F, C>(sum.units, unit_);
+  }
+  template <class F> __device__ F rounded_inlined(const WideSum& sum) const { return rounded<F>(sum); }
 
  private:
   int unit_;

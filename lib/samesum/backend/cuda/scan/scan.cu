@@ -182,6 +182,7 @@ class Parts {
 /// An exact scan of segments.
 template <class C, class F> class SegmentScan {
  public:
+  static constexpr int common_bits = 49;  ///< 64 bits hold the sums of the rows of a warp
   SegmentScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
     const Layout& l = work.call.layout;
     narrow_ = plan_segments<C, WindowSum>(l, prefers_few_rows(work));
@@ -211,9 +212,10 @@ template <class C, class F> class SegmentScan {
   ScanSegments<WidestSum> wide_{};
 };
 
-/// An exact scan of columns.
+/// An exact scan of columns, or of short rows.
 template <class C, class F> class ColumnScan {
  public:
+  static constexpr int common_bits = 55;  ///< 64 bits hold sums of PartElements::at_once elements
   ColumnScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
     narrow_ = parts.add_parts<WindowSum>(work.call.layout);
     if (has_wide) wide_ = parts.add_parts<WidestSum>(work.call.layout);
@@ -254,7 +256,8 @@ template <class C, class Scan> cudaError_t scan_held(Launch& work) {
                         elements >= fewest_for_wide,
                         static_cast<int>(ceil_log2(l.n)),
                         static_cast<int>(ceil_log2(std::max<std::size_t>(step, 1))),
-                        least_unit<C>};
+                        least_unit<C>,
+                        Scan::common_bits};
   const Scan scan{work, exact.has_wide, parts};
   const TileList tiles{l};
   auto* const digits = parts.add<TileDigits>(tiles.of_result > 1 ? tiles.count : 0);
@@ -263,9 +266,17 @@ template <class C, class Scan> cudaError_t scan_held(Launch& work) {
   error = scan(exact, step, out);
   return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
+/// Whether each thread scans a row: a warp would have few elements to share.
+bool prefers_threads_for_rows(const Launch& work) {
+  constexpr std::size_t fewest_rows = 4096;
+  const Layout& l = work.call.layout;
+  return work.scan == ScanSchedule::automatic && !l.offsets && l.n <= ColumnSums<WindowSum>::length &&
+         l.results() >= fewest_rows;
+}
 template <class C> cudaError_t scan_exactly_in(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
-  return prefers_columns(work) ? scan_held<C, ColumnScan<C, F>>(work) : scan_held<C, SegmentScan<C, F>>(work);
+  return prefers_columns(work) || prefers_threads_for_rows(work) ? scan_held<C, ColumnScan<C, F>>(work)
+                                                                 : scan_held<C, SegmentScan<C, F>>(work);
 }
 cudaError_t scan_exactly(Launch& work) {
   return work.call.x.format->bytes == 8 ? scan_exactly_in<fp64>(work) : scan_exactly_in<fp32>(work);

@@ -135,7 +135,7 @@ template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_
 /// States in the shared memory of a block: those that wait where threads visit all lanes, at least one a
 /// thread. One more small state lets 256 threads share the lanes of 32 columns.
 template <class Shape, class State>
-inline constexpr int column_states = column_threads* std::max(lane_levels<Shape> + (sizeof(State) <= 16), 1);
+inline constexpr int column_states = column_threads* std::max(lane_levels<Shape> + (sizeof(State) <= 8), 1);
 
 /// Plans the blocks: one thread per leaf and result if these are many, else several.
 template <class Shape, class State> ColumnPlan plan_columns(const Layout& l, std::size_t leaves) {

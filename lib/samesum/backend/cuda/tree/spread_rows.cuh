@@ -10,7 +10,7 @@
 
 namespace samesum::gpu {
 
-inline constexpr int spread_threads = 128;  ///< threads per block
+inline constexpr int spread_threads = 128;        ///< threads per block
 inline constexpr int spread_rows = 4;             ///< rows that a warp reduces at a time
 inline constexpr std::size_t spread_most = 1024;  ///< rows have fewer elements
 
