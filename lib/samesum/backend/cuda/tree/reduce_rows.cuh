@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(short_row_threads)
 }
 
 /// Rows that spread_rows.cuh may reduce have at most so many elements.
-template <class Reducer> inline constexpr std::size_t longest_spread_row = spread_most - 1;
+template <class Reducer> inline constexpr std::size_t longest_spread_row = spread_most;
 template <class Reducer>
 requires requires { Reducer::FastPath::longest_row; }
 inline constexpr std::size_t longest_spread_row<Reducer> = Reducer::FastPath::longest_row;

@@ -1,6 +1,6 @@
-/// Reduces rows of more than 32 and fewer than 1024 elements. Thread t of a warp has lanes t, t + 32, t + 64
-/// and t + 96, so that two levels of the tree stay in a thread, and a warp merges four rows at a time: the
-/// threads share the rows level by level, and no merge is made twice until each thread has one state.
+/// Reduces rows of 33 to 1023 elements. Thread t of a warp has lanes t, t + 32, t + 64 and t + 96, so that
+/// two levels of the tree stay in a thread. A warp merges four rows at a time: in the first two of the five
+/// levels across threads, both threads of a pair merge other rows.
 #pragma once
 
 #include "samesum/backend/cuda/device/warp.cuh"
@@ -12,7 +12,7 @@ namespace samesum::gpu {
 
 inline constexpr int spread_threads = 128;        ///< threads per block
 inline constexpr int spread_rows = 4;             ///< rows that a warp reduces at a time
-inline constexpr std::size_t spread_most = 1024;  ///< rows have fewer elements
+inline constexpr std::size_t spread_most = 1023;  ///< most elements of a row
 
 /// The elements of a row that a thread has. Lane l of the row adds elements l, l + 128, and so on.
 struct SpreadLanes {
@@ -71,7 +71,9 @@ template <class Reducer> class SpreadMerges {
     if (1 < lanes_) merge(reducer, state[0], state[1], 2);
   }
 
-  /// Merges the states of four rows across the warp. Thread t gets that of row 2·(t / 16) + t / 8 % 2.
+  /// The row of this thread, after all merges.
+  __device__ static int row() { return thread() / 16 * 2 + thread() / 8 % 2; }
+  /// Merges the states of four rows across the warp. Each thread gets that of its row.
   __device__ __forceinline__ State rows(const Reducer& reducer, State (&state)[spread_rows]) const {
     const auto share_rows = [&](int level, int half) {
       const int delta = delta_of(level);
@@ -120,8 +122,8 @@ template <class Reducer> class SpreadMerges {
   typename Shares<Reducer>::type share_;
 };
 
-/// Reduces four rows of n elements on a warp: thread t gets the state of the one that SpreadMerges::rows
-/// says. Rows beyond the last one are reduced like it.
+/// Reduces four rows on a warp; each thread gets the state of its row. Rows beyond the last one are reduced
+/// like it.
 template <bool one_row_of_lanes, class Reducer, class Reader>
 __device__ __forceinline__ typename Reducer::State reduce_four(const Reducer& reducer,
                                                                const SpreadMerges<Reducer>& merges,
@@ -200,7 +202,7 @@ __global__ void __launch_bounds__(spread_threads, spread_blocks<Reducer>)
     reduce_spread_rows(Reducer reducer, Reader reader, Layout l, Destination out) {
   const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index()),
                     first = w * spread_rows,
-                    row = first + static_cast<std::size_t>(thread() / 16 * 2 + thread() / 8 % 2);
+                    row = first + static_cast<std::size_t>(SpreadMerges<Reducer>::row());
   const SpreadLanes lanes{static_cast<int>(l.n)};
   if (first >= l.outer) return;
   const bool writes = thread() % 8 == 0 && row < l.outer;
