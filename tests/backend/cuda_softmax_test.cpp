@@ -57,7 +57,7 @@ std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
   const bool plain = v.accumulator == "plain", exact = v.accumulator == "exact",
              in_fp64 = v.format->bytes == 8;
-  if ((plain || exact) && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
+  if (columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
   if (plain && !in_fp64 && columns <= (capability >= 9 ? 131072 : 16384))

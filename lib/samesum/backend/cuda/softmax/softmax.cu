@@ -68,6 +68,9 @@ template <class T, class C> cudaError_t launch_narrow(const SoftmaxRows<T>& rows
   if (rows.accumulator == SoftmaxSum::exact)
     return rows.log ? launch_with.template operator()<ExactRowSum, true>()
                     : launch_with.template operator()<ExactRowSum, false>();
+  if (rows.accumulator == SoftmaxSum::online)
+    return rows.log ? launch_with.template operator()<OnlineRowSum, true>()
+                    : launch_with.template operator()<OnlineRowSum, false>();
   return by_accumulator<C>(rows.accumulator, [&]<class F>() {
     return rows.log ? launch_with.template operator()<RowSum<F>, true>()
                     : launch_with.template operator()<RowSum<F>, false>();
@@ -158,8 +161,7 @@ template <class T, class C> cudaError_t launch(const Launch& work, const Softmax
   const auto may_be = [&](SoftmaxSchedule schedule) {
     return work.schedule == schedule || work.schedule == SoftmaxSchedule::automatic;
   };
-  if (may_be(SoftmaxSchedule::narrow) && !online && l.n <= 1024)
-    return launch_narrow<T, C>(rows, work.stream);
+  if (may_be(SoftmaxSchedule::narrow) && l.n <= 1024) return launch_narrow<T, C>(rows, work.stream);
   if constexpr (std::is_same_v<C, fp32>) {
     cudaError_t error;
     if (may_be(SoftmaxSchedule::held) && !online && launch_if_held(rows, work.stream, error)) return error;

@@ -1,5 +1,5 @@
 /// Softmax of rows that a GPU holds on chip: three kernels for a plain denominator. The first one is also for
-/// an exact one, and for fp64. They give the same bits, and so does softmax_wide (wide.cuh).
+/// exact and online ones, and for fp64. They give the same bits, and so does softmax_wide (wide.cuh).
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -7,6 +7,7 @@
 #endif
 
 #include "samesum/backend/cuda/softmax/exact.cuh"
+#include "samesum/operation/online_softmax.hpp"
 
 namespace samesum::gpu::softmaxes {
 
@@ -47,6 +48,29 @@ struct ExactRowSum {
     copy_exponentials<log>(v, e);
     const C exact = exact_sum_of(e, rows * run, group);
     return result == result ? exact : result;  // another row of the warp may need the integers
+  }
+};
+
+/// The sum of the exponentials of a row by the online form, whose largest element is `largest`.
+struct OnlineRowSum {
+  template <bool log, int group, class C, int rows, int run>
+  __device__ static C of(C (&v)[rows][run], C largest, int present) {
+    using State = OnlineSoftmax<Scalar<C>>;
+    State lane[run];
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      if (r < present)
+#pragma unroll
+        for (int l = 0; l < run; ++l) {
+          const Scalar<C> x{v[r][l]};
+          if (r == 0)
+            lane[l] = {x, Scalar<C>{1}};  // as if added to a fresh state
+          else
+            lane[l].add(x);
+        }
+    const C sum = halve<group>(lane).denominator().v;
+    exponentials<log>(v, largest, present, [](int, C) {});
+    return sum;
   }
 };
 

@@ -1,5 +1,5 @@
-/// Softmax of rows of any width on a GPU: a block reads a row three times, or twice in the online form. The
-/// only kernel with online denominators, and, for more than 1024 columns, with exact ones and for fp64.
+/// Softmax of rows of any width on a GPU: a block reads a row three times, or twice in the online form. For
+/// more than 1024 columns the only kernel with online denominators, and for fp64.
 #pragma once
 
 #include "samesum/backend/cuda/softmax/exact.cuh"
