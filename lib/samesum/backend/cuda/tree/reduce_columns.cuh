@@ -62,11 +62,13 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
   return one.sum[0];
 }
 
-/// Rows of a lane that a thread loads at a time if lanes have many, and if they have few. More rows of
-/// doubles leave too few registers for other warps.
-template <class Reader>
-inline constexpr int many_column_rows = sizeof(typename Reader::Raw) <= 16 &&
-                                                sizeof(typename Reader::Element) <= 24
+/// Rows of a lane that a thread loads at a time if lanes have few rows, and if they have many. Sixteen
+/// doubles leave too few registers for other warps, unless a sum of two words takes so long that loads must
+/// be ahead.
+template <class Reducer, class Reader>
+inline constexpr int many_column_rows = (sizeof(typename Reader::Raw) <= 16 &&
+                                         sizeof(typename Reader::Element) <= 24) ||
+                                                sizeof(typename Reducer::State) == 16
                                             ? 16
                                             : 8;
 inline constexpr int few_column_rows = 8;
@@ -252,7 +254,7 @@ template <class Shape, class Reducer, class Reader> struct ColumnLaunch {
                     stream, reducer, reader, l, out);
     }
     const ColumnPlan plan = plan_columns<Shape, typename Reducer::State>(l, parts);
-    constexpr int few = few_column_rows, many = many_column_rows<Reader>;
+    constexpr int few = few_column_rows, many = many_column_rows<Reducer, Reader>;
     const auto kernel = l.n <= Shape::lanes         ? reduce_columns<Shape, 1, Reducer, Reader>
                         : l.n <= Shape::lanes * few ? reduce_columns<Shape, few, Reducer, Reader>
                                                     : reduce_columns<Shape, many, Reducer, Reader>;
