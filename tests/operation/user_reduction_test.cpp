@@ -15,46 +15,6 @@ std::vector<float> floats(std::size_t n) {
   return {x.begin(), x.end()};
 }
 
-TEST(APolynomialHash, IsThatOfALoopForEveryLengthAndNumberOfThreads) {
-  for (const std::size_t n : lengths) {
-    std::vector<std::uint32_t> x(n);
-    for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<std::uint32_t>(i * i + 7);
-    std::uint64_t hash = 0;
-    for (const std::uint32_t e : x) hash = hash * PolynomialHash::base + e + 1;
-    for (const int threads : {1, 3})
-      EXPECT_EQ(reduce<Blocked>(PolynomialHash{}, x, {.threads = threads}), hash ^ n) << n;
-  }
-}
-
-/// Throws at some elements.
-struct ThrowingSum : RoundingSum {
-  float map(float x, std::uint64_t i) const {
-    return x == 1000 ? throw std::out_of_range{std::to_string(i)} : x;
-  }
-};
-
-TEST(AnExceptionOfACustomReduction, ReachesTheCallerFromAnyThreadWhenAllThreadsAreDone) {
-  const std::vector<float> x = floats(is_sanitized ? 500'000 : 1'000'000);
-  const float expected = reduce(RoundingSum{}, x);
-  for (const std::size_t at : {std::size_t{0}, std::size_t{400'000}, x.size() - 1})
-    for (const int threads : {1, 4}) {
-      std::vector<float> bad = x;
-      bad[at] = 1000;
-      for (int again = 0; again < (is_sanitized ? 3 : 20); ++again) {
-        try {
-          reduce(ThrowingSum{}, bad, {.threads = threads});
-          FAIL() << "element " << at << ", " << threads << " threads";
-        } catch (const std::out_of_range& error) {
-          EXPECT_EQ(error.what(), std::to_string(at));
-        }
-        EXPECT_EQ(reduce(ThrowingSum{}, x, {.threads = threads}), expected);
-      }
-      // On several threads, too.
-      EXPECT_THROW(reduce(ThrowingSum{}, std::vector<float>(x.size(), 1000), {.threads = threads}),
-                   std::out_of_range);
-    }
-}
-
 TEST(TheLargestGap, IsFoundByItsIndex) {
   std::vector<float> x = floats(100'000);
   x[70'000] = 1000;
