@@ -95,9 +95,11 @@ TYPED_TEST(ExactSums, AreCorrectlyRoundedForAwkwardShortArrays) {
 }
 
 TYPED_TEST(ExactSums, AreCorrectlyRoundedForLongArrays) {
-  for (const std::size_t n : {1000, 4096, 65'536, 300'001})
-    for (const Dataset& d : datasets(is_sanitized ? std::min<std::size_t>(n, 70'001) : n))
+  for (const std::size_t n : {1000, 4096, 65'536, 300'001}) {
+    if (is_sanitized && n != 4096 && n != 65'536) continue;
+    for (const Dataset& d : datasets(n))
       expect_correctly_rounded(Array{format_info<TypeParam>(), d.x}.values(), d.name);
+  }
   for (const int binades : {1, 30, 60, 200, 2000})
     expect_correctly_rounded(Array{format_info<TypeParam>(), wide(100'003, binades, 1)}.values(),
                              std::to_string(binades) + " binades");

@@ -1,5 +1,5 @@
-/// Custom reductions by several threads. They are templates over the pool of threads, so with the thread sanitizer they
-/// are tested without the rest of the library.
+/// Custom reductions by several threads. They are templates over the pool of threads, so with the thread
+/// sanitizer they are tested without the rest of the library.
 #include "operation/user_reductions.hpp"
 #include "support.hpp"
 

@@ -45,7 +45,7 @@ TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
       // Cases take the formats of keys, what `out` holds, and numbers of threads in turn.
       const auto format = static_cast<KeyFormat>(k % 3);
       const std::vector<double>& held = all_held[k / 3 % 3];
-      if (++k % (is_sanitized ? 16 : 1) != 0) return;
+      if (++k % (is_sanitized ? 32 : 1) != 0) return;
       const Array x = elements_of(c, m, input);
       const Bits expected = reduced(reference, c, x, KeyFormat::uint32);
       // The parity of the bits of k follows no period of the cases.

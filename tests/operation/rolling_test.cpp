@@ -77,6 +77,7 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindow) {
           for (const std::optional<std::size_t> least :
                {std::optional<std::size_t>{}, {0}, {1}, {2}, {window}}) {
             if ((window > n && !least) || (least && *least > window)) continue;
+            if (is_sanitized && least == 2) continue;  // the number of periods changes no access
             compare(array.values(), {.ddof = static_cast<double>(window % 3),
                                      .skip_nan = skip_nan,
                                      .window = window,

@@ -95,6 +95,7 @@ TEST_P(EveryScan, HasTheBitsOfItsReference) {
   }
   for (const std::size_t n : {1, 2, 3, 4, 5, 127, 128, 129, 256, 1023, 1024, 1025, 4095, 4096, 4097})
     for_each_input(n, 60, [&](const Array& x) {
+      if (is_sanitized && n > 256 && x.values().format != m.format) return;  // tiles convert alike
       EXPECT_EQ(scanned(m, x.values()), scanned(reference_of(m), x.values()))
           << n << " elements of " << x.values().format->name;
     });
@@ -143,6 +144,7 @@ TEST_P(EveryScan, HasTheBitsOfEachVectorForRowsAndAxes) {
         }
       for (const int threads : {1, 3}) {
         if (threads > 1 && m.backend == "reference") continue;  // it has only one
+        if (is_sanitized && threads == 1 && m.backend != "reference") continue;
         ASSERT_EQ(scanned(m, x.values(), layout, {.threads = threads, .exclusive = exclusive},
                           out_gap == 0 && gap == 0 ? 0 : n * inner + out_gap),
                   expected)
@@ -416,7 +418,8 @@ INSTANTIATE_TEST_SUITE_P(, EveryScanOnAGrid, ::testing::ValuesIn([] {
 
 TEST_P(EveryScanOnAGrid, HasTheSumOfEachPrefixOnTheGivenGrid) {
   int overflows = 0, others = 0;
-  for (const FormatInfo& input : formats)
+  for (const FormatInfo& input : formats) {
+    if (is_sanitized && &input != &format_info<fp32>()) continue;  // other tests convert other formats
     for (const int grid :
          {lowest_grid, -1074, -149, -100, -60, -42, -30, -20, -3, 0, 2, 30, 900, highest_grid})
       for (const int binades : {2, 40})
@@ -426,6 +429,7 @@ TEST_P(EveryScanOnAGrid, HasTheSumOfEachPrefixOnTheGivenGrid) {
           ASSERT_EQ(found, sums(x.values(), grid, exclusive)) << input.name << ", 2^" << grid;
           ++(found ? others : overflows);
         }
+  }
   EXPECT_GT(overflows, 10);
   EXPECT_GT(others, 10);
 }

@@ -133,7 +133,8 @@ TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
 TEST_P(EverySoftmax, WritesInPlace) {
   for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {3, 600, 9000}) {
-      Table table{*format, columns, rows_of_all_kinds(11, columns, true), {1, 2}};
+      const std::size_t rows = is_sanitized && columns > 600 ? 2 : 11;
+      Table table{*format, columns, rows_of_all_kinds(rows, columns, true), {1, 2}};
       const auto expected = computed(m, table);
       reduce(m, table.values(), table.layout(), table.results());
       EXPECT_EQ(table.bits(), expected) << format->name << ", " << columns;
