@@ -232,7 +232,11 @@ TEST(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValue
         for (const std::size_t pitch : {n, n + gap})
           for (const Array* all : {&numbers, &zeros, &special}) {
             if (is_sanitized && all != &special) continue;  // all read the same memory
-            const Values some{format, all->values().data, (rows - 1) * pitch + n};
+            const std::size_t size = (rows - 1) * pitch + n;
+            // They end with the memory.
+            const Values some{
+                format, static_cast<const std::byte*>(all->values().data) + (x.size() - size) * format.bytes,
+                size};
             ASSERT_EQ(reduce_all(m, some, some, Layout::rows(rows, n, pitch)),
                       reduce_all(r, some, some, Layout::rows(rows, n, pitch)))
                 << m.name << ", rows of " << n << ", " << pitch << " apart";
