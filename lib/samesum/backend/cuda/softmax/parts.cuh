@@ -220,6 +220,16 @@ __device__ void exponentials(C (&v)[rows][run], C largest, int present, Add add)
     }
 }
 
+/// Copies exponentials from what exponentials() leaves.
+template <bool log, class C, int rows, int run, int count>
+__device__ void copy_exponentials(const C (&v)[rows][run], C (&e)[count]) {
+  static_assert(count == rows * run);
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const C x = v[i / run][i % run], y = log ? exp_of(x) : x;
+    e[i] = y > 0 ? y : 0;  // absent ones are -inf
+  }
+}
 /// The largest value in one thread, by independent chains of comparisons.
 template <class C, int rows, int run> __device__ C largest_in(const C (&v)[rows][run]) {
   constexpr int chains = 4, together = run < chains ? chains / run : 1;

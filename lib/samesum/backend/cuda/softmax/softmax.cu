@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "samesum/backend/cuda/device/methods.hpp"
+#include "samesum/backend/cuda/softmax/narrow.cuh"
 #include "samesum/backend/cuda/softmax/softmax.cuh"
 #include "samesum/backend/cuda/softmax/wide.cuh"
 
