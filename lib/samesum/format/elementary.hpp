@@ -128,14 +128,21 @@ template <class F, int W> SAMESUM_HD inline Pack<F, W> exp_of_nonpositive(Pack<F
   using Ln2 = detail::Ln2<F>;
   constexpr int stored = Format<F>::precision - 1;
   // Below, both e^x and the value computed for it round to 0.
-  x = detail::at_least(F{sizeof(F) == 4 ? -104 : -746}, x);
+  constexpr F least{sizeof(F) == 4 ? -104 : -746};
+#if !defined(__CUDA_ARCH__)
+  const auto vanishes = x.v < V::broadcast(least).v;
+#endif
+  x = detail::at_least(least, x);
   // Numbers near 1.5·2^stored are integers, so the sum t rounds x·log2 e to the integer k. The last bits of t
   // are the exponent field of 2^(k+64), which is a normal number.
   constexpr F beside = static_cast<F>(1.5 * power_of_two(stored) + Format<F>::max_exponent + 64);
   const V t = fma(x, V::broadcast(static_cast<F>(0x1.71547652b82fep+0)), V::broadcast(beside));
   const V k = t - V::broadcast(beside);
   const V r = fma(k, V::broadcast(-Ln2::low), fma(k, V::broadcast(-Ln2::high), x));
-  const V power{same_bits<typename V::Storage>(Words(same_bits<Words>(t.v) << stored))};
+  V power{same_bits<typename V::Storage>(Words(same_bits<Words>(t.v) << stored))};
+#if !defined(__CUDA_ARCH__)
+  power = select(vanishes, V::zero(), power);  // a product that underflows takes a CPU many cycles
+#endif
   return detail::scaled_exp(r) * power;
 }
 
