@@ -114,6 +114,38 @@ TEST(ExactRowsAndColumns, LoseNoBitNextToLargerElementsWhateverTheGap) {
       }
 }
 
+/// Sums and means that are ties, or for which an element far below decides, among others that cancel. Rows of
+/// a block are rounded as packs; longer ones, columns and vectors may lack bits at first.
+TEST(ExactRowsAndColumns, RoundSumsAndMeansAtTiesHoweverTheyAreDivided) {
+  constexpr std::size_t count = 35;
+  for (const FormatInfo& input : {format_info<fp32>(), format_info<fp64>()})
+    for (const std::size_t n : {3, 4, 100, 128, 3000, 5000})
+      for (const bool rows : {false, true}) {
+        if (n > 100 && is_sanitized) continue;
+        const std::size_t results = n < 5000 ? count : 1;
+        std::vector<double> x(n * results);
+        for (std::size_t c = 0; c < results; ++c) {
+          const auto at = [&](std::size_t k) -> double& { return x[rows ? c * n + k : k * results + c]; };
+          const double units = c % 2 == 0 ? static_cast<double>(n) : 1;  // ties of means, or of sums
+          at(0) = units;
+          at(1) = std::ldexp(units, -input.precision);
+          at(2) = std::ldexp(static_cast<double>(c % 3) - 1, -100);
+          for (std::size_t k = 3; k + 4 <= n; k += 4) {
+            at(k) = 1, at(k + 1) = -1;
+            at(k + 2) = 0x1p-60, at(k + 3) = -0x1p-60;
+          }
+        }
+        const Layout layout = rows ? Layout::rows(results, n) : Layout::axis(1, n, results);
+        const Array a{input, x};
+        for (const char* operation : {"sum", "mean"}) {
+          const Method& m = find(operation + std::string{"/exact/"} + std::string{input.name} + "@cpu");
+          ASSERT_EQ(reduce_all(m, a.values(), {}, layout),
+                    reduce_all(reference_of(m), a.values(), {}, layout))
+              << m.name << ", n " << n << (rows ? ", rows" : ", columns");
+        }
+      }
+}
+
 /// Ties of which an element far below all windows decides, in the middle of the exponents and where they end.
 /// A sum of all other elements tells nothing: the first ones cancel each other.
 TEST(ExactRowsAndColumns, RoundTiesByWhatIsFarBelowTheirWindows) {

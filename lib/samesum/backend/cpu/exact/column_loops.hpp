@@ -66,6 +66,11 @@ template <class T, ExactlySummed what> class ExactColumnLoops : WindowedResults<
         for (std::size_t p = 0; p < packs; ++p) Streams::add_to(total[p], {{sum[p]}});
         return;
       }
+      if (call_.nearly && x.is_bounded()) {
+        const V error = V::broadcast(plain_error(x.top(), n, n));
+        for (std::size_t p = 0; p < packs; ++p) Streams::add_near(total[p], {{sum[p]}}, error);
+        return;
+      }
     } else {
       x = range_of_columns(call_.x, 0, count_, from, n);
       y = has_y() ? range_of_columns(call_.y, 0, count_, from, n) : x;

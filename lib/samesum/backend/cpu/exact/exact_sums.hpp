@@ -11,17 +11,23 @@
 
 namespace samesum::cpu {
 
-/// Writes the sums of `count` rows, or of as many columns, of n elements each, with bounds of what they lack.
+/// Writes the sums of `count` rows, or of as many columns, of n elements each, with bounds of what they lack:
+/// see ExactResults.
 template <class T>
 void sum_exactly(ExactKind kind, bool rows, const T* x, const T* y, std::size_t count, std::size_t n,
-                 std::size_t pitch, ExactSums* sums) {
+                 std::size_t pitch, ExactSums* sums, bool nearly = false) {
   const auto what = static_cast<std::size_t>(kind.moments            ? ExactlySummed::elements_and_squares
                                              : is_product(kind.term) ? ExactlySummed::products
                                                                      : ExactlySummed::elements);
   const Kernels& loops = kernels(Formats::index_of<T>());
   const SumExactly sum = (rows ? loops.sum_rows_exactly : loops.sum_columns_exactly)[what];
-  sum({x, y ? y : x, kind.term, count, n, pitch}, sums);
+  sum({x, y ? y : x, kind.term, count, n, pitch, nearly}, sums);
 }
+
+/// Whether sums of elements of format T that one double does not hold tell results of format F nonetheless,
+/// if they lack bits.
+template <class T, class F>
+inline constexpr bool suffice_nearly = !std::is_same_v<T, fp64> && !std::is_same_v<F, fp64>;
 
 /// Three words and a bound of what they lack, to which others are added.
 struct BoundedWords {
@@ -58,17 +64,18 @@ inline void merge(ExactSums& to, ExactSums other) {
   sum.scale(down);
   sum.add({other.sum, other.error}, k);
   square.scale(2 * down);
-  square.add({other.square, other.square_error}, 2 * k);
+  if (other.square[0] != 0 || other.square_error != 0)  // there are squares
+    square.add({other.square, other.square_error}, 2 * k);
 }
 /// Calls visit(sums, x, y, n) with the sums of each of the rows into which n contiguous elements are split.
 template <class T, class Visit>
-void for_each_row_of(ExactKind kind, const T* x, const T* y, std::size_t n, Visit visit) {
+void for_each_row_of(ExactKind kind, const T* x, const T* y, std::size_t n, bool nearly, Visit visit) {
   constexpr std::size_t most = sizeof(T) == 8 ? 512 : 2048;  // rows as long as a block are read in turn
   while (n > 0) {
     const std::size_t count = n < 8 ? 1 : 8,  // 8 are a pack of rows in every instruction set
         each = std::min(n / count, most);
     ExactSums sums[8];
-    sum_exactly(kind, true, x, y, count, each, each, sums);
+    sum_exactly(kind, true, x, y, count, each, each, sums, nearly);
     for (std::size_t k = 0; k < count; ++k) visit(sums[k], x + k * each, y ? y + k * each : nullptr, each);
     x += count * each;
     if (y) y += count * each;
@@ -76,18 +83,22 @@ void for_each_row_of(ExactKind kind, const T* x, const T* y, std::size_t n, Visi
   }
 }
 /// The sums of n contiguous elements, without the range of terms.
-template <class T> ExactSums sums_of(ExactKind kind, const T* x, const T* y, std::size_t n) {
+template <class T> ExactSums sums_of(ExactKind kind, const T* x, const T* y, std::size_t n, bool nearly) {
   ExactSums all{};
-  for_each_row_of(kind, x, y, n, [&](const ExactSums& sums, auto...) { merge(all, sums); });
+  for_each_row_of(kind, x, y, n, nearly, [&](const ExactSums& sums, auto...) { merge(all, sums); });
   return all;
 }
-/// Whether the first elements of a vector span so many powers of two that no window holds their bits.
-template <class T> bool spans_many(const T* x, std::size_t n) {
-  const std::size_t some = std::min<std::size_t>(n, 512);
-  if (some == 0) return false;
-  ExactSums sums;
-  sum_exactly<T>({}, true, x, nullptr, 1, some, some, &sums);
-  return sums.error > 0 && std::isfinite(sums.error);
+/// Whether the first elements of a vector span so many powers of two that no window holds their bits; if
+/// `nearly`, no double, and not because of one outlier.
+template <class T> bool spans_many(const T* x, std::size_t n, bool nearly) {
+  const std::size_t parts = nearly ? 2 : 1, each = std::min<std::size_t>(n / parts, 512);
+  if (each == 0) return false;
+  for (std::size_t part = 0; part < parts; ++part) {
+    ExactSums sums;
+    sum_exactly<T>({}, true, x + part * each, nullptr, 1, each, each, &sums, nearly);
+    if (!(sums.error > 0 && std::isfinite(sums.error))) return false;
+  }
+  return true;
 }
 
 /// Rounds (sum + rest + e)·2^exponent once to F, where |e| <= error and |rest| is at most half a unit of the

@@ -135,19 +135,6 @@ template <bool squares> class RollingLoops {
                  sums = window.size <= RolledWindow::short_window ? n * (n + 3) : 3 * packs + 100;
     return 1.02 * (squares ? 3 * sums + 40 : sums) * 0x1p-106;
   }
-  /// residual(), by Dekker (1971) where it would call a function for each lane.
-  [[gnu::always_inline]] static V product_error(V a, V b, V product) {
-#if defined(__FMA__)
-    return residual(a, b, product);
-#else
-    const auto upper = [](V x) {
-      const V far = x * V::broadcast(0x1p27 + 1);
-      return far - (far - x);
-    };
-    const V a_high = upper(a), b_high = upper(b), a_low = a - a_high, b_low = b - b_high;
-    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
-#endif
-  }
   [[gnu::always_inline]] static V load(const double* x, std::size_t n) {
     return n >= w ? V::load(x) : V{same_bits<Storage>(load_first<width>(x, n))};
   }

@@ -1,6 +1,8 @@
-/// Exact sums of rows of one block each, rounded once to the format of their elements. Each instruction set
-/// compiles its own copy.
+/// Exact sums and means of rows of one block each, rounded once to the format of their elements. Each
+/// instruction set compiles its own copy.
 #pragma once
+
+#include <bit>
 
 #include "samesum/backend/cpu/exact/row_loops.hpp"
 
@@ -12,6 +14,7 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
   using Rows = ExactRowLoops<T, ExactlySummed::elements>;
   using typename Rows::RowBlock, typename Rows::Streams, typename Rows::Total, typename Rows::V,
       typename Rows::Words;
+  using Storage = typename V::Storage;
   template <int words> using Sums = typename Rows::template Sums<words>;
   template <int words> using Windows = typename Rows::template Windows<words>;
   using Rows::row, Rows::is_minus_zero, Rows::call_, Rows::count_, Rows::width, Rows::w, Rows::few,
@@ -20,19 +23,32 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
 
  public:
   /// See RoundRows.
-  static std::size_t round(const ExactResults& call, void* out) {
-    if (call.n > Rows::block_length) return 0;
+  static std::uint64_t round(const ExactResults& call, bool mean, void* out) {
+    if (call.n > Rows::block_length) return first_rows(call.count);
     const std::size_t at_once = Rows::rows_at_once(call.n);
+    std::uint64_t unknown = 0;
     for (std::size_t r = 0; r < call.count; r += at_once)
-      if (!RoundedRowLoops{call, r, at_once}.round(static_cast<T*>(out) + r)) return r;
-    return call.count;
+      unknown |= RoundedRowLoops{call, r, at_once, mean}.round(static_cast<T*>(out) + r) << r;
+    return unknown;
   }
 
  private:
-  using Rows::Rows;
+  RoundedRowLoops(const ExactResults& call, std::size_t first, std::size_t at_once, bool mean)
+      : Rows{call, first, at_once}, divisor_{mean ? static_cast<double>(call.n) : 1} {}
 
-  /// Writes the rounded sums of rows of one block. Returns false if no window holds the terms of all of them.
-  bool round(T* out) const {
+  /// How far terms may exceed those of the first row where words lack bits anyway.
+  static constexpr int spare_powers = 4;
+
+  static std::uint64_t first_rows(std::size_t n) { return ~std::uint64_t{0} >> (64 - n); }
+
+  /// Sums in two words, the second of which is below the last place of the first, and a bound of what they
+  /// lack. Without an error, 0 is exact.
+  struct Near {
+    V high, low, error;
+  };
+
+  /// Writes the rounded results of rows of one block. Returns the set of those that are not known.
+  std::uint64_t round(T* out) const {
     const T* const x = row(call_.x, 0, 0);
     const RowBlock block{x, x, call_.pitch, call_.n, rows_ahead<T>(call_.n) * call_.pitch};
     const std::size_t packs = (count_ - 1) / w + 1;
@@ -45,7 +61,7 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
       guess = block.range(x, 1);
       if (guess.is_empty()) guess = ExponentRange::between(0, 1);
       const int room = few * Format<fp64>::precision - few * log2_count(call_.n) - guess.bits();
-      if (room > 0) guess = ExponentRange::between(guess.lowest(), guess.top() + room / 2);
+      guess = ExponentRange::between(guess.lowest(), guess.top() + (room > 0 ? room / 2 : spare_powers));
       Streams::place(common, guess, guess, call_.n);
     }
     Sums<few> sum[most_rows / w];
@@ -54,54 +70,150 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
       this->template sum_pack_of_rows<few, true>(block, p * w, &common, 0, sum[p], seen);
     const ExponentRange range = seen.range(),
                         held = few == 1 ? range : ExponentRange::between(range.lowest(), guess.top());
+    std::uint64_t unknown = first_rows(count_);
     if (few == 1 || range.top() <= guess.top()) {
-      if (Streams::place(common, held, held, call_.n)) {
-        for (std::size_t p = 0; p < packs; ++p) write_rounded<few>(sum[p], p * w, out);
-        return true;
-      }
+      const bool are_exact = Streams::place(common, held, held, call_.n);
       const ExponentRange top = ExponentRange::between(held.top() - 1, held.top());
-      std::size_t sure = 0;  // packs whose rounding does not depend on what the words lack
-      if (held.is_bounded() && Streams::place(common, top, top, call_.n)) {
-        const V error = V::broadcast(StreamWindow<few>::error(held.top(), log2_count(call_.n)));
-        while (sure < packs && write_if_sure(sum[sure], sure * w, error, out)) ++sure;
+      if (are_exact || (held.is_bounded() && Streams::place(common, top, top, call_.n))) {
+        unknown = 0;
+        const V error = V::broadcast(are_exact ? 0 : error_of(held.top()));
+        for (std::size_t p = 0; p < packs; ++p)
+          unknown |= are_exact ? write_rounded<few>(sum[p], p * w, out)
+                               : write_if_sure(near(sum[p], error), p * w, out);
+        if (are_exact) return unknown;
       }
-      if (sure == packs) return true;
     }
-    if (few > 1 && Streams::place(common, range, range, call_.n)) {
-      for (std::size_t p = 0; p < packs; ++p) round_pack_of_rows<few>(block, p * w, common, out);
-      return true;
+    if (unknown == 0) return 0;
+    const bool fits_few = few > 1 && Streams::place(common, range, range, call_.n),
+               fits = fits_few || Streams::place(wider, range, range, call_.n);
+    for (std::size_t p = 0; p < packs; ++p) {
+      const std::uint64_t these = first_rows(w) << p * w;
+      if ((unknown & these) == 0) continue;
+      unknown = (unknown & ~these) | (fits_few ? round_pack_of_rows<few>(block, p * w, common, out)
+                                      : fits   ? round_pack_of_rows<more>(block, p * w, wider, out)
+                                               : write_if_sure(near_pack_of_rows(block, p * w), p * w, out));
     }
-    if (!Streams::place(wider, range, range, call_.n)) return false;
-    for (std::size_t p = 0; p < packs; ++p) round_pack_of_rows<more>(block, p * w, wider, out);
-    return true;
+    return unknown;
   }
   template <int words>
-  [[gnu::noinline]] void round_pack_of_rows(const RowBlock& block, std::size_t r,
-                                            const Windows<words>& windows, T* out) const {
+  [[gnu::noinline]] std::uint64_t round_pack_of_rows(const RowBlock& block, std::size_t r,
+                                                     const Windows<words>& windows, T* out) const {
     Sums<words> sum;
     Extremes<T> unseen;
     this->template sum_pack_of_rows<words, false>(block, r, &windows, 0, sum, unseen);
-    write_rounded<words>(sum, r, out);
+    return write_rounded<words>(sum, r, out);
   }
-  /// Writes the rounded sums of a pack of rows that lack up to `error`. Returns false if that may change one.
-  [[gnu::always_inline]] bool write_if_sure(const Sums<few>& sum, std::size_t r, V error, T* out) const {
-    V below = sum[0][few - 1] - error, above = sum[0][few - 1] + error;
-    if constexpr (few == 2) {
-      below = sum[0][0] + below;
-      above = sum[0][0] + above;
+  /// The sums of a pack of rows of any numbers. The error is a bound of the roundings of each row: a sum of n
+  /// terms has up to n / w + 8 of them one after the other, each of which is at most 2^-53 of the sum of
+  /// magnitudes; where they are summed, too, the roundings of that sum count.
+  [[gnu::noinline]] Near near_pack_of_rows(const RowBlock& block, std::size_t r) const {
+    V sums[w] = {}, rests[w] = {}, sizes[w] = {};
+    const Words mask = this->term_mask();
+    for (std::size_t k = 0; k < w && r + k < count_; ++k)
+      Rows::for_each_pack(
+          block, r + k, [&](V a, V) __attribute__((always_inline)) {
+            Streams::keep(a, mask);
+            add_nearly(sums[k], rests[k], a);
+            sizes[k] = sizes[k] + magnitude(a);
+          });
+    for (std::size_t half = w / 2; half > 0; half /= 2)
+      for (std::size_t i = 0; i < half; ++i) {
+        rests[i] = second<0>(rests, i) + second<1>(rests, i);
+        const V other = second<1>(sums, i);
+        sums[i] = second<0>(sums, i);
+        add_nearly(sums[i], rests[i], other);
+        sizes[i] = second<0>(sizes, i) + second<1>(sizes, i);
+      }
+    const double roundings = static_cast<double>(call_.n / w + 8) * 0x1p-53;
+    Near near{sums[0], rests[0], sizes[0] * V::broadcast(is_wide ? 2 * roundings * roundings : roundings)};
+    near.error = near.error + V::broadcast(0x1p-1000);  // above what it may have lost; 0 may be -0
+    if constexpr (is_wide) {
+      const auto [high, low] = two_sum(near.high, near.low);
+      near.high = high;
+      near.low = low;
+    }
+    const V none = V::broadcast(std::numeric_limits<double>::infinity());
+    const auto is_number = sizes[0].v < none.v;
+    return {select(is_number, near.high, V::zero()), select(is_number, near.low, V::zero()),
+            select(is_number, near.error, none)};
+  }
+  /// Adds x to a sum; if T is fp64, what that rounds away to `rest`.
+  [[gnu::always_inline]] static void add_nearly(V& sum, V& rest, V x) {
+    if constexpr (is_wide) {
+      const auto [total, error] = two_sum(sum, x);
+      sum = total;
+      rest = rest + error;
+    } else {
+      sum = sum + x;
+    }
+  }
+  /// Every second lane of v[2·i] and v[2·i + 1].
+  template <int first> [[gnu::always_inline]] static V second(const V (&v)[w], std::size_t i) {
+    return {every_second<first>(v[2 * i].v, v[2 * i + 1].v)};
+  }
+
+  /// A bound of what the few words lack of sums of terms below 2^top.
+  double error_of(int top) const {
+    return few == 1 ? Rows::plain_error(top, call_.n) : StreamWindow<few>::error(top, log2_count(call_.n));
+  }
+  /// Sums of the few words that lack up to `error`.
+  static Near near(const Sums<few>& sum, V error) {
+    if constexpr (few == 1) return {sum[0][0], V::zero(), error};
+    const auto [high, low] = two_sum(sum[0][0], sum[0][few - 1]);
+    return {high, low, error};
+  }
+  bool divides() const { return divisor_ != 1; }
+  /// Divides sums. The quotients are exact if the divisor is a power of two, and `high` is not tiny.
+  Near divided(Near of) const {
+    const bool is_exact = std::has_single_bit(call_.n);
+    const V share = V::broadcast(1 / divisor_), n = V::broadcast(divisor_), quotient = of.high * share;
+    Near result{quotient, of.low * share, of.error * share};
+    if constexpr (is_wide) {
+      if (!is_exact) {
+        const V product = quotient * n;
+        result.low = (((of.high - product) - product_error(quotient, n, product)) + of.low) * share;
+        result.error = result.error + magnitude(result.low) * V::broadcast(0x1p-49);
+      }
+      // Products neither lose bits nor overflow.
+      const V none = V::broadcast(std::numeric_limits<double>::infinity());
+      const auto is_sure = (magnitude(quotient).v >= 0x1p-900) & (magnitude(result.low).v < none.v);
+      const auto is_zero = (of.high.v == Storage{}) & (of.error.v == Storage{});
+      result.error = select(is_sure, result.error, select(is_zero, V::zero(), none));
+      result.low = select(is_sure, result.low, V::zero());
+    } else if (!is_exact) {
+      result.error = result.error + magnitude(quotient) * V::broadcast(0x1p-50);
+    }
+    return result;
+  }
+  /// Writes the rounded results of a pack of rows. Returns the set of those that may be wrong: where the
+  /// error matters.
+  [[gnu::always_inline]] std::uint64_t write_if_sure(const Near& sums, std::size_t r, T* out) const {
+    const Near of = divides() ? divided(sums) : sums;
+    V below = of.high - of.error, above = of.high + of.error;
+    if constexpr (is_wide) {
+      below = of.high + (of.low - of.error);
+      above = of.high + (of.low + of.error);
     }
     const auto result = convert_lanes<T, width>(below.v), other = convert_lanes<T, width>(above.v);
-    const std::size_t bytes = (count_ - r < w ? count_ - r : w) * sizeof(T);
-    std::memcpy(out + r, &result, bytes);
-    return std::memcmp(&result, &other, bytes) == 0;
+    const std::size_t count = count_ - r < w ? count_ - r : w;
+    store_lanes(result, out + r, count);
+    if (std::memcmp(&result, &other, count * sizeof(T)) == 0) return 0;
+    std::uint64_t unknown = 0;
+    for (std::size_t l = 0; l < count; ++l)
+      unknown |= std::uint64_t{to_bits(T{result[l]}) != to_bits(T{other[l]})} << (r + l);
+    return unknown;
   }
+  /// Writes the rounded results of exact sums. Returns the set of those that are not known: perhaps of
+  /// quotients.
   template <int words>
-  [[gnu::always_inline]] void write_rounded(const Sums<words>& sum, std::size_t r, T* out) const {
+  [[gnu::always_inline]] std::uint64_t write_rounded(const Sums<words>& sum, std::size_t r, T* out) const {
+    Near exact{V::zero(), V::zero(), V::zero()};
     V nearest;  // T rounds it as it would the sum
     if constexpr (words == 1) {
-      nearest = sum[0][0];
+      exact.high = nearest = sum[0][0];
     } else if constexpr (words == 2 && is_wide) {
       nearest = sum[0][0] + sum[0][1];
+      if (divides()) exact = near(sum, V::zero());
     } else {
       Total total;
       Streams::add_to(total, sum);
@@ -109,19 +221,23 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
       nearest = total.sum.word[0];
       const V rest = rounded_to_odd(total.sum.word[1], total.sum.word[2]);
       if constexpr (is_wide) {
+        exact = {nearest, rest, magnitude(rest) * V::broadcast(std::has_single_bit(call_.n) ? 0 : 0x1p-51)};
         nearest = nearest + rest;
       } else {
         const auto [high, error] = two_sum(nearest, rest);
-        nearest = rounded_to_odd(high, error);
+        exact.high = nearest = rounded_to_odd(high, error);
       }
     }
-    const auto narrow = convert_lanes<T, width>(nearest.v);
     const std::size_t count = count_ - r < w ? count_ - r : w;
-    std::memcpy(out + r, &narrow, count * sizeof(T));
-    bool any_zero = false;
-    for (std::size_t l = 0; l < count; ++l) any_zero = any_zero || out[r + l] == 0;
-    for (std::size_t l = 0; any_zero && l < count; ++l)
-      if (out[r + l] == 0) out[r + l] = is_minus_zero(row(call_.x, r + l, 0), nullptr, 1) ? -T{0} : T{0};
+    std::uint64_t unknown = 0;
+    if (divides())
+      unknown = write_if_sure(exact, r, out);
+    else
+      store_lanes(convert_lanes<T, width>(nearest.v), out + r, count);
+    if (any_lane(nearest.v == Storage{})) [[unlikely]]
+      for (std::size_t l = 0; l < count; ++l)
+        if (nearest.v[l] == 0) out[r + l] = is_minus_zero(row(call_.x, r + l, 0), nullptr, 1) ? -T{0} : T{0};
+    return unknown;
   }
   /// As samesum::rounded_to_odd, per lane.
   static V rounded_to_odd(V high, V low) {
@@ -130,6 +246,8 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
     const auto keeps = (low.v == typename V::Storage{}) | ((bits & std::uint64_t{1}) != Words{});
     return select(keeps, high, V{same_bits<typename V::Storage>(neighbour)});
   }
+
+  double divisor_;
 };
 
 /// The function RoundRows of elements of format T; null if there is none.

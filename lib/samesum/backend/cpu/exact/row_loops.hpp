@@ -32,6 +32,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
   static constexpr std::size_t block_length = Streams::multiplies && is_wide ? 512 : 2048;
   /// Rows of at least this length are first looked at, whether they fit a window of their own.
   static constexpr std::size_t long_row = 256;
+  /// Additions of a row that do not wait for each other.
+  template <int words> static constexpr std::size_t chains_of = words == 1 ? 4 : 2;
   /// Elements from one copied column to the next, which begins in another set of the first-level cache.
   static constexpr std::size_t copy_pitch = block_length + 64 / sizeof(T);
 
@@ -74,6 +76,10 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     }
   };
 
+  /// A bound of what the one word of a row of n terms below 2^top lacks.
+  static double plain_error(int top, std::size_t n) {
+    return cpu::plain_error(top, n, n / (chains_of<1> * w) + 12);  // one chain has the rest of a row
+  }
   /// Sums a pack of rows from row r on. The windows of row k of the pack are at windows[k·apart]. If `looks`,
   /// also looks at the elements.
   template <int words, bool looks>
@@ -97,6 +103,23 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
     }
     for (std::size_t s = 0; s < streams; ++s)
       for (int i = 0; i < words; ++i) sum[s][i] = across(row_sums[s][i], add);
+  }
+  /// Calls visit(x, y) for the packs of a row, the last of which is padded with zeros.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_each_pack(const RowBlock& block, std::size_t r, Visit visit) {
+    const T *x = block.x + r * block.pitch, *y = block.y + r * block.pitch;
+    std::size_t i = 0;
+    for (; i + w <= block.n; i += w) visit(V::load(x + i), V::load(y + i));
+    if (i == block.n) return;
+    T last_x[w], last_y[w];
+    load_last(x + i, block.n - i, last_x);
+    load_last(y + i, block.n - i, last_y);
+    visit(V::load(last_x), V::load(last_y));
+  }
+  /// Loads n < w elements; the others are 0.
+  [[gnu::always_inline]] static void load_last(const T* x, std::size_t n, T (&last)[w]) {
+    const auto rest = load_first<width>(x, n);
+    std::memcpy(static_cast<void*>(last), &rest, sizeof rest);
   }
 
  private:
@@ -157,6 +180,11 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
       widen_terms(x, y);
       if (Streams::place(common, x, y, block.n)) {
         for (std::size_t p = 0; p < packs; ++p) Streams::add_to(total[p], sum[p]);
+        return;
+      }
+      if (call_.nearly && x.is_bounded()) {
+        const V error = V::broadcast(plain_error(x.top(), block.n));
+        for (std::size_t p = 0; p < packs; ++p) Streams::add_near(total[p], sum[p], error);
         return;
       }
     } else {
@@ -229,23 +257,6 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
       for (int i = 0; i < more; ++i) sums[s][i] = across(row_sums[s][i], add);
     Streams::add_scaled(total, sums, scaled.exponent, scaled.error * lacking, scaled.square_error * lacking);
   }
-  /// Calls visit(x, y) for the packs of a row, the last of which is padded with zeros.
-  template <class Visit>
-  [[gnu::always_inline]] static void for_each_pack(const RowBlock& block, std::size_t r, Visit visit) {
-    const T *x = block.x + r * block.pitch, *y = block.y + r * block.pitch;
-    std::size_t i = 0;
-    for (; i + w <= block.n; i += w) visit(V::load(x + i), V::load(y + i));
-    if (i == block.n) return;
-    T last_x[w], last_y[w];
-    load_last(x + i, block.n - i, last_x);
-    load_last(y + i, block.n - i, last_y);
-    visit(V::load(last_x), V::load(last_y));
-  }
-  /// Loads n < w elements; the others are 0.
-  [[gnu::always_inline]] static void load_last(const T* x, std::size_t n, T (&last)[w]) {
-    const auto rest = load_first<width>(x, n);
-    std::memcpy(static_cast<void*>(last), &rest, sizeof rest);
-  }
   /// Adds a pack of rows to their totals, in the windows of sum_pack_of_rows.
   template <int words>
   [[gnu::noinline]] void add_pack_of_rows(const RowBlock& block, std::size_t r, const Windows<words>* windows,
@@ -260,9 +271,8 @@ template <class T, ExactlySummed what> class ExactRowLoops : protected WindowedR
                                       const Windows<words>& windows, Sums<words>& sum,
                                       Extremes<T>& seen) const {
     const std::size_t n = block.n;
-    constexpr std::size_t per_look = vector_bytes / sizeof(T),
-                          chains = words == 1 ? 4 : 2,  // additions that do not wait for each other
-        step = !looks || chains * w > per_look ? chains * w : per_look;
+    constexpr std::size_t per_look = vector_bytes / sizeof(T), chains = chains_of<words>,
+                          step = !looks || chains * w > per_look ? chains * w : per_look;
     V anchor[streams][words];
     Streams::broadcast(windows, anchor);
     Sums<words> chain[chains] = {};

@@ -14,6 +14,13 @@ namespace {
 /// The smallest k >= 1 with n <= 2^k.
 inline int log2_count(std::size_t n) { return n <= 2 ? 1 : static_cast<int>(ceil_log2(n)); }
 
+/// A bound of what a plain sum of n terms below 2^top lacks, for top >= -200, which is the root of a tree of
+/// sums of this height. One more is left for the roundings of the bound.
+inline double plain_error(int top, std::size_t n, std::size_t height) {
+  return static_cast<double>(n) * static_cast<double>(height + 1) *
+         power_of_two(top - Format<fp64>::precision);
+}
+
 /// The window of a stream of terms in packs: the anchors of all words but the last, to which one term at a
 /// time is added.
 template <int words> struct StreamWindow {

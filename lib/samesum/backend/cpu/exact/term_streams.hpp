@@ -89,6 +89,12 @@ template <class T, ExactlySummed what> struct TermStreams {
     for (std::size_t s = 0; s < streams; ++s)
       for (int i = 0; i < words; ++i) (is_of_squares(s) ? total.square : total.sum).add(sum[s][i]);
   }
+  /// Adds sums of elements of a format shorter than fp64, whose totals have units of 1, that lack up to
+  /// `error`.
+  [[gnu::always_inline]] static void add_near(Total& total, const V (&sum)[streams][1], V error) {
+    add_to(total, sum);
+    total.sum.lost = total.sum.lost + error;
+  }
   /// Adds sums in units of 2^exponent, squares in their squares, that lack up to `error`. The unit of a total
   /// grows, so that nothing overflows; what it then loses is far below all that counts.
   template <int words>

@@ -7,6 +7,20 @@
 namespace samesum::cpu {
 namespace {
 
+/// residual(), by Dekker (1971) where it would call a function for each lane.
+template <class V> [[gnu::always_inline]] inline V product_error(V a, V b, V product) {
+#if defined(__FMA__)
+  return residual(a, b, product);
+#else
+  const auto upper = [](V x) {
+    const V far = x * V::broadcast(0x1p27 + 1);
+    return far - (far - x);
+  };
+  const V a_high = upper(a), b_high = upper(b), a_low = a - a_high, b_low = b - b_high;
+  return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+#endif
+}
+
 /// A sum of three words. `lost` is the sum of the magnitudes of what the words could not hold.
 template <int width> struct ThreeWords {
   using V = Pack<fp64, width>;

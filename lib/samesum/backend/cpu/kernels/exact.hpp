@@ -33,6 +33,9 @@ struct ExactResults {
   std::size_t count;  ///< number of results, at least one
   std::size_t n;
   std::size_t pitch;  ///< elements between the first elements of two rows
+  /// Whether sums of elements that one double does not hold may lack bits rather than take more time. Only for
+  /// formats shorter than fp64.
+  bool nearly = false;
 };
 /// The sums of a result, in three words each, the highest first; the third is below the last place of the
 /// second. An exact sum of no other terms than -0 is -0.
@@ -50,10 +53,10 @@ struct ExactSums {
 };
 /// Writes the sums of each result.
 using SumExactly = void (*)(const ExactResults& block, ExactSums* out);
-/// Writes the exact sums of rows of elements, each rounded once to their format. Stops before
-/// the first block of rows whose terms no common window holds, and returns the number of rows written; 0 if
-/// rows are longer than a block.
-using RoundRows = std::size_t (*)(const ExactResults& block, void* out);
+/// Writes the exact sums, or means, of up to 64 rows of elements, each rounded once to their format. Returns
+/// the set of rows, of which bit r is row r, whose results need other ways; all if rows are longer than a
+/// block.
+using RoundRows = std::uint64_t (*)(const ExactResults& block, bool mean, void* out);
 /// The number of values of ExactlySummed.
 inline constexpr std::size_t exactly_summed = 3;
 

@@ -33,9 +33,9 @@ struct SelectedSum {
 /// Adds the elements whose flag is not 0 and that are not skipped; if NaN are, `where` may be null.
 SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int threads);
 
-/// The sum of contiguous elements, at least one, in words that need not be exact: for data of which most
-/// words are not. A sum of only -0 is +0.
-ExactSums sum_scaled(Values x, int threads);
+/// The sum of contiguous elements, at least one, in words that need not be exact, see ExactResults: for data
+/// of which most words are not. A sum of only -0 is +0.
+ExactSums sum_in_bounds(Values x, bool nearly, int threads);
 /// The exact sum of contiguous elements, or, if y is given, of their products with those of y, as the sum of
 /// three numbers. Nothing if these cannot hold it, or if an element is not finite. A sum of only -0 begins
 /// with -0.

@@ -76,13 +76,14 @@ template <class T> class OrderFreeBatch {
 
   /// Whether the elements of a result are contiguous.
   bool are_rows() const { return call.layout.offsets || (call.layout.inner == 1 && call.layout.stride == 1); }
-  /// Writes the sums of a run of results. Nothing is known of those of no elements.
-  void sum_run(ExactKind kind, std::size_t first, std::size_t count, ExactSums* sums) const {
+  /// Writes the sums of a run of results: see ExactResults. Nothing is known of those of no elements.
+  void sum_run(ExactKind kind, std::size_t first, std::size_t count, ExactSums* sums,
+               bool nearly = false) const {
     const std::size_t n = length_of(first);
     for (std::size_t k = 0; n == 0 && k < count; ++k) sums[k].error = std::numeric_limits<double>::infinity();
     if (n == 0) return;
     const std::size_t pitch = are_rows() ? call.layout.outer_stride : call.layout.stride;
-    sum_exactly(kind, are_rows(), first_of(first), first_of_y(first), count, n, pitch, sums);
+    sum_exactly(kind, are_rows(), first_of(first), first_of_y(first), count, n, pitch, sums, nearly);
   }
 
   const Call& call;

@@ -1,6 +1,7 @@
 /// Exact reductions on a CPU: nearly all terms are exact in one or two doubles, which are then summed
 /// exactly.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <mutex>
 
@@ -58,11 +59,11 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
 }
 
 /// The sums of the only result of a call.
-template <class T> ExactSums sums_of_one(ExactKind kind, const OrderFreeBatch<T>& batch) {
+template <class T> ExactSums sums_of_one(ExactKind kind, const OrderFreeBatch<T>& batch, bool nearly) {
   ExactSums total{};
   std::mutex mutex;
   batch.for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
-    const ExactSums part = sums_of(kind, x, y, n);
+    const ExactSums part = sums_of(kind, x, y, n, nearly);
     const std::scoped_lock lock{mutex};
     merge(total, part);
   });
@@ -84,23 +85,47 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
  private:
   static constexpr std::size_t most_tried_once = 4096;  ///< elements
 
-  /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
+  /// Reduces rows or neighbouring columns: rows of sums and means as packs, which leaves few for words.
   template <class F> void reduce_run(std::size_t first, std::size_t count) const {
     const std::size_t n = this->length_of(first);
     if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
-      if (this->are_rows() && n > 0 && !is_product(kind_.term) && !kind_.mean && !kind_.moments) {
+      if (this->are_rows() && n > 0 && !is_product(kind_.term) && !kind_.moments) {
         const T* const x = this->first_of(first);
-        const std::size_t done = kernels(Formats::index_of<T>())
-                                     .round_rows({x, x, kind_.term, count, n, this->call.layout.outer_stride},
-                                                 static_cast<T*>(this->call.out.data) + first);
-        if (done == count) return;
-        first += done;
-        count -= done;
+        std::uint64_t unknown = kernels(Formats::index_of<T>())
+                                    .round_rows({x, x, kind_.term, count, n, this->call.layout.outer_stride},
+                                                kind_.mean, static_cast<T*>(this->call.out.data) + first);
+        for (std::size_t r = 0; unknown != 0;) {
+          const int skipped = std::countr_zero(unknown), rows = std::countr_one(unknown >> skipped);
+          r += static_cast<std::size_t>(skipped);
+          reduce_in_words<F>(first + r, static_cast<std::size_t>(rows));
+          r += static_cast<std::size_t>(rows);
+          unknown = rows == 64 ? 0 : unknown >> skipped >> rows;
+        }
+        return;
       }
+    reduce_in_words<F>(first, count);
+  }
+  /// Reduces rows or neighbouring columns: in a window, and those that do not fit there one by one.
+  template <class F> void reduce_in_words(std::size_t first, std::size_t count) const {
+    const std::size_t n = this->length_of(first);
+    const auto is_finished = [&](const ExactSums& sums, std::size_t at) {
+      return finish<F>(sums, n, at) || finish_equal<F>(n, at);
+    };
     ExactSums sums[OrderFreeBatch<T>::longest_run];
-    this->sum_run(kind_, first, count, sums);
-    for (std::size_t k = 0; k < count; ++k)
-      if (!(finish<F>(sums[k], n, first + k) || finish_equal<F>(n, first + k))) reduce(first + k);
+    std::uint64_t unknown = 0;
+    if (suffice_nearly<T, F> && !is_product(kind_.term) && !kind_.moments) {
+      this->sum_run(kind_, first, count, sums, true);
+      for (std::size_t k = 0; k < count; ++k) unknown |= std::uint64_t{!is_finished(sums[k], first + k)} << k;
+      if (unknown == 0) return;
+    }
+    // A column alone takes as long as several neighbouring ones.
+    const bool alone = unknown != 0 && std::popcount(unknown) <= 4;
+    if (!alone) this->sum_run(kind_, first, count, sums);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (unknown != 0 && (unknown >> k & 1) == 0) continue;
+      if (alone) this->sum_run(kind_, first + k, 1, &sums[k]);
+      if (!is_finished(sums[k], first + k)) reduce(first + k);
+    }
   }
 
   /// Writes a result, if its words tell how to round it.
@@ -131,7 +156,7 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
   bool is_plain_sum() const { return kind_.term == Term::element && !kind_.moments; }
   /// Adds the terms of n contiguous elements: in a window, or, where they do not fit, one by one.
   void add_part(ExactBatchState& to, const T* x, const T* y, std::size_t n) const {
-    for_each_row_of(kind_, x, y, n,
+    for_each_row_of(kind_, x, y, n, false,
                     [&](const ExactSums& sums, const T* row, const T* row_y, std::size_t each) {
                       if (!add_sums(to, sums)) add_terms(to, kind_, row, row_y, each);
                     });
@@ -163,17 +188,20 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   /// Writes the only result, if words tell how to round it, or hold its sums exactly.
   bool finish_one() const {
-    const ExactSums sums = sums_of_one(kind_, *this);
-    if (sums.sum[0] == 0) return false;  // perhaps -0
-    if (with_format(format(), [&]<class F>() { return finish<F>(sums, this->length_of(0), 0); })) return true;
-    ExactBatchState state;
-    if (!add_sums(state, sums)) return false;
-    finish(state, 0);
-    return true;
+    return with_format(format(), [&]<class F>() {
+      const ExactSums sums = sums_of_one(kind_, *this, suffice_nearly<T, F>);
+      if (sums.sum[0] == 0) return false;  // perhaps -0
+      if (finish<F>(sums, this->length_of(0), 0)) return true;
+      ExactBatchState state;
+      if (!add_sums(state, sums)) return false;
+      finish(state, 0);
+      return true;
+    });
   }
   void reduce_one() const {
     const auto spans_many_powers = [&] {
-      return this->call.layout.stride == 1 && spans_many(this->first_of(0), this->length_of(0));
+      const bool nearly = with_format(format(), []<class F>() { return suffice_nearly<T, F>; });
+      return this->call.layout.stride == 1 && spans_many(this->first_of(0), this->length_of(0), nearly);
     };
     if (!as_state_ && (!is_plain_sum() || spans_many_powers()) && finish_one()) return;
     ExactBatchState total;
@@ -198,13 +226,13 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
 }  // namespace
 
-ExactSums sum_scaled(Values x, int threads) {
+ExactSums sum_in_bounds(Values x, bool nearly, int threads) {
   const Call call{.method = nullptr,
                   .x = x,
                   .layout = Layout::vector(x.size),
                   .out = {x.format, nullptr, 0},
                   .options = {.threads = threads}};
-  return with_format(*x.format, [&]<class T>() { return sums_of_one({}, OrderFreeBatch<T>{call}); });
+  return with_format(*x.format, [&]<class T>() { return sums_of_one({}, OrderFreeBatch<T>{call}, nearly); });
 }
 
 std::optional<std::array<double, 3>> sum_in_words(Values x, Values y) {

@@ -95,14 +95,15 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
     const ExactResults row{data, data, Term::element, 1, n, n};
     F result;
     if constexpr (std::is_same_v<F, T> && std::is_same_v<T, CarrierOf<T>>)
-      if (loops.round_rows(row, &result) == 1) return to_bits(result);
+      if (loops.round_rows(row, false, &result) == 0) return to_bits(result);
     ExactSums sums;
     loops.sum_rows_exactly[static_cast<std::size_t>(ExactlySummed::elements)](row, &sums);
     if (round_sum(sums, n, false, result)) return to_bits(result);
   }
   const Values all{std::span{static_cast<const T*>(data), n}};
-  if (F result; n > most_as_row && spans_many(static_cast<const T*>(data), n) &&
-                round_sum(sum_scaled(all, threads), n, false, result))
+  constexpr bool nearly = suffice_nearly<T, F>;
+  if (F result; n > most_as_row && spans_many(static_cast<const T*>(data), n, nearly) &&
+                round_sum(sum_in_bounds(all, nearly, threads), n, false, result))
     return to_bits(result);
   return to_bits(sum_exact(all, threads).template result<F>());
 }
