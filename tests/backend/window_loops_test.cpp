@@ -1,6 +1,7 @@
 /// Exact reductions of rows and columns on a CPU: the loops that add in windows, and what does not fit there,
 /// have the bits of the definition.
 #include <algorithm>
+#include <random>
 
 #include "operation/reduction_support.hpp"
 #include "samesum/backend/cpu/loops/instruction_set.hpp"
@@ -144,6 +145,24 @@ TEST(ExactRowsAndColumns, RoundSumsAndMeansAtTiesHoweverTheyAreDivided) {
               << m.name << ", n " << n << (rows ? ", rows" : ", columns");
         }
       }
+}
+
+/// Means of the two numbers beside a tie, n / 2 times each: a product with 1 / n may be beside the tie.
+TEST(ExactRowsAndColumns, RoundMeansThatAreTiesToEven) {
+  constexpr std::size_t rows = 300;
+  std::mt19937 random{29};
+  for (const std::size_t n : {6, 10, 14, 98}) {
+    std::vector<double> x;
+    for (std::size_t r = 0; r < rows; ++r) {
+      const double units = 2 * static_cast<double>(random() % (1 << 23)) + 1 + 0x1p24;
+      for (std::size_t i = 0; i < n; ++i) x.push_back(std::ldexp(units + (i % 2 ? 1 : -1), -24));
+    }
+    const Array a{format_info<fp32>(), x};
+    const Method& m = find("mean/exact/fp32@cpu");
+    EXPECT_EQ(reduce_all(m, a.values(), {}, Layout::rows(rows, n)),
+              reduce_all(reference_of(m), a.values(), {}, Layout::rows(rows, n)))
+        << n;
+  }
 }
 
 /// Ties of which an element far below all windows decides, in the middle of the exponents and where they end.
