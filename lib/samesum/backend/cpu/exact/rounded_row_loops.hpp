@@ -36,6 +36,8 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
   RoundedRowLoops(const ExactResults& call, std::size_t first, std::size_t at_once, bool mean)
       : Rows{call, first, at_once}, divisor_{mean ? static_cast<double>(call.n) : 1} {}
 
+  /// Whether long rows are first looked at: with few registers, one pass of two words would spill them.
+  static constexpr bool looks_first = is_wide && vector_bytes == 16;
   /// How far terms may exceed those of the first row where words lack bits anyway.
   static constexpr int spare_powers = 4;
 
@@ -51,14 +53,24 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
   std::uint64_t round(T* out) const {
     const T* const x = row(call_.x, 0, 0);
     const RowBlock block{x, x, call_.pitch, call_.n, rows_ahead<T>(call_.n) * call_.pitch};
+    std::uint64_t unknown = first_rows(count_);
+    ExponentRange range;
+    if (looks_first && call_.n >= Rows::long_row)
+      range = block.range(x, count_);
+    else
+      unknown = round_at_once(block, range, out);
+    return unknown == 0 ? 0 : round_in_windows(block, range, unknown, out);
+  }
+  /// Finds the range of all elements, and adds them, in one pass. Two words have an anchor, so that pass
+  /// needs a window in which the terms of the other rows are likely to fit: that of the first row, with as
+  /// much room above as below.
+  [[gnu::always_inline]] std::uint64_t round_at_once(const RowBlock& block, ExponentRange& range,
+                                                     T* out) const {
     const std::size_t packs = (count_ - 1) / w + 1;
     Windows<few> common;
-    Windows<more> wider;
-    // One pass finds the range and adds. Two words have an anchor, so that pass needs a window in which the
-    // terms of the other rows are likely to fit: that of the first row, with as much room above as below.
     ExponentRange guess;
     if constexpr (few > 1) {
-      guess = block.range(x, 1);
+      guess = block.range(block.x, 1);
       if (guess.is_empty()) guess = ExponentRange::between(0, 1);
       const int room = few * Format<fp64>::precision - few * log2_count(call_.n) - guess.bits();
       guess = ExponentRange::between(guess.lowest(), guess.top() + (room > 0 ? room / 2 : spare_powers));
@@ -68,30 +80,34 @@ template <class T> class RoundedRowLoops : ExactRowLoops<T, ExactlySummed::eleme
     Extremes<T> seen;
     for (std::size_t p = 0; p < packs; ++p)
       this->template sum_pack_of_rows<few, true>(block, p * w, &common, 0, sum[p], seen);
-    const ExponentRange range = seen.range(),
-                        held = few == 1 ? range : ExponentRange::between(range.lowest(), guess.top());
-    std::uint64_t unknown = first_rows(count_);
-    if (few == 1 || range.top() <= guess.top()) {
-      const bool are_exact = Streams::place(common, held, held, call_.n);
-      const ExponentRange top = ExponentRange::between(held.top() - 1, held.top());
-      if (are_exact || (held.is_bounded() && Streams::place(common, top, top, call_.n))) {
-        unknown = 0;
-        const V error = V::broadcast(are_exact ? 0 : error_of(held.top()));
-        for (std::size_t p = 0; p < packs; ++p)
-          unknown |= are_exact ? write_rounded<few>(sum[p], p * w, out)
-                               : write_if_sure(near(sum[p], error), p * w, out);
-        if (are_exact) return unknown;
-      }
-    }
-    if (unknown == 0) return 0;
+    range = seen.range();
+    if (few > 1 && range.top() > guess.top()) return first_rows(count_);
+    const ExponentRange held = few == 1 ? range : ExponentRange::between(range.lowest(), guess.top()),
+                        top = ExponentRange::between(held.top() - 1, held.top());
+    const bool are_exact = Streams::place(common, held, held, call_.n);
+    if (!are_exact && (!held.is_bounded() || !Streams::place(common, top, top, call_.n)))
+      return first_rows(count_);
+    const V error = V::broadcast(are_exact ? 0 : error_of(held.top()));
+    std::uint64_t unknown = 0;
+    for (std::size_t p = 0; p < packs; ++p)
+      unknown |=
+          are_exact ? write_rounded<few>(sum[p], p * w, out) : write_if_sure(near(sum[p], error), p * w, out);
+    return unknown;
+  }
+  /// Writes the results of the packs of unknown rows, in windows for elements of this range if words hold
+  /// them.
+  std::uint64_t round_in_windows(const RowBlock& block, ExponentRange range, std::uint64_t unknown,
+                                 T* out) const {
+    Windows<few> common;
+    Windows<more> wider;
     const bool fits_few = few > 1 && Streams::place(common, range, range, call_.n),
                fits = fits_few || Streams::place(wider, range, range, call_.n);
-    for (std::size_t p = 0; p < packs; ++p) {
-      const std::uint64_t these = first_rows(w) << p * w;
+    for (std::size_t r = 0; r < count_; r += w) {
+      const std::uint64_t these = first_rows(w) << r;
       if ((unknown & these) == 0) continue;
-      unknown = (unknown & ~these) | (fits_few ? round_pack_of_rows<few>(block, p * w, common, out)
-                                      : fits   ? round_pack_of_rows<more>(block, p * w, wider, out)
-                                               : write_if_sure(near_pack_of_rows(block, p * w), p * w, out));
+      unknown = (unknown & ~these) | (fits_few ? round_pack_of_rows<few>(block, r, common, out)
+                                      : fits   ? round_pack_of_rows<more>(block, r, wider, out)
+                                               : write_if_sure(near_pack_of_rows(block, r), r, out));
     }
     return unknown;
   }

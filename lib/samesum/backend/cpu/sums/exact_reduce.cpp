@@ -1,6 +1,7 @@
 /// Exact reductions on a CPU: nearly all terms are exact in one or two doubles, which are then summed
 /// exactly.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <mutex>
@@ -113,13 +114,14 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
     };
     ExactSums sums[OrderFreeBatch<T>::longest_run];
     std::uint64_t unknown = 0;
-    if (suffice_nearly<T, F> && !is_product(kind_.term) && !kind_.moments) {
+    if (suffice_nearly<T, F> && tries_nearly_.load(std::memory_order_relaxed)) {
       this->sum_run(kind_, first, count, sums, true);
       for (std::size_t k = 0; k < count; ++k) unknown |= std::uint64_t{!is_finished(sums[k], first + k)} << k;
       if (unknown == 0) return;
     }
     // A column alone takes as long as several neighbouring ones.
     const bool alone = unknown != 0 && std::popcount(unknown) <= 4;
+    if (unknown != 0 && !alone) tries_nearly_.store(false, std::memory_order_relaxed);
     if (!alone) this->sum_run(kind_, first, count, sums);
     for (std::size_t k = 0; k < count; ++k) {
       if (unknown != 0 && (unknown >> k & 1) == 0) continue;
@@ -222,6 +224,8 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   ExactKind kind_;
   bool as_state_;
+  /// Whether sums that lack bits are tried: until they leave many results of a run unknown.
+  mutable std::atomic<bool> tries_nearly_ = !is_product(kind_.term) && !kind_.moments;
 };
 
 }  // namespace
