@@ -31,16 +31,20 @@ SAMESUM_HD inline V polynomial(V x, const typename V::Carrier (&c)[size]) {
   return value;
 }
 
-/// Maximum of x and `least`; NaN stays NaN.
-template <class F, int W> SAMESUM_HD inline Pack<F, W> at_least(F least, Pack<F, W> x) {
+/// x, or, where e^x and the value computed for it round to 0, a number that stands for it; NaN stays NaN. Its
+/// power of two is below all normal numbers, so that it is 0: on a CPU, a product that underflows takes many
+/// times as long as others.
+template <class F, int W> SAMESUM_HD inline Pack<F, W> unless_zero_exp(Pack<F, W> x) {
+  constexpr bool is_short = sizeof(F) == 4;
+  constexpr F least{is_short ? -104 : -746};
 #if defined(__CUDA_ARCH__)  // one instruction instead of a comparison and a selection
-  if constexpr (std::is_same_v<F, fp32>) {
+  if constexpr (is_short) {
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(x.v) : "f"(x.v), "f"(least));
     return x;
   }
 #endif
-  const auto low = Pack<F, W>::broadcast(least);
-  return select(low.v > x.v, low, x);
+  constexpr F below = static_cast<F>(-(Format<F>::max_exponent + 64) * 0x1.62e43p-1);
+  return select(x.v < Pack<F, W>::broadcast(least).v, Pack<F, W>::broadcast(below), x);
 }
 
 /// ln 2 = high + low + less than half an ulp of low.
@@ -127,22 +131,14 @@ template <class F, int W> SAMESUM_HD inline Pack<F, W> exp_of_nonpositive(Pack<F
   using Words = Register<Word, W>;
   using Ln2 = detail::Ln2<F>;
   constexpr int stored = Format<F>::precision - 1;
-  // Below, both e^x and the value computed for it round to 0.
-  constexpr F least{sizeof(F) == 4 ? -104 : -746};
-#if !defined(__CUDA_ARCH__)
-  const auto vanishes = x.v < V::broadcast(least).v;
-#endif
-  x = detail::at_least(least, x);
+  x = detail::unless_zero_exp(x);
   // Numbers near 1.5·2^stored are integers, so the sum t rounds x·log2 e to the integer k. The last bits of t
-  // are the exponent field of 2^(k+64), which is a normal number.
+  // are the exponent field of 2^(k+64), which is a normal number, or 0.
   constexpr F beside = static_cast<F>(1.5 * power_of_two(stored) + Format<F>::max_exponent + 64);
   const V t = fma(x, V::broadcast(static_cast<F>(0x1.71547652b82fep+0)), V::broadcast(beside));
   const V k = t - V::broadcast(beside);
   const V r = fma(k, V::broadcast(-Ln2::low), fma(k, V::broadcast(-Ln2::high), x));
-  V power{same_bits<typename V::Storage>(Words(same_bits<Words>(t.v) << stored))};
-#if !defined(__CUDA_ARCH__)
-  power = select(vanishes, V::zero(), power);  // a product that underflows takes a CPU many cycles
-#endif
+  const V power{same_bits<typename V::Storage>(Words(same_bits<Words>(t.v) << stored))};
   return detail::scaled_exp(r) * power;
 }
 
