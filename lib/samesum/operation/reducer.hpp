@@ -64,8 +64,8 @@ template <auto constant> struct Constant {
 ///   of which come first; then short rows take the fast path, too, and `rows` is the number of their
 ///   elements;
 /// - optionally merge(state, other) for lanes of any lengths; or `Shares`, shares(count, other), which a
-///   merge of states of so many elements needs, and merge(state, other, shares). Then rows of any length up to
-///   `longest_row`, if that is declared, take the fast path as a whole.
+///   merge of states of so many elements needs, and merge(state, other, shares). Then rows of any length, up
+///   to `longest_row` if that is declared, take the fast path as a whole.
 ///
 /// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements of a
 /// partial row reach item() as zeros, so data that item() accumulates in the reducer must not change for a
