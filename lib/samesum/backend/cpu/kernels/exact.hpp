@@ -33,8 +33,8 @@ struct ExactResults {
   std::size_t count;  ///< number of results, at least one
   std::size_t n;
   std::size_t pitch;  ///< elements between the first elements of two rows
-  /// Whether sums of elements that one double does not hold may lack bits rather than take more time. Only for
-  /// formats shorter than fp64.
+  /// Whether sums of elements that one double does not hold may lack bits rather than take more time. Only
+  /// for formats shorter than fp64.
   bool nearly = false;
 };
 /// The sums of a result, in three words each, the highest first; the third is below the last place of the
