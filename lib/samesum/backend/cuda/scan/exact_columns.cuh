@@ -1,6 +1,7 @@
 /// Exact scans along columns, and of rows of a few elements. A thread has some consecutive elements of one
-/// column, a part, so that the loads of neighbouring threads are coalesced. As in scans of segments, the
-/// elements are read twice: for the sums of the parts, and to scan each part from the sum of all before it.
+/// column, a part, so that the loads of neighbouring threads are coalesced, or a short row. As in scans of
+/// segments, the elements are read twice: for the sums of the parts, and to scan each part from the sum of
+/// all before it.
 #pragma once
 
 #include "samesum/backend/cuda/scan/columns.cuh"
