@@ -11,7 +11,7 @@ import unittest
 from made_up import ROOT
 import pages
 
-HISTORY = "lib/PERFORMANCE.md", "lib/DECISIONS.md"  # dated records of what was measured once
+HISTORY = "lib/PERFORMANCE.md", "lib/DECISIONS.md", "lib/BUILD_TIMES.md"  # dated records of what was measured once
 CITED = "lib/RELATED.md"  # figures of other authors
 # A number with a unit of time, speed or error, or a multiple of a measurement. "×" between two numbers is a shape.
 FIGURE = re.compile(r"(?<![\^\d.])\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minutes?|hours?|[KMGT]i?B/s|ulps?|%|percent)"
