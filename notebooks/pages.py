@@ -263,6 +263,11 @@ def exact_by_data(files):
         for device, operation in sorted({key[:2] for key in measured})], 2)
 
 
+def slowest_exact(files):
+    """The slowest exact call of each device, beside other libraries and on other data, in a sentence."""
+    return [slow_cells.answer(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS))]
+
+
 # --- pages --------------------------------------------------------------------------------------------------------
 
 def samesum_beside_numpy(files):
@@ -281,7 +286,7 @@ def group_sums(files):
 
 
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
-                                  vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data,
+                                  vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data, slowest_exact,
                                   group_sums, samesum_beside_numpy)}
 
 

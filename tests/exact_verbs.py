@@ -2,7 +2,7 @@
 
 Each rational operation, and each extremum, reduces arrays with three axes in .npy files, as a whole and along every
 axis. Its result must be that of fractions.Fraction, rounded once to the format of the elements; special values must
-follow the rules in lib/README.md. Prints each difference, and exits with 1 if there is one.
+follow the rules in lib/REFERENCE.md. Prints each difference, and exits with 1 if there is one.
 """
 
 import ast

@@ -29,7 +29,8 @@ EXCEPTIONS = {  # what has the form of a measurement, and is none
 
 def prose(text):
     """A page without generated tables, and without programs and what they print, which other tests run."""
-    return re.sub(r"^```(?!sh\b)\w*\n.*?^```$", "", pages.MARKED.sub("", text), flags=re.M | re.S)
+    return re.sub(r"^```(\w*)\n(.*?)^```$", lambda block: block[2] if block[1] == "sh" else "", pages.MARKED.sub("", text),
+                  flags=re.M | re.S)
 
 
 def figures(text):
