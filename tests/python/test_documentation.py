@@ -22,7 +22,7 @@ MODULES = ["samesum", *(module.name for module in pkgutil.walk_packages(samesum.
 
 
 def snippets():
-    for file in (ROOT / "README.md", ROOT / "lib/python/README.md", ROOT / "lib/guides/recipes.md"):
+    for file in (ROOT / "README.md", *sorted(ROOT.glob("lib/python/*.md")), ROOT / "lib/guides/recipes.md"):
         text = file.read_text()
         for block in BLOCK.finditer(text):
             line = text.count("\n", 0, block.start()) + 1
