@@ -239,9 +239,8 @@ def definitions(n):
            "*tree* cuts the input into leaves of fixed size, adds the elements of a leaf lane by lane, halves the lanes "
            "and merges the leaves by stride doubling; *pairwise* has the least height; *serial* is the loop. The order "
            "*atomic*, by arrival, is the exception that promises nothing. An *accumulator* is *plain*, compensated "
-           "(*kahan*, *neumaier*, *double_word*) or *exact*, an integer that holds every partial sum. A *promise* is what "
-           "a caller may rely on: *none*, *run_to_run* (the same machine and settings), *everywhere* (any machine, thread "
-           "count, vector width and launch shape) and *order_free* (any permutation, too).")
+           "(*kahan*, *neumaier*, *double_word*) or *exact*, an integer that holds every partial sum. A *promise* is what a "
+           f"method guarantees about its bits. {'; '.join(f'*{name}*: {bits}' for name, bits in phrases.PROMISES.items())}.")
     yield ("The promise *everywhere* follows from two premises: all backends evaluate the same expression, and each "
            "addition in it is rounded as the IEEE standard demands, without contraction. The first is checked against an "
            "executable definition, the second is a compiler flag. The promise *order_free* follows from the "

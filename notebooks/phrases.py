@@ -12,6 +12,12 @@ ON_GPU = ("cub/", "thrust/", "cublas/", "torch/")
 # The peers that are loops of the study itself, by the first words of their names. The others call a library.
 LOOPS = ("loop", "fast_math", "openmp")
 
+# What each promise says of the bits, for the report and the paper; lib/README.md has every case.
+PROMISES = {"none": "they may differ per run",
+            "run_to_run": "the same bits on the same machine with the same settings",
+            "everywhere": "the same bits on any machine and backend, with any thread count, launch shape and alignment",
+            "order_free": "the same bits for any order of the elements too"}
+
 # A definition of each term that a section may use (Section.terms), in the order of the report.
 TERMS = {
     "method": "operation/order/accumulator/format@backend, for example dot/tree/kahan/fp32@cpu; names of sums leave out the "
@@ -28,10 +34,7 @@ TERMS = {
                    "neumaier: also the sum of all its rounding errors. double_word: two numbers whose mathematical sum "
                    "is the value. exact: an integer that holds every partial sum without rounding. fixed_point: an integer "
                    "too, but of multiples of a power of two to which each term is rounded",
-    "promise": "what a method guarantees about its bits. none: they may differ per run. run_to_run: the same bits on "
-               "the same machine with the same settings. everywhere: the same bits on any machine and backend, with "
-               "any thread count, launch shape and alignment. order_free: the same bits for any order of the elements "
-               "too",
+    "promise": f"what a method guarantees about its bits. {'. '.join(f'{name}: {bits}' for name, bits in PROMISES.items())}",
     "height": "largest number of additions between an element and the result",
     "ulp": "unit in the last place of the correctly rounded result: the distance to the next number of the format there",
     "unit roundoff": "u = 2⁻ᵖ for p bits of precision: the largest relative error of one rounding to nearest",
