@@ -154,7 +154,7 @@ def numbers_of(found):
 def blocks(n):
     """Yields the blocks of the paper."""
     yield front_matter()
-    for part in (opening, related, definitions, method, answers, prices, errors, effects, threats):
+    for part in (opening, related, definitions, method, answers, prices, errors, effects, threats, results_files):
         yield from part(n)
 
 
@@ -314,17 +314,9 @@ def method(n):
            "with the others, each revealed order with the declared one. "
            f"{phrases.capitalised(checks_in_words(n))}.")
     yield ("*To repeat it.* `experiments/run --full` builds the library, runs every experiment and writes results files and a "
-           "report; each experiment is also a program of its own. The table lists the results behind this paper. This text "
-           "is generated from them by `notebooks/paper.py`; no number in it is typed.")
+           "report; each experiment is also a program of its own. The table at the end lists the results behind this "
+           "paper. This text is generated from them by `notebooks/paper.py`; no number in it is typed.")
     yield from section.void_findings(sources)
-    rows = {}
-    for s in sources:
-        rows[s.path] = rows.get(s.path, 0) + len(s.rows) + s.left_out
-    yield section.Table("The results files in experiments/results (“-dirty”: of a tree with changes that were not committed)"
-                        if any("dirty" in s.commit for s in sources) else "The results files in experiments/results",
-                        ["file", "rows", "command", "date", "commit", "host"],
-                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit,
-                          number_of(s, known)] for path, s in {s.path: s for s in sources}.items()], text_columns=1)
 
 
 def command(s):
@@ -518,6 +510,20 @@ def threats(n):
            "it. Neither makes a sum accurate by itself; both make its error something to state.")
     yield "## References"
     yield [REFERENCES[key] for key in sorted(REFERENCES, key=lambda key: REFERENCES[key].casefold())]
+
+
+def results_files(n):
+    yield "## Results"
+    sources = [s for some in n.found.values() for s in some]
+    known = hosts(sources)
+    rows = {}
+    for s in sources:
+        rows[s.path] = rows.get(s.path, 0) + len(s.rows) + s.left_out
+    yield section.Table("The results files in experiments/results (“-dirty”: of a tree with changes that were not committed)"
+                        if any("dirty" in s.commit for s in sources) else "The results files in experiments/results",
+                        ["file", "rows", "command", "date", "commit", "host"],
+                        [[path.name, f"{rows[path]:,}", command(s), s.header["provenance"]["date"][:10], s.commit,
+                          number_of(s, known)] for path, s in {s.path: s for s in sources}.items()], text_columns=1)
 
 
 # --- output -------------------------------------------------------------------------------------------------------
