@@ -14,17 +14,24 @@ namespace samesum::gpu {
 /// sum_before_parts replaces each by that of the parts before it in its group, and finds the sums of the
 /// groups, which sum_before_part_groups replaces by those of the groups before.
 template <class Sum> struct ColumnSums {
-  static constexpr std::size_t length = 64, in_group = 64;  ///< elements of a part, parts of a group
-  std::size_t parts;                                        ///< of a column
-  Sum* part;                                                ///< null if a column has one part
-  Sum* group;                                               ///< null if a column has one group
+  static constexpr std::size_t length = 64;  ///< elements of a part
+  std::size_t parts;                         ///< of a column
+  std::size_t in_group;                      ///< parts of a group
+  Sum* part = nullptr;                       ///< null if a column has one part
+  Sum* group = nullptr;                      ///< null if a column has one group
 
-  __host__ __device__ static std::size_t parts_of(std::size_t n) { return (n - 1) / length + 1; }
+  /// Columns of n elements. A thread goes through a group, and later one through the groups of a column, so a
+  /// long column has about as many groups as a group has parts.
+  static ColumnSums of(std::size_t n) {
+    constexpr int shortest = 6;  // log2
+    const std::size_t parts = (n - 1) / length + 1;
+    return {parts, std::size_t{1} << std::max(static_cast<int>(ceil_log2(parts) + 1) / 2, shortest)};
+  }
   __host__ __device__ std::size_t groups() const { return (parts - 1) / in_group + 1; }
   /// These sums, of a shorter type in the memory of the longer one.
-  template <class Shorter> __device__ ColumnSums<Shorter> with() const {
+  template <class Shorter> __host__ __device__ ColumnSums<Shorter> with() const {
     static_assert(sizeof(Shorter) <= sizeof(Sum));
-    return {parts, reinterpret_cast<Shorter*>(part), reinterpret_cast<Shorter*>(group)};
+    return {parts, in_group, reinterpret_cast<Shorter*>(part), reinterpret_cast<Shorter*>(group)};
   }
 };
 
@@ -88,7 +95,7 @@ __device__ __forceinline__ void sum_part(const ScanInput& in, const Layout& l, c
         sum = sum + common.widened();
       }
     } else {
-      for (const auto& e : x) sum = sum + units.inlined(e);
+      for (const auto& e : x) sum = sum + units.exactly_inlined(e);
     }
   });
   if (sums.part != nullptr) sums.part[(part.outer * sums.parts + part.part) * l.inner + part.inner] = sum;
@@ -150,18 +157,11 @@ template <class C, class F, class Sum> class PartScan {
 #pragma unroll
       for (int i = 0; i < static_cast<int>(most); ++i) {
         if (i >= count) break;
-        before_ = before_ + units_.inlined(x[i]);
+        before_ = before_ + units_.exactly_inlined(x[i]);
         write(units_.template rounded_inlined<F>(before_));
       }
     } else if constexpr (units_.has_common) {
-      constexpr int bits = 60;  // of a sum without a shift; those of a few elements have fewer
-      const __int128 all = before_.units >> common_shift;
-      const auto below = static_cast<std::uint32_t>(before_.units);
-      const auto magnitude = static_cast<std::uint64_t>((all < 0 ? ~all : all) >> bits);
-      if (magnitude == 0)
-        add_common(SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0}, x, count);
-      else
-        add_common(SplitSum<__int128>{all, below, 64 - leading_zeros(magnitude)}, x, count);
+      with_split(before_, [&](auto split) { add_common(split, x, count); });
     }
   }
 

@@ -1,5 +1,5 @@
-/// The kernels of exact scans besides those that write results: the windows, and the sums of segments and of
-/// parts of columns.
+/// The kernels of exact scans besides those that write results from integers: the windows, the sums of
+/// segments and of parts of columns, and the fallback with all digits.
 #include "samesum/backend/cuda/device/launch.hpp"
 #include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/backend/cuda/scan/exact_columns.cuh"

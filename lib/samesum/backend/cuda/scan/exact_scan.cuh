@@ -104,7 +104,9 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
         return sum_of_warp(sum).widened();
       }
     typename Units::Sum sum;
-    each([&](CarrierOf<C> x) { sum = sum + (Units::has_common ? units.exactly(x) : units.inlined(x)); });
+    each([&](CarrierOf<C> x) {
+      sum = sum + (Units::has_common ? units.exactly(x) : units.exactly_inlined(x));
+    });
     return sum_of_warp(sum);
   }
   /// Writes the results of the rows after `before`, rounded to F; are_common() is `common`.
@@ -117,7 +119,7 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
         return Units::has_common ? units.template rounded<F>(sum) : units.template rounded_inlined<F>(sum);
       };
       const auto units_of = [&](CarrierOf<C> x) {
-        return Units::has_common ? units.exactly(x) : units.inlined(x);
+        return Units::has_common ? units.exactly(x) : units.exactly_inlined(x);
       };
       return scan_rows(count, before, round, units_of, writer);
     }
@@ -128,18 +130,11 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
   template <class F>
   __device__ void scan_common(const WindowUnits<C>& units, int count, WindowSum before,
                               RowWriter<F>& writer) const {
-    constexpr int most = 60;  // bits of a sum without a shift; those of the rows have as many
-    const __int128 all = before.units >> common_shift;
-    const auto below = static_cast<std::uint32_t>(before.units);
-    const auto magnitude = static_cast<std::uint64_t>((all < 0 ? ~all : all) >> most);
-    const int shift = magnitude == 0 ? 0 : 64 - leading_zeros(magnitude);
-    const SumRounder<F, C> round{units, shift};
-    const auto units_of = [&](CarrierOf<C> x) { return units.common(x); };
-    if (shift == 0)
-      scan_rows(count, SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0}, round, units_of,
-                writer);
-    else
-      scan_rows(count, SplitSum<__int128>{all, below, shift}, round, units_of, writer);
+    with_split(before, [&](const auto& split) {
+      const SumRounder<F, C> round{units, split.shift};
+      scan_rows(
+          count, split, round, [&](CarrierOf<C> x) { return units.common(x); }, writer);
+    });
   }
   template <class Visit> __device__ void each(Visit visit) const {
 #pragma unroll

@@ -21,6 +21,9 @@ struct ScanWindow {
 /// Common elements are whole numbers of units of 2^(unit + common_shift), and less than
 /// 2^ExactScan::common_bits units.
 constexpr int common_shift = 32;
+/// Bits of a sum of common elements: those that a warp or a thread adds between two looks at the sum, and
+/// those that a sum has before it is shifted.
+constexpr int common_sum_bits = 60;
 
 /// One call. Its sums have 128 bits, in a window that a sample suggests if the call is long. If an element
 /// exceeds it, the sums have 192 or 320 bits, in the window of all elements. All sums of fp32 have fewer.
@@ -34,7 +37,7 @@ struct ExactScan {
   int log2_length;  ///< log2 of the length of the results, rounded up
   int log2_step;    ///< log2 of the elements for each one of the sample
   int least_unit;   ///< a lower bound of unit(), low enough for all numbers
-  int common_bits;  ///< as many as let 64 bits hold the sums of common elements
+  int common_bits;  ///< as many as let common_sum_bits hold the sums of common elements
 
   /// The window of sums of 128 bits.
   __device__ const ScanWindow& window() const { return samples ? windows->sample : windows->all; }
@@ -101,6 +104,14 @@ template <class Units> struct SplitSum {
 
   __device__ WindowSum widened() const { return {(static_cast<__int128>(units) << common_shift) + below}; }
 };
+/// Calls visit(sum) with a sum in two parts.
+template <class Visit> __device__ __forceinline__ auto with_split(const WindowSum& sum, Visit visit) {
+  const __int128 all = sum.units >> common_shift;
+  const auto below = static_cast<std::uint32_t>(sum.units);
+  const auto magnitude = static_cast<std::uint64_t>((all < 0 ? ~all : all) >> common_sum_bits);
+  if (magnitude == 0) return visit(SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0});
+  return visit(SplitSum<__int128>{all, below, 64 - leading_zeros(magnitude)});
+}
 template <class Units> __device__ SplitSum<Units> operator+(SplitSum<Units> a, CommonSum b) {
   return {a.units + b.units, a.below, a.shift};
 }
@@ -127,8 +138,9 @@ __device__ __noinline__ F rounded_sum(WideInteger<words> units, int unit) {
 template <class F, class C> __device__ F rounded_sum(__int128 units, int unit) {
   return rounded_sum<F, C>(Int128::of(static_cast<Wide>(units)), unit);
 }
-/// The same, where most sums are rounded so: the leading 62 bits are, and one for all others.
-template <class F, class C> __device__ __forceinline__ F rounded_inline(__int128 units, int unit) {
+/// units · 2^unit, rounded once to F, for kernels in which most sums are rounded so. The leading 62 bits, and
+/// one for all others, decide.
+template <class F, class C> __device__ __forceinline__ F rounded_sum_inlined(__int128 units, int unit) {
   const bool negative = units < 0;
   const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
   auto high = static_cast<std::uint64_t>(magnitude >> 64), low = static_cast<std::uint64_t>(magnitude);
@@ -211,12 +223,13 @@ template <class C> class WindowUnits {
     ScanWindow& window = call_.samples ? call_.windows->sample : call_.windows->all;
     return {exact_units<C>(x, unit_, 126 - call_.log2_length, &window.exceeded)};
   }
-  /// The same, where most elements are added so.
-  __device__ __forceinline__ WindowSum inlined(CarrierOf<C> x) const {
+  /// What exactly() does, for kernels in which most elements are added so.
+  __device__ __forceinline__ WindowSum exactly_inlined(CarrierOf<C> x) const {
     using Info = Format<C>;
     constexpr int fraction_bits = Info::precision - 1;
     const BitsOf<C> bits = to_bits(x), magnitude = bits & ~Info::sign_bit;
     const int shift = static_cast<int>(magnitude >> fraction_bits) - 1 + Info::min_quantum - unit_;
+    if (magnitude == 0) return {};
     // A normal number whose last bit is a whole number of units.
     if (magnitude >> fraction_bits != 0 && shift >= 0 && shift <= 126 - Info::precision - call_.log2_length &&
         magnitude < Info::infinity) {
@@ -230,7 +243,7 @@ template <class C> class WindowUnits {
     return rounded_sum<F, C>(sum.units, unit_);
   }
   template <class F> __device__ __forceinline__ F rounded_inlined(const WindowSum& sum) const {
-    return rounded_inline<F, C>(sum.units, unit_);
+    return rounded_sum_inlined<F, C>(sum.units, unit_);
   }
 
  private:
@@ -255,7 +268,7 @@ template <class C, class WideSum> class WideUnits {
     const int below = max(unit_ - d.exponent, 0);  // these bits are 0
     return {decltype(Sum::units)::of(d.negative, d.significand >> below, d.exponent + below - unit_)};
   }
-  __device__ WideSum inlined(CarrierOf<C> x) const { return exactly(x); }
+  __device__ WideSum exactly_inlined(CarrierOf<C> x) const { return exactly(x); }
   template <class F> __device__ F rounded(const WideSum& sum) const {
     return rounded_sum<F, C>(sum.units, unit_);
   }

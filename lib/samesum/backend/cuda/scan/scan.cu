@@ -167,7 +167,7 @@ class Parts {
     if (s.sum != nullptr && has_common) s.is_common = add<bool>(s.count());
   }
   template <class Sum> ColumnSums<Sum> add_parts(const Layout& l) {
-    ColumnSums<Sum> s{ColumnSums<Sum>::parts_of(l.n), nullptr, nullptr};
+    auto s = ColumnSums<Sum>::of(l.n);
     if (s.parts > 1) s.part = add<Sum>(l.results() * s.parts);
     if (s.groups() > 1) s.group = add<Sum>(l.results() * s.groups());
     return s;
@@ -182,7 +182,8 @@ class Parts {
 /// An exact scan of segments.
 template <class C, class F> class SegmentScan {
  public:
-  static constexpr int common_bits = 49;  ///< 64 bits hold the sums of the rows of a warp
+  static constexpr int common_bits = 49;  ///< such that a warp may add the elements of a segment
+  static_assert(common_bits + ceil_log2(std::size_t{segment_rows<C>} * PrefixTree::lanes) <= common_sum_bits);
   SegmentScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
     const Layout& l = work.call.layout;
     narrow_ = plan_segments<C, WindowSum>(l, prefers_few_rows(work));
@@ -215,10 +216,11 @@ template <class C, class F> class SegmentScan {
 /// An exact scan of columns, or of short rows.
 template <class C, class F> class ColumnScan {
  public:
-  static constexpr int common_bits = 55;  ///< 64 bits hold sums of PartElements::at_once elements
+  static constexpr int common_bits = 55;  ///< such that a thread may add the elements of a load
+  static_assert(common_bits + ceil_log2(std::size_t{PartElements<C>::at_once}) <= common_sum_bits);
   ColumnScan(const Launch& work, bool has_wide, Parts& parts) : work_{work}, has_wide_{has_wide} {
-    narrow_ = parts.add_parts<WindowSum>(work.call.layout);
     if (has_wide) wide_ = parts.add_parts<WidestSum>(work.call.layout);
+    narrow_ = has_wide ? wide_.with<WindowSum>() : parts.add_parts<WindowSum>(work.call.layout);
   }
   cudaError_t operator()(const ExactScan& exact, std::size_t step, const ScanDestination& out) const {
     const Layout& l = work_.call.layout;
@@ -241,7 +243,7 @@ template <class C, class F> class ColumnScan {
 };
 
 /// Scans elements that format C holds.
-template <class C, class Scan> cudaError_t scan_held(Launch& work) {
+template <class C, class Scan> cudaError_t scan_with(Launch& work) {
   constexpr std::size_t sampled_elements = 1 << 13, fewest_for_wide = 1 << 13;
   const Layout& l = work.call.layout;
   const std::size_t elements = l.results() * l.n, step = elements / sampled_elements;
@@ -266,17 +268,18 @@ template <class C, class Scan> cudaError_t scan_held(Launch& work) {
   error = scan(exact, step, out);
   return error == cudaSuccess ? scan_with_digits(work, exact, digits, out, SAMESUM_FORMAT_INDEX) : error;
 }
-/// Whether each thread scans a row: a warp would have few elements to share.
+/// Whether each thread scans a row: a warp would have few elements to share, and threads are many, the more
+/// the longer each takes.
 bool prefers_threads_for_rows(const Launch& work) {
-  constexpr std::size_t fewest_rows = 4096;
+  constexpr std::size_t rows_per_element = 512;
   const Layout& l = work.call.layout;
   return work.scan == ScanSchedule::automatic && !l.offsets && l.n <= ColumnSums<WindowSum>::length &&
-         l.results() >= fewest_rows;
+         l.results() >= rows_per_element * l.n;
 }
 template <class C> cudaError_t scan_exactly_in(Launch& work) {
   using F = Formats::at<SAMESUM_FORMAT_INDEX>;
-  return prefers_columns(work) || prefers_threads_for_rows(work) ? scan_held<C, ColumnScan<C, F>>(work)
-                                                                 : scan_held<C, SegmentScan<C, F>>(work);
+  return prefers_columns(work) || prefers_threads_for_rows(work) ? scan_with<C, ColumnScan<C, F>>(work)
+                                                                 : scan_with<C, SegmentScan<C, F>>(work);
 }
 cudaError_t scan_exactly(Launch& work) {
   return work.call.x.format->bytes == 8 ? scan_exactly_in<fp64>(work) : scan_exactly_in<fp32>(work);
