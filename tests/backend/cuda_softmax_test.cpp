@@ -55,14 +55,12 @@ std::vector<std::uint64_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule sc
 
 std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
-  const bool plain = v.accumulator == "plain", exact = v.accumulator == "exact",
-             in_fp64 = v.format->bytes == 8;
+  const bool exact = v.accumulator == "exact", in_fp64 = v.format->bytes == 8;
   if (columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
-  if (plain && !in_fp64 && columns <= (capability >= 9 ? 131072 : 16384))
-    all.push_back(SoftmaxSchedule::held);
-  if (exact && !in_fp64 && columns <= 4096) all.push_back(SoftmaxSchedule::held);
+  const std::size_t most = exact ? 4096 : capability >= 9 ? 131072 : 16384;
+  if (!in_fp64 && columns <= most) all.push_back(SoftmaxSchedule::held);
   return all;
 }
 

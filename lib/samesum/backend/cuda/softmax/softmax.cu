@@ -92,6 +92,7 @@ template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStrea
     return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
   };
   if (rows.accumulator == SoftmaxSum::exact) return start.template operator()<ExactHeldSum>();
+  if (rows.accumulator == SoftmaxSum::online) return start.template operator()<OnlineHeldSum>();
   return by_accumulator<fp32>(rows.accumulator, [&]<class F>() { return start.template operator()<F>(); });
 }
 
@@ -134,10 +135,12 @@ template <class T> bool launch_if_held(const SoftmaxRows<T>& rows, cudaStream_t 
   if ((error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))) return true;
   const bool has_clusters = attributes.ptxVersion >= 90;
   constexpr int most_of_block = ahead_threads / LeafPart<T>::threads;
-  static_assert(ahead_threads == held_threads<T, ExactHeldSum>);
+  static_assert(ahead_threads == held_threads<T, ExactHeldSum> &&
+                ahead_threads == held_threads<T, OnlineHeldSum>);
   if (rows.columns > std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block)) return false;
   if constexpr (sizeof(T) == 2) {
-    if (rows.columns > leaf && rows.accumulator != SoftmaxSum::exact) {
+    if (rows.columns > leaf && rows.accumulator != SoftmaxSum::exact &&
+        rows.accumulator != SoftmaxSum::online) {
       error = launch_ahead(rows, stream, has_clusters);
       return true;
     }
@@ -165,7 +168,7 @@ template <class T, class C> cudaError_t launch(const Launch& work, const Softmax
   if (may_be(SoftmaxSchedule::narrow) && l.n <= 1024) return launch_narrow<T, C>(rows, work.stream);
   if constexpr (std::is_same_v<C, fp32>) {
     cudaError_t error;
-    if (may_be(SoftmaxSchedule::held) && !online && launch_if_held(rows, work.stream, error)) return error;
+    if (may_be(SoftmaxSchedule::held) && launch_if_held(rows, work.stream, error)) return error;
   }
   if (may_be(SoftmaxSchedule::wide)) return launch_wide<T, C>(rows, online, work.stream);
   return cudaErrorInvalidValue;

@@ -1,5 +1,6 @@
 /// Softmax of rows that the blocks of a GPU hold on chip: two kernels for a plain denominator, the first one
-/// also for an exact one. They give the same bits as softmax_narrow (narrow.cuh) and softmax_wide (wide.cuh).
+/// also for an exact one and for the online form. They give the same bits as softmax_narrow (narrow.cuh) and
+/// softmax_wide (wide.cuh).
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -7,8 +8,24 @@
 #endif
 
 #include "samesum/backend/cuda/softmax/exact.cuh"
+#include "samesum/operation/online_softmax.hpp"
 
 namespace samesum::gpu::softmaxes {
+
+/// The denominator of a row by the online form, in place of the format of a plain one.
+struct OnlineHeldSum {};
+/// The state of lanes and leaves, and how it is stored in shared memory, which holds no types with
+/// constructors.
+template <class F> struct HeldStateOf { using type = Plain<Scalar<F>>; };
+template <> struct HeldStateOf<OnlineHeldSum> { using type = OnlineSoftmax<Scalar<fp32>>; };
+template <class F> using HeldState = typename HeldStateOf<F>::type;
+template <class F> using StoredState = std::array<float, sizeof(HeldState<F>) / sizeof(float)>;
+template <class F> __device__ StoredState<F> stored(const HeldState<F>& state) {
+  return std::bit_cast<StoredState<F>>(state);
+}
+template <class F> __device__ HeldState<F> restored(const StoredState<F>& state) {
+  return std::bit_cast<HeldState<F>>(state);
+}
 
 // --- one block or cluster per row, held in registers -------------------------------------------------------
 
@@ -78,51 +95,64 @@ template <class T> struct LeafPart {
     by_alignment(aligned, [&]<bool by_runs>() { load_rows<by_runs>(x, left, full, v); });
   }
   /// Replaces each x by e, or by d if `log` and `holds_result` (x, d, e: see operation/softmax.hpp). Writes
-  /// the sums of this leaf's lanes to `of_lane`; the parts of a lane are added one after another.
+  /// the states of this leaf's lanes to `of_lane`; the parts of a lane are added one after another.
   template <class F, bool log>
-  __device__ void add_to_lanes(float (&v)[rows][run], float largest, float* of_lane) const {
-    Plain<Scalar<F>> state[run];
-    if constexpr (parts == 1)
+  __device__ void add_to_lanes(float (&v)[rows][run], float largest, StoredState<F>* of_lane) const {
+    constexpr bool is_online = std::is_same_v<F, OnlineHeldSum>;
+    HeldState<F> state[run];
+    const auto add_rows = [&](bool starts) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+        if (r < present)
+          for (int l = 0; l < run; ++l)
+            if constexpr (!is_online)
+              state[l].add(Scalar<F>::of(v[r][l]));
+            else if (r == 0 && starts)
+              state[l] = {{v[r][l]}, {1}};  // as if added to a fresh state
+            else
+              state[l].add({v[r][l]});
+    };
+    if constexpr (parts == 1 && !is_online)
       exponentials<log>(v, largest, present, [&](int l, float e) { state[l].add(Scalar<F>::of(e)); });
-    else
+    else if constexpr (parts == 1)
+      add_rows(true);
+    else if constexpr (!is_online)
       exponentials<false>(v, largest, present, [](int, float) {});
 #pragma unroll 1
     for (int turn = 0; turn < parts; ++turn) {
       if (turn == part) {
         if constexpr (parts > 1) {
           if (turn > 0)
-            for (int l = 0; l < run; ++l) state[l].sum.v = of_lane[lane + l];
-#pragma unroll
-          for (int r = 0; r < rows; ++r)
-            if (r < present)
-              for (int l = 0; l < run; ++l) state[l].add(Scalar<F>::of(v[r][l]));
+            for (int l = 0; l < run; ++l) state[l] = restored<F>(of_lane[lane + l]);
+          add_rows(turn == 0);
         }
-        for (int l = 0; l < run; ++l) of_lane[lane + l] = state[l].sum.v;
+        for (int l = 0; l < run; ++l) of_lane[lane + l] = stored<F>(state[l]);
       }
       __syncthreads();  // this part has been added
     }
+    if constexpr (is_online) exponentials<log>(v, largest, present, [](int, float) {});
   }
 
   /// Whether v then holds the input of Finish; if not, x must be loaded again and d computed.
-  template <bool log> static constexpr bool holds_result = !log || parts == 1;
+  template <class F, bool log>
+  static constexpr bool holds_result = !log || parts == 1 || std::is_same_v<F, OnlineHeldSum>;
 };
 
 /// Halves the lanes: lane l merges lane l + half, the first two times from shared memory, then across a warp,
 /// each thread of which gets the sum.
-template <class F> __device__ Plain<Scalar<F>> halve_lanes(const float (&of_lane)[lanes]) {
-  using State = Plain<Scalar<F>>;
-  State low{{of_lane[thread()]}}, high{{of_lane[thread() + warp]}};
-  low.merge(State{{of_lane[thread() + 2 * warp]}});
-  high.merge(State{{of_lane[thread() + 3 * warp]}});
+template <class F> __device__ HeldState<F> halve_lanes(const StoredState<F> (&of_lane)[lanes]) {
+  HeldState<F> low = restored<F>(of_lane[thread()]), high = restored<F>(of_lane[thread() + warp]);
+  low.merge(restored<F>(of_lane[thread() + 2 * warp]));
+  high.merge(restored<F>(of_lane[thread() + 3 * warp]));
   low.merge(high);
   for (int delta = warp / 2; delta > 0; delta /= 2) merge_across(low, delta);
   return low;
 }
 
 /// What the threads that share a row exchange through shared memory.
-struct Shared {
+template <class F> struct Shared {
   float largest_of_warp[128];
-  float sum_of_leaf[most_held_leaves];
+  StoredState<F> of_leaf[most_held_leaves];
 
   /// All threads call these functions, with block.sync() between share_largest and largest, and between
   /// share_sum and sum.
@@ -136,16 +166,22 @@ struct Shared {
     for (int i = thread(); i < block.size * warps(); i += warp) largest = fmaxf(largest, largest_of_warp[i]);
     return largest_of(largest, warp);
   }
-  template <class Block, class Part, class F>
-  __device__ void share_sum(const Block& block, const Part& part, const Plain<F>& of_leaf) {
-    if (part.index < block.size) block.in(part.index, sum_of_leaf[part.leaf_of_row]) = of_leaf.sum.v;
+  template <class Block, class Part>
+  __device__ void share_sum(const Block& block, const Part& part, const HeldState<F>& state) {
+    if (part.index < block.size) block.in(part.index, of_leaf[part.leaf_of_row]) = stored<F>(state);
   }
-  template <class F> __device__ Plain<Scalar<F>> sum(int leaves) const {
-    Plain<Scalar<F>> state{{sum_of_leaf[thread() % leaves]}};  // `leaves` is a power of two
+  __device__ HeldState<F> sum(int leaves) const {
+    HeldState<F> state = restored<F>(of_leaf[thread() % leaves]);  // `leaves` is a power of two
     merge_all(state, leaves);
     return state;
   }
 };
+
+/// The result of a plain sum, or the denominator of the online form.
+template <class V> __device__ float denominator_of(const Plain<V>& sum) { return sum.result().v; }
+template <class V> __device__ float denominator_of(const OnlineSoftmax<V>& state) {
+  return state.denominator().v;
+}
 
 /// The exact sum of the exponentials of a row that a block or cluster holds, rounded once.
 struct ExactHeldSum {
@@ -171,7 +207,8 @@ struct ExactHeldSum {
 /// Whether several blocks may share a row: not of 16-bit elements with a plain sum, whose long rows are
 /// prefetched.
 template <class T, class F>
-inline constexpr bool has_cluster = sizeof(T) == 4 || std::is_same_v<F, ExactHeldSum>;
+inline constexpr bool has_cluster =
+    sizeof(T) == 4 || std::is_same_v<F, ExactHeldSum> || std::is_same_v<F, OnlineHeldSum>;
 /// Maximum threads per block, and minimum resident blocks per multiprocessor, for __launch_bounds__.
 template <class T, class F>
 inline constexpr int held_threads = has_cluster<T, F> ? 512 : LeafPart<T>::threads;
@@ -179,15 +216,17 @@ template <class T, class F>
 inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 1024 / held_threads<T, F>;
 
 /// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
-/// hides latency. F is the format of a plain denominator, or ExactHeldSum.
+/// hides latency. F is the format of a plain denominator, ExactHeldSum or OnlineHeldSum.
 template <class T, class F, bool log>
 __global__ void __launch_bounds__(held_threads<T, F>, held_resident_blocks<T, F>)
     softmax_held(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
   constexpr bool is_exact = std::is_same_v<F, ExactHeldSum>;
   using Block = std::conditional_t<has_cluster<T, F>, Cluster, OneBlock>;
-  __shared__ Shared shared;
-  [[maybe_unused]] __shared__ float of_lane[is_exact ? 1 : held_threads<T, F> / Part::threads][lanes];
+  using Lane = std::conditional_t<is_exact, fp32, F>;  // exact sums have no lanes
+  __shared__ Shared<Lane> shared;
+  [[maybe_unused]] __shared__ StoredState<Lane> of_lane[is_exact ? 1 : held_threads<T, F> / Part::threads]
+                                                       [lanes];
   const Block block;
   const Part part{p, block};
   const int all_leaves = Part::leaves() * block.size;
@@ -208,12 +247,12 @@ __global__ void __launch_bounds__(held_threads<T, F>, held_resident_blocks<T, F>
     if (all_leaves > 1) {
       shared.share_sum(block, part, sum);
       block.sync();  // all leaves have written their sums
-      sum = shared.sum<F>(all_leaves);
+      sum = shared.sum(all_leaves);
     }
-    denominator = sum.result().v;
+    denominator = denominator_of(sum);
   }
   const Finish<float> finish{log, denominator};
-  if constexpr (!is_exact && !Part::template holds_result<log>) {
+  if constexpr (!is_exact && !Part::template holds_result<Lane, log>) {
     part.load(x, p.aligned, v);
     subtract(v, largest);
   }
@@ -292,8 +331,8 @@ inline constexpr int ahead_threads = 512;
 template <class T, class F, bool log, bool aligned>
 __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
-  __shared__ Shared shared[2];
-  __shared__ float of_lane[ahead_threads / Part::threads][lanes];
+  __shared__ Shared<F> shared[2];
+  __shared__ StoredState<F> of_lane[ahead_threads / Part::threads][lanes];
   extern __shared__ uint4 memory[];
   const Cluster cluster;
   const Part part{p, cluster};
@@ -323,8 +362,8 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T>
     if (part.part == 0) shared[b].share_sum(cluster, part, halve_lanes<F>(of_lane[part.here]));
     if (row + stride < p.rows) share_largest(1 - b);
     cluster.sync();  // all have written the sums of this row and the largest elements of the next
-    const Finish<float> finish{log, shared[b].sum<F>(all_leaves).result().v};
-    if constexpr (!Part::template holds_result<log>) {
+    const Finish<float> finish{log, denominator_of(shared[b].sum(all_leaves))};
+    if constexpr (!Part::template holds_result<F, log>) {
       ahead.read(b, v);
       subtract(v, largest);
     }

@@ -1,5 +1,5 @@
 /// Softmax of rows of any width on a GPU: a block reads a row three times, or twice in the online form. For
-/// more than 1024 columns the only kernel with online denominators, and for fp64.
+/// more than 1024 columns of fp64 the only kernel, and for rows that no cluster holds.
 #pragma once
 
 #include "samesum/backend/cuda/softmax/exact.cuh"
