@@ -94,7 +94,7 @@ class Cuda : public Backend {
   void run(HostRun& work) const override {
     const Call& call = work.call;
     if (call.method->takes_keys) return run_by_key(work);
-    bind(call)(call.out.data);
+    bound(call, false)(call.out.data);
   }
 
   void run_selected(HostRun& work) const override { gpu::run_selected(work); }
@@ -102,8 +102,16 @@ class Cuda : public Backend {
     return gpu::packed(x, y, options);
   }
 
-  /// Binds a call on the device that holds x, with its own stream and workspace.
-  Bound bind(const Call& call) const override {
+  Bound bind(const Call& call) const override { return bound(call, true); }
+
+  std::unique_ptr<PartialInput> partial_input(const Call& call) const override {
+    return std::make_unique<PlacedInput>(call, device_for(call));
+  }
+
+ private:
+  /// Binds a call on the device that holds x, with its own stream and workspace. Pinned memory takes longer
+  /// to allocate than it saves once, so only a call that `repeats` has it.
+  Bound bound(const Call& call, bool repeats) const {
     const int device = device_for(call);
     const OnDevice scope{device};
     const auto stream = new_stream();
@@ -117,7 +125,7 @@ class Cuda : public Backend {
     }
     const std::size_t out_bytes = host.width * host.rows;
     const Memory out = device_memory(out_bytes),
-                 pinned = host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
+                 pinned = repeats && host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
     const Memory status = call.options.grid ? device_memory(sizeof(KeyStatus)) : nullptr;
     launch.status = static_cast<KeyStatus*>(status.get());
     launch.call.x = x.values;
@@ -135,11 +143,6 @@ class Cuda : public Backend {
     };
   }
 
-  std::unique_ptr<PartialInput> partial_input(const Call& call) const override {
-    return std::make_unique<PlacedInput>(call, device_for(call));
-  }
-
- private:
   /// Runs a call by key on the device that holds x. Sets the place of a bad key, and then writes nothing.
   void run_by_key(HostRun& work) const {
     const Call& call = work.call;

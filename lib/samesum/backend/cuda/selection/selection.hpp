@@ -5,7 +5,7 @@
 
 namespace samesum::gpu {
 
-/// Runs such a call, as Backend::run_selected. Memory on the device: 8 bytes for each element, and the packed
+/// Runs such a call, as Backend::run_selected. Memory on the device: 3 bits for each element, and the packed
 /// elements.
 void run_selected(HostRun& work);
 
