@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/device/check.hpp"
+#include "samesum/backend/cuda/device/column.cuh"
 #include "samesum/backend/cuda/tree/batch.cuh"
 #include "samesum/call/validation.hpp"
 #include "samesum/reducer.hpp"
@@ -34,13 +35,13 @@ template <class Reducer, class T> class PlainReader {
   __device__ void elements(const Raw& x, const Raw&, std::uint64_t base, int offset, Element (&e)[4]) const {
     for (int i = 0; i < 4; ++i) e[i] = {x.x[i], base + static_cast<std::uint64_t>(offset + i)};
   }
-  template <int most>
-  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
+  template <int most, class Stride>
+  __device__ void column(std::size_t place, Stride stride, int count, std::uint64_t base, int offset,
                          int apart, Element (&e)[most]) const {
+    T x[most];
+    load_column(x_ + place, stride, count, x);
     for (int r = 0; r < most; ++r)
-      if (r < count)
-        e[r] = {x_[place + static_cast<std::size_t>(r) * stride],
-                base + static_cast<std::uint64_t>(offset + r * apart)};
+      if (r < count) e[r] = {x[r], base + static_cast<std::uint64_t>(offset + r * apart)};
   }
 
  private:

@@ -330,7 +330,10 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   if (reduced) GTEST_SKIP() << "too long for a reduced run";
   for (const auto& [name, layout, n] : {std::tuple{"a vector", Layout::vector(3'000'003), 3'000'003u},
                                         {"rows", Layout::rows(30, 100'000), 3'000'000u},
-                                        {"columns", Layout::axis(1, 10'000, 300), 3'000'000u}}) {
+                                        {"rows of two leaves", Layout::rows(1'050, 4'100), 4'305'000u},
+                                        {"many short rows", Layout::rows(4'099, 150), 614'850u},
+                                        {"columns", Layout::axis(1, 10'000, 300), 3'000'000u},
+                                        {"many short columns", Layout::axis(1, 200, 16'500), 3'300'000u}}) {
     const Array x{*cpu.format, wide(n, 12, 5)}, y{*cpu.format, uniform(n, 6)};
     EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
               reduce_all(cpu, x.values(), y.values(), layout))

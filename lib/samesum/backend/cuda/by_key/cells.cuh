@@ -183,7 +183,7 @@ template <int words> struct Addend {
 };
 
 /// Adds integers to cells in shared memory, and replaces their last words by the carries if `has_carries`; an
-/// addition that need not return the old value is faster. All first words are on their way before the first
+/// addition that need not return the old value is faster. All first words are in flight before the first
 /// carry is needed.
 template <bool has_carries, int words, int count>
 __device__ void add_to_cells(Addend<words> (&x)[count], std::uint32_t stride) {

@@ -1,6 +1,7 @@
 /// Loads the elements of a reducer, and rounds them to its format.
 #pragma once
 
+#include "samesum/backend/cuda/device/column.cuh"
 #include "samesum/backend/cuda/device/pair.cuh"
 #include "samesum/operation/reducer.hpp"
 
@@ -62,21 +63,16 @@ template <class F, class T> class Reader {
               static_cast<std::uint32_t>(offset + i)};
   }
 
-  /// Loads the first `count` of `most` elements of a column. They are `stride` apart in memory, and `apart`
-  /// in the reduction.
-  template <int most>
-  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
+  /// Loads the first `count` of `most` elements of a column. They are `stride` apart in memory, a number or a
+  /// Step, and `apart` in the reduction.
+  template <int most, class Stride>
+  __device__ void column(std::size_t place, Stride stride, int count, std::uint64_t base, int offset,
                          int apart, Element (&e)[most]) const {
     // 32-bit registers even for 16-bit elements: packing two of them would wait for each load in turn
     using Register = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
     Register x[most]{}, y[most]{};
-#pragma unroll
-    for (int r = 0; r < most; ++r)
-      if (r < count) x[r] = x_[place + r * stride];
-    if (y_ != nullptr)
-#pragma unroll
-      for (int r = 0; r < most; ++r)
-        if (r < count) y[r] = y_[place + r * stride];
+    load_column(x_ + place, stride, count, x);
+    if (y_ != nullptr) load_column(y_ + place, stride, count, y);
 #pragma unroll
     for (int r = 0; r < most; ++r)
       e[r] = {rounded(static_cast<BitsOf<T>>(x[r])), rounded(static_cast<BitsOf<T>>(y[r])), base,

@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
                         begin = min(k * Shape::leaf, n);
       const int members = static_cast<int>(min(n - begin, Shape::leaf));
       if (lane < members)
-        shared[t] = column_lane<Shape, few_column_rows>(reducer, reader, place + begin * stride, stride,
-                                                        begin, lane, members);
+        shared[t] = column_lane<Shape, some_column_rows>(reducer, reader, place + begin * stride, stride,
+                                                         begin, lane, members);
       for (int half = lanes / 2; half > 0; half /= 2) {
         __syncthreads();  // all threads have written the lanes that are merged now
         if (lane < half && lane + half < members) reducer.merge(shared[t], shared[t + half]);

@@ -9,9 +9,10 @@
 namespace samesum::gpu {
 
 /// Whether a warp reduces short rows two at a time: only if the reducer computes little.
-template <class Shape, class Reducer>
+template <class Shape, class Reducer, class Reader>
 inline constexpr bool takes_two_rows =
-    Shape::in_turn && !Shape::combines_only_neighbours && sizeof(typename Reducer::State) <= 8;
+    Shape::in_turn && !Shape::combines_only_neighbours && sizeof(typename Reducer::State) <= 8 &&
+    sizeof(typename Reader::Raw) <= 16;
 
 /// Threads per block. Small blocks balance better; a large block is used only where a whole row then fits one
 /// tile.
@@ -20,9 +21,10 @@ inline constexpr int reduce_warps = 128 / warp, most_reduce_warps = most_reduce_
 
 /// Distribution of rows over warps and blocks.
 struct RowPlan {
-  bool two_rows_per_warp;     ///< a warp computes two rows at a time
-  int leaves_per_warp;        ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
-  int warps_per_tile;         ///< a power of two; they reduce parts of one row and merge their states
+  bool two_rows_per_warp;  ///< a warp computes two rows at a time
+  bool spreads;            ///< there are enough warps for lanes 32 apart, of which fewer loads are in flight
+  int leaves_per_warp;     ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
+  int warps_per_tile;      ///< a power of two; they reduce parts of one row and merge their states
   std::size_t tiles_per_row;  ///< tiles per row
   std::size_t total_warps;    ///< warps of all blocks
 };
@@ -93,7 +95,7 @@ __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan
 ///
 /// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
 /// plan would multiply the code.
-template <class Shape, class Reducer, class Reader>
+template <class Shape, bool spreads, class Reducer, class Reader>
 __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Shape, Reducer>)
     reduce_rows(Reducer reducer, Reader reader, Layout l, RowPlan plan, typename Reducer::State* states,
                 Destination out) {
@@ -101,7 +103,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
   __shared__ alignas(16) unsigned char memory[most_reduce_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
   const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
-  if constexpr (takes_two_rows<Shape, Reducer>)
+  if constexpr (takes_two_rows<Shape, Reducer, Reader>)
     if (plan.two_rows_per_warp) {
       if (w >= plan.total_warps) return;
       reduce_row_pair<Shape>(reducer, reader, l, w, out);
@@ -111,8 +113,9 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
   const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
   const auto leaf = [&](std::size_t k) {
     const std::size_t begin = min(k * Shape::leaf, n);
-    return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
-                                                begin, static_cast<int>(min(n - begin, Shape::leaf)));
+    return LeafOf<Shape, Reducer, Reader>::template leaf<spreads>(
+        reducer, reader, mine.exist ? l.first(mine.row) + begin : 0, begin,
+        static_cast<int>(min(n - begin, Shape::leaf)));
   };
   State state, even, half;
 #pragma unroll 1
@@ -150,7 +153,8 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
 template <class Shape, class Reducer, class Reader>
 RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
-  RowPlan plan{false, 1, 1, leaves, 0};
+  constexpr std::size_t many_leaves = 2048;
+  RowPlan plan{false, l.outer * leaves >= many_leaves, 1, 1, leaves, 0};
   // Many rows of 5 to 32 leaves: each warp reduces two or four leaves, so that a row is one tile and needs no
   // merge kernel. Longer rows with many leaves in all: each warp reduces two leaves, which halves the number
   // of blocks and their fixed costs.
@@ -163,7 +167,7 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   plan.warps_per_tile =
       static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
   plan.tiles_per_row = (parts - 1) / static_cast<std::size_t>(plan.warps_per_tile) + 1;
-  if constexpr (takes_two_rows<Shape, Reducer>)
+  if constexpr (takes_two_rows<Shape, Reducer, Reader>)
     plan.two_rows_per_warp =
         l.n > Shape::lanes && l.n <= LeafOf<Shape, Reducer, Reader>::short_leaf && reader.inputs() == 1;
   const std::size_t rows_of_warp = plan.two_rows_per_warp ? 2 : 1;
@@ -177,7 +181,8 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
 /// warps then hide the latency of memory.
 inline constexpr int short_row_threads = 256;
 
-/// Reduces rows of at most one element per lane on `threads` threads each, a power of two.
+/// Reduces rows of at most one element per lane, most of which spread_rows.cuh reduces otherwise, on
+/// `threads` threads each, a power of two.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(short_row_threads)
     reduce_short_rows(Reducer reducer, Reader reader, Layout l, int threads, Destination out) {
@@ -190,27 +195,32 @@ __global__ void __launch_bounds__(short_row_threads)
   out.write(reducer, state, l.n, row);
 }
 
-/// Rows that spread_rows.cuh may reduce have at most so many elements.
-template <class Reducer> inline constexpr std::size_t longest_spread_row = spread_most;
-template <class Reducer>
-requires requires { Reducer::FastPath::longest_row; }
-inline constexpr std::size_t longest_spread_row<Reducer> = Reducer::FastPath::longest_row;
-
-/// Whether spread_rows.cuh has the fastest kernel for rows of n elements. Rows of many elements that are only
-/// added are bound by loads, which reduce_rows makes of 16 bytes each.
+/// Rows that spread_rows.cuh may reduce have at most so many elements. Rows of 1024 are the first that
+/// reduce_rows loads as fast, unless they are doubles.
 template <class Shape, class Reducer, class Reader>
-bool suits_spread_rows(std::size_t n, const Reader& reader) {
-  if (n <= warp || n == 2 * warp || n > (Shape::in_turn ? longest_spread_row<Reducer> : Shape::lanes))
-    return false;
-  const bool loads_fours = takes_two_rows<Shape, Reducer> && sizeof(typename Reader::Raw) <= 16 &&
-                           reader.inputs() == 1 && n % 4 == 0;
-  return !loads_fours || n <= 2 * Shape::lanes;
+inline constexpr std::size_t longest_spread_row =
+    Shape::in_turn ? 1023 + (sizeof(typename Reader::Raw) > 16 && has_light_rows<Reducer>) : Shape::lanes;
+template <class Shape, class Reducer, class Reader>
+requires requires { Reducer::FastPath::longest_row; }
+inline constexpr std::size_t longest_spread_row<Shape, Reducer, Reader> =
+    Shape::in_turn ? Reducer::FastPath::longest_row : Shape::lanes;
+
+/// Whether spread_rows.cuh has the fastest kernel for the rows of a layout. A warp reduces four rows, so a
+/// few long rows would occupy too few warps. Rows of many elements that are only added are bound by loads,
+/// which reduce_rows makes of 16 bytes each.
+template <class Shape, class Reducer, class Reader>
+bool suits_spread_rows(const Layout& l, const Reader& reader) {
+  static_assert(longest_spread_row<Shape, Reducer, Reader> <= Shape::leaf);
+  if (l.n <= warp || l.n == 2 * warp || l.n > longest_spread_row<Shape, Reducer, Reader>) return false;
+  if (l.n > Shape::lanes && l.outer < std::max<std::size_t>(4096, 8 * l.n)) return false;
+  const bool loads_fours = takes_two_rows<Shape, Reducer, Reader> && reader.inputs() == 1 && l.n % 4 == 0;
+  return !loads_fours || l.n <= 2 * Shape::lanes;
 }
 
 /// Plans the kernels for rows and segments, and launches the one that suits.
 template <class Shape, class Reducer, class Reader> struct RowLaunch {
   int block = reduce_warps;  ///< warps per block
-  RowPlan plan{false, 1, 1, 1, 0};
+  RowPlan plan{false, false, 1, 1, 1, 0};
 
   RowLaunch(const Reducer&, const Layout& l, const Reader& reader, std::size_t elements) {
     if (l.offsets)
@@ -225,7 +235,7 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
     if constexpr (!Shape::combines_only_neighbours) {
       static_assert(Shape::lanes == SpreadLanes::all);
-      if (!l.offsets && suits_spread_rows<Shape, Reducer, Reader>(l.n, reader)) {
+      if (!l.offsets && suits_spread_rows<Shape, Reducer>(l, reader)) {
         constexpr std::size_t rows = spread_threads / warp * spread_rows;
         const auto launch_for = [&](auto one_row_of_lanes) {
           return launch(reduce_spread_rows<one_row_of_lanes, Reducer, Reader>, (l.outer - 1) / rows + 1,
@@ -242,9 +252,11 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
                       reader, l, static_cast<int>(threads), out);
       }
     }
-    return launch(reduce_rows<Shape, Reducer, Reader>,
-                  (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, stream, reducer,
-                  reader, l, plan, states, out);
+    auto kernel = reduce_rows<Shape, false, Reducer, Reader>;
+    if constexpr (LeafOf<Shape, Reducer, Reader>::may_spread)
+      if (plan.spreads) kernel = reduce_rows<Shape, true, Reducer, Reader>;
+    return launch(kernel, (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, stream,
+                  reducer, reader, l, plan, states, out);
   }
 };
 

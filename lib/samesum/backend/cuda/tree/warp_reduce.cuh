@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/backend/cuda/tree/lanes.cuh"
+#include "samesum/backend/cuda/tree/spread_rows.cuh"
 
 namespace samesum::gpu {
 
@@ -26,12 +27,23 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   static_assert(lanes == warp * mine);
 
  public:
+  /// /// Whether threads may also have lanes 32 apart: loads of doubles, if not those of fewer bytes, are as
+  /// fast, /// and the merges are fewer. If the fast path suits only short rows, it is for lanes. Longer
+  /// states, and shares that depend on the number of elements, leave too few registers.
+  static constexpr bool may_spread = Shape::in_turn && sizeof(Raw) > 16 && has_light_rows<Reducer> &&
+                                     sizeof(typename RowPath<Reducer>::type::State) <= 16 && !requires {
+    Reducer::FastPath::longest_row;
+  }
+  &&!requires { typename RowPath<Reducer>::type::Shares; };
+
   /// Returns the state of the n elements from `place` on, the first of which has index `index`, in the first
-  /// thread of the warp. If n = 0, the state is undefined.
+  /// thread of the warp. If n = 0, the state is undefined. `spreads`: threads have lanes 32 apart.
+  template <bool spreads>
   __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
                                                std::size_t place, std::uint64_t index, int n) {
     const bool aligned = reader.is_aligned(place);
     if (n <= lanes) return one_row(reducer, reader, place, index, n, warp, aligned);
+    if constexpr (spreads) return reduce_spread_leaf(reducer, reader, place, index, n);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
     const auto on_fast_path_of = [&]<RowsOfThread have>() {
@@ -337,6 +349,8 @@ template <class Shape, class Reducer, class Reader> class BlockedLeafReduce {
   static constexpr int levels = static_cast<int>(ceil_log2(chunks));
 
  public:
+  static constexpr bool may_spread = false;
+  template <bool>
   __device__ static State leaf(const Reducer& reducer, const Reader& reader, std::size_t place,
                                std::uint64_t index, int n) {
     const bool aligned = reader.is_aligned(place);

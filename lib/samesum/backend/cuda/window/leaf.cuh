@@ -166,7 +166,7 @@ template <class T> struct ColumnSource {
   template <ExactlySummed what, int size>
   __device__ __forceinline__ ElementTile<CarrierOf<T>, what, size> tile(int first) const {
     typename Reader<T, T>::Element e[size];
-    reader.column(static_cast<std::size_t>(first) * stride, stride, n - first, 0, 0, 1, e);
+    reader.column(static_cast<std::size_t>(first) * stride, Step{stride}, n - first, 0, 0, 1, e);
     ElementTile<CarrierOf<T>, what, size> tile;
 #pragma unroll
     for (int i = 0; i < size; ++i) {
