@@ -413,21 +413,17 @@ def test_rowvar_says_what_axis_says_for_arrays() -> None:
 
 
 def test_all_pairs_of_variables_and_all_groups_of_a_size_take_one_call(monkeypatch: Any) -> None:
-    calls = []
-    for name in ("covariances", "covariances_of_pairs", "covariances_of_rows"):
-        function = getattr(samesum._core, name)
-        monkeypatch.setattr(
-            samesum._core, name, lambda *a, name=name, function=function: calls.append(name) or function(*a)
-        )
+    calls, function = [], samesum._core.statistics
+    monkeypatch.setattr(samesum._core, "statistics", lambda name, *a: calls.append((name, a[1])) or function(name, *a))
     x = np.where(np.arange(240.0).reshape(12, 20) % 7 == 0, math.nan, np.sin(np.arange(240.0)).reshape(12, 20))
     samesum.corrcoef(x, skipna=True)
-    assert calls == ["covariances_of_pairs"]
+    assert calls == [("correlation_matrix", (12, 20))]
     samesum.cov(np.where(np.isnan(x).any(0), math.nan, x), skipna=True)  # of which all have the same observations
-    assert calls[1:] == ["covariances"]
+    assert calls[1:] == [("covariance_matrix", (12, int((~np.isnan(x).any(0)).sum())))]
     groups = samesum.groupby(np.arange(3000) % 1499)  # two of three rows, the others of two
     samesum.groupby(np.arange(3000) % 1499).cov(np.arange(3000.0), np.arange(3000.0) ** 0.5)
     groups.corrcoef(np.arange(3000.0), np.arange(3000.0) ** 0.5)
-    assert calls[2:] == ["covariances_of_rows"] * 4
+    assert calls[2:] == [(name, shape) for name in ("covariance", "correlation") for shape in ((1497, 2), (2, 3))]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -224,40 +224,15 @@ def fast(call: Call, /) -> Any:
 _Rows: TypeAlias = tuple[int, int]
 """The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
 
-def weighted_means(
-    format: str, rows: int, n: int, threads: int, w: _Rows, x: _Rows, result_format: str, results: Sequence[int], /
-) -> list[int]:
-    """Computes Σwx / Σw of each row, and Σw if there is a second address. Returns the rows with Σw = 0."""
-
-def weighted_variances(
-    format: str, rows: int, n: int, threads: int, w: _Rows, x: _Rows, correction: float, are_reliabilities: bool,
-    result_format: str, results: Sequence[int], /
-) -> list[int]:  # fmt: skip
-    """Computes the variance of each row. Returns the rows with Σw = 0."""
-
-def covariances(
-    format: str, count: int, n: int, threads: int, w: _Rows | None, x: _Rows, correction: float, are_reliabilities: bool,
-    are_correlations: bool, result_format: str, matrix: int, /
+def statistics(
+    statistic: str, format: str, shape: tuple[int, int], x: _Rows, y: _Rows | None, w: _Rows | None, takes: int,
+    options: tuple[float, bool, int], result_format: str, results: Sequence[int], /
 ) -> bool:  # fmt: skip
-    """Computes the matrix of covariances or correlations of rows. Returns whether Σw = 0: then there are no results."""
+    """Computes a statistic of rows, `samesum::run` of C++. Returns whether Σw = 0 for a result with elements.
 
-def covariances_of_pairs(
-    format: str, count: int, n: int, threads: int, w: _Rows | None, x: _Rows, takes: int, correction: float,
-    are_reliabilities: bool, are_correlations: bool, result_format: str, matrix: int, /
-) -> bool:  # fmt: skip
-    """Computes `covariances` of rows of which only some elements take part. Returns whether Σw = 0 for an entry."""
-
-def covariances_of_rows(
-    format: str, rows: int, n: int, threads: int, w: _Rows | None, x: _Rows, y: _Rows, correction: float,
-    are_reliabilities: bool, are_correlations: bool, result_format: str, results: int, /
-) -> bool:  # fmt: skip
-    """Computes the covariance or correlation of each row of x and y. Returns whether Σw = 0 for a row."""
-
-def lines(
-    format: str, rows: int, n: int, threads: int, w: _Rows | None, x: _Rows, y: _Rows, result_format: str, slopes: int,
-    intercepts: int, /
-) -> list[int]:  # fmt: skip
-    """Computes slope and intercept of a line for each row. Returns the rows with Σw = 0."""
+    `shape` is the number of rows and of their elements, `takes` the address of flags for the elements of x, or 0, and
+    `options` are the correction, whether weights are reliabilities, and the largest number of threads.
+    """
 
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

@@ -181,8 +181,7 @@ NB_MODULE(_core, m) {
   });
   bind_study(m);
   bind_states(m);
-  bind_weights(m);
-  samesum::python::bind_covariances(m);
+  bind_statistics(m);
   bind_fast(m);
   bind_groups(m);
   bind_integers(m);

@@ -65,8 +65,7 @@ bool reduce_integers(std::string_view operation, const cpu::IntegerArray& array,
 void bind_methods(nb::module_& m);
 void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
-void bind_weights(nb::module_& m);
-void bind_covariances(nb::module_& m);
+void bind_statistics(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_groups(nb::module_& m);
 void bind_integers(nb::module_& m);

@@ -45,13 +45,6 @@ std::string error_of_window(const Options& o, std::size_t n) {
   return {};
 }
 
-/// Whether two arrays share a byte.
-bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-  if (a_bytes == 0 || b_bytes == 0) return false;
-  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-  return first <= second + (b_bytes - 1) && second <= first + (a_bytes - 1);
-}
-
 /// Whether writing the results of some rows may change elements that other threads still read: any overlap
 /// except exactly in place.
 bool rows_overlap(const Values& x, const Layout& rows, const Results& out, std::size_t out_stride) {

@@ -57,6 +57,19 @@ std::string validation_error(const Keys& keys) {
   return validation_error("keys", keys.data, keys.size, {bytes, bytes});
 }
 
+std::string validation_error(const Mask& where, std::size_t n, const char* of) {
+  if (where.is_given() && where.size != n)
+    return "where has " + words(where.size) + " flags; pass " + words(n) + ", one for each " + of;
+  if (where.size > 0 && where.data == nullptr) return "where is null; pass its address";
+  return {};
+}
+
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  if (a_bytes == 0 || b_bytes == 0) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+  return first <= second + (b_bytes - 1) && second <= first + (a_bytes - 1);
+}
+
 void check(const char* name, const Values& x) {
   if (is_listed(x.format) && is_array(x.data, x.size, {x.format->bytes, x.format->bytes})) return;
   throw std::invalid_argument("samesum: " + validation_error(name, x));

@@ -7,6 +7,7 @@
 
 #include "samesum/call/keys.hpp"
 #include "samesum/call/layout.hpp"
+#include "samesum/call/options.hpp"
 #include "samesum/call/values.hpp"
 
 namespace samesum {
@@ -31,6 +32,12 @@ std::string validation_error(const char* name, const void* data, std::size_t n, 
 std::string validation_error(const char* name, const Values& x);
 /// Checks the array of keys, not their values.
 std::string validation_error(const Keys& keys);
+
+/// Checks flags, of which there must be one for each of n elements or keys (`of`).
+std::string validation_error(const Mask& where, std::size_t n, const char* of);
+
+/// Whether two arrays share a byte.
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes);
 
 /// Throws std::invalid_argument with the message of validation_error, if there is one.
 void check(const char* name, const Values& x);

@@ -13,12 +13,8 @@ std::string selection_error(const Call& call) {
   if (m.keeps_format) return "where and skip_nan are for reductions and scans; leave them out";
   if (m.inputs == 0 && call.options.skip_nan)
     return "skip_nan is for elements; the method counts keys, so leave it out";
-  const std::size_t flags = m.inputs == 0 ? call.keys.size : call.x.size;
-  if (where.is_given() && where.size != flags)
-    return "where has " + std::to_string(where.size) + " flags; pass " + std::to_string(flags) +
-           (m.inputs == 0 ? ", one for each key" : ", one for each element of x");
-  if (where.is_given() && where.size > 0 && where.data == nullptr) return "where is null; pass its address";
-  return {};
+  return m.inputs == 0 ? validation_error(where, call.keys.size, "key")
+                       : validation_error(where, call.x.size, "element of x");
 }
 
 void run_selected(const Call& call) {

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Callable
+from typing import Any
 
 from .._arrays.inputs import array_of
-from .._arrays.selection import counts_of, is_masked, mask_of, shown, takes_part
+from .._arrays.selection import is_masked, mask_of, shown, takes_part
 from .._calls.arguments import Call
-from .._calls.results import delivered
-from .._elements.formats import DTYPES
 from .._elements.layout import normalised_axes, paired
 from .._frames.flags import flags_beside, refuse_masked_flags
 from .._frames.kinds import kind_of
-from .inputs import for_elements, in_one_format, read_arrays
+from .inputs import Inputs, for_elements, in_one_format, read_arrays
 
 
 def may_leave_out(call: Call) -> bool:
@@ -86,9 +84,11 @@ def _has_flags_of_observations(where: Any, variables: dict[str, Any]) -> bool:
     return len(shape) < 2
 
 
-def masked_lines(lines: Callable[[Call], Any], call: Call) -> Any:
-    """Returns what lines(call) returns for the pairs that take part."""
-    source, axis, seen = call.x, call.axis, {}
+def pairs_that_take_part(call: Call) -> tuple[Inputs, tuple[int, ...], Any]:
+    """Returns the inputs of `linear_regression` in one shape, the axes of the observations, and which pairs take part;
+    None if all do.
+    """
+    axis, seen = call.axis, {}
     x, seen["x"], names = shown(call.x)
     y, seen["y"], names_of_y = shown(call.y, "y", names)
     if axis == -1:
@@ -108,14 +108,4 @@ def masked_lines(lines: Callable[[Call], Any], call: Call) -> Any:
         each = [mask_of(library, arrays[n], True if flags is None else flags, n) for n, flags in seen.items()]
         for mask in library.broadcast(*paired(xp, *each, axis)[:2]):
             takes = mask if takes is None else takes & mask
-    inputs = in_one_format(library, pairs, dict.fromkeys(pairs, takes))
-    a, b, *of_pairs = inputs.arrays
-    w = xp.broadcast_to(of_pairs[0], tuple(a.shape)) if of_pairs else None
-    if takes is not None:
-        # A weight of 0 is as good as absence, except where no weight is left: there, equal points have no line.
-        a, b = (xp.where(takes, each, xp.zeros_like(each)) for each in (a, b))
-        w = xp.where(takes, xp.ones_like(a) if w is None else w, xp.zeros_like(a))
-        w = xp.where(counts_of(library, takes, axes, keepdims=True) > 0, w, xp.ones_like(w))
-    call.x, call.y, call.axis, call.weights, call.dtype = a, b, axes, w, DTYPES[inputs.widest]
-    found = lines(call)
-    return type(found)(*[delivered(library, each, source) for each in found])
+    return in_one_format(library, pairs, dict.fromkeys(pairs, takes)), axes, takes

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .. import _core
 from .._calls.arguments import Call, check_threads, correction_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import paired, reduced_shape
-from .inputs import Rows, as_rows, for_elements, in_one_format, read_arrays
-from .pair_masks import as_variables, masked_lines, may_leave_out, takes_of_variables, without_masks_of_variables
-from .weights import require_finite, require_kind, require_no_negative, sum_is_zero
+from .inputs import Inputs, Rows, Statistic, as_rows, for_elements, in_one_format, read_arrays
+from .pair_masks import (
+    as_variables, may_leave_out, pairs_that_take_part, takes_of_variables, without_masks_of_variables,
+)  # fmt: skip
+from .weights import require_finite, require_kind
 
 
 class _Matrix:
@@ -43,25 +44,18 @@ class _Matrix:
         w = None if w is None else inputs.arrays[-1]
         if takes is not None and rows.shape[0] and bool((takes == takes[:1]).all()):  # all have the same observations
             rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
-        if w is not None:
-            require_no_negative(w if takes is None else w[takes.any(0)])
         self.library, self.input, self.format, self.n = library, inputs.format, inputs.widest, rows.shape[1]
         self.rows = Rows(library.contiguous(rows), self.n)
         self.weights = None if w is None else Rows(library.contiguous(w), 0)
         self.takes = None if takes is None or not rows.shape[0] else library.contiguous(takes)
 
-    def result(self, correction: float, are_reliabilities: bool, are_correlations: bool) -> Any:
+    def result(self, name: str, correction: float = 0.0, are_reliabilities: bool = False) -> Any:
         library, count = self.library, self.rows.elements.shape[0]
         matrix = library.empty(() if count == 1 else (count, count), DTYPES[self.format], self.rows.elements)
-        weights = None if self.weights is None else self.weights.place(library)
-        function, flags = _core.covariances, ()
-        if self.takes is not None:
-            function, flags = _core.covariances_of_pairs, (library.view(self.takes).address,)
-        if function(
-            self.input, count, self.n, self.threads, weights, self.rows.place(library), *flags, correction,
-            are_reliabilities, are_correlations, self.format, library.view(matrix).address,
-        ):  # fmt: skip
-            raise sum_is_zero()
+        Statistic(
+            name, (count, self.n), self.input, self.format, (self.rows, None, self.weights), self.takes, self.threads,
+            correction, are_reliabilities,
+        ).write(library, matrix)  # fmt: skip
         return delivered(library, matrix, self.source)
 
 
@@ -69,18 +63,14 @@ def covariances_of_rows(call: Call) -> Any:
     """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
     inputs = in_one_format(*read_arrays("cov", _inputs_of(call)))
     library, (a, *others) = inputs.library, inputs.arrays
-    if call.weights is not None:
-        require_no_negative(others[1])
-    rows = [as_rows(library, each, (1,)) for each in (a, *others)]
-    x_rows, y_rows, *w_rows = [each.place(library) for each in rows]
+    x, y, *w = [as_rows(library, each, (1,)) for each in (a, *others)]
     shape = (*a.shape[:1], *a.shape[2:])
     results = library.empty(shape, DTYPES[inputs.widest], a)
-    if _core.covariances_of_rows(
-        inputs.format, math.prod(shape), a.shape[1], check_threads(call.threads), w_rows[0] if w_rows else None, x_rows,
-        y_rows, call.ddof, call.weights_are == "reliabilities", call.operation == "corrcoef", inputs.widest,
-        library.view(results).address,
-    ):  # fmt: skip
-        raise sum_is_zero()
+    Statistic(
+        "correlation" if call.operation == "corrcoef" else "covariance", (math.prod(shape), a.shape[1]), inputs.format,
+        inputs.widest, (x, y, w[0] if w else None), None, check_threads(call.threads), call.ddof,
+        call.weights_are == "reliabilities",
+    ).write(library, results)  # fmt: skip
     return results
 
 
@@ -174,8 +164,7 @@ def cov(
     require_kind(weights_are)
     correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
     call = Call("cov", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
-    matrix = _Matrix(call)
-    return matrix.result(correction, weights_are == "reliabilities", False)
+    return _Matrix(call).result("covariance_matrix", correction, weights_are == "reliabilities")
 
 
 def corrcoef(
@@ -208,7 +197,7 @@ def corrcoef(
     """
     axis = _axis_of_observations(axis, rowvar)
     call = Call("corrcoef", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
-    return _Matrix(call).result(0.0, False, True)
+    return _Matrix(call).result("correlation_matrix")
 
 
 class LinearRegression(NamedTuple):
@@ -270,30 +259,27 @@ def linear_regression(
     call = Call(
         "linear_regression", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights
     )
-    return masked_lines(_lines, call) if may_leave_out(call) else _lines(call)
+    count = check_threads(threads)
+    inputs, axes, takes = pairs_that_take_part(call) if may_leave_out(call) else _all_pairs(call)
+    library, shape = inputs.library, tuple(inputs.arrays[0].shape)
+    kept = reduced_shape(shape, axes, False)
+    a, b, *w = (
+        as_rows(library, library.namespace.broadcast_to(each, shape), axes, takes) for each in inputs.arrays
+    )
+    found = [library.empty(kept, DTYPES[inputs.widest], a.elements) for _ in range(2)]
+    Statistic(
+        "linear_regression", (math.prod(kept), math.prod(shape[d] for d in axes)), inputs.format, inputs.widest,
+        (a, b, w[0] if w else None), None if takes is None else as_rows(library, takes, axes, takes).elements, count,
+    ).write(library, *found)  # fmt: skip
+    return LinearRegression(*[delivered(library, r, x) for r in found])
 
 
-def _lines(call: Call) -> LinearRegression:
-    """Returns the lines of elements that all take part."""
-    threads, axis = check_threads(call.threads), call.axis
+def _all_pairs(call: Call) -> tuple[Inputs, tuple[int, ...], Any]:
+    """Returns what `pairs_that_take_part` does, if all do."""
     inputs = in_one_format(*read_arrays("linear_regression", _inputs_of(call), call.dtype))
     library = inputs.library
-    a, b, axes = paired(library.namespace, *inputs.arrays[:2], axis)
-    a, b = library.broadcast(a, b)
-    shape = tuple(a.shape)
-    kept = reduced_shape(shape, axes, False)
-    rows, n = math.prod(kept), math.prod(shape[d] for d in axes)
-    w = None
+    *pair, axes = paired(library.namespace, *inputs.arrays[:2], call.axis)
+    inputs.arrays[:2] = library.broadcast(*pair)
     if call.weights is not None:
-        whole = library.namespace.broadcast_to(for_elements(library, inputs.arrays[2], shape, axis, axes), shape)
-        w = as_rows(library, whole, axes)
-        require_no_negative(w.elements)
-    of_a, of_b = as_rows(library, a, axes), as_rows(library, b, axes)
-    found = [library.empty(kept, DTYPES[inputs.widest], a) for _ in range(2)]
-    zeros = _core.lines(
-        inputs.format, rows, n, threads, None if w is None else w.place(library), of_a.place(library),
-        of_b.place(library), inputs.widest, *(library.view(r).address for r in found),
-    )  # fmt: skip
-    if zeros and n > 0:
-        raise sum_is_zero()
-    return LinearRegression(*[delivered(library, r, call.x) for r in found])
+        inputs.arrays[2] = for_elements(library, inputs.arrays[2], tuple(inputs.arrays[0].shape), call.axis, axes)
+    return inputs, axes, None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import counts_of, mask_of, takes_part, without_mask
 from .._calls.arguments import Call, check_threads, names_of_torch
@@ -13,10 +12,10 @@ from .._calls.inputs import read
 from .._calls.reduction import reduce
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
-from .._elements.layout import axes_last, normalised_axes, reduced_shape
+from .._elements.layout import normalised_axes, reduced_shape
 from .._elements.library import library_of
 from .._elements.traced import square_root
-from .inputs import as_rows, exact_format, for_elements, in_one_format, read_arrays
+from .inputs import Statistic, as_rows, exact_format, for_elements, in_one_format, read_arrays
 
 
 class Weighted:
@@ -40,55 +39,26 @@ class Weighted:
         _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
         self.format = exact_format(call.method, "mean" if call.operation == "mean" else "moments", widest)
         w = xp.broadcast_to(w, self.shape)
-        if self.takes is not None:  # a weight -0 leaves every sum as it is
-            a, w = xp.where(self.takes, a, xp.zeros_like(a)), xp.where(self.takes, w, -xp.zeros_like(w))
-        self.n = math.prod(self.shape[d] for d in self.axes)
-        self.rows = math.prod(reduced_shape(self.shape, self.axes, False))
-        self.x, self.w = (as_rows(self.library, b, self.axes) for b in (a, w))
+        shape = reduced_shape(self.shape, self.axes, False)
+        self.rows = math.prod(shape), math.prod(self.shape[d] for d in self.axes)
+        self.x, self.w = (as_rows(self.library, b, self.axes, self.takes) for b in (a, w))
+        if self.takes is not None:
+            self.takes = as_rows(self.library, self.takes, self.axes, self.takes).elements
 
-    def _new_results(self, number: int) -> list[Any]:
+    def results(
+        self, name: str, number: int = 1, correction: float = 0.0, are_reliabilities: bool = False
+    ) -> list[Any]:
+        """Returns the results of a statistic, and if there shall be two, the sums of the weights."""
         shape = reduced_shape(self.shape, self.axes, self.keepdims)
-        return [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
-
-    def means(self, number: int = 1) -> list[Any]:
-        """Returns the means, and if there shall be two results, the sums of the weights."""
-        found = self._new_results(number)
-        zeros = _core.weighted_means(
-            self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
-            self.format, [self.library.view(a).address for a in found],
-        )  # fmt: skip
-        self._refuse(zeros)
-        if zeros and self.takes is not None:  # the sum -0 of weights that take no part becomes that of none
-            for totals in found[1:]:
-                totals.reshape(-1)[zeros] = 0
+        found = [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
+        Statistic(
+            name, self.rows, self.input, self.format, (self.x, None, self.w), self.takes, self.threads, correction,
+            are_reliabilities,
+        ).write(self.library, *found)  # fmt: skip
         return found
-
-    def variances(self, correction: float, are_reliabilities: bool) -> Any:
-        (found,) = self._new_results(1)
-        zeros = _core.weighted_variances(
-            self.input, self.rows, self.n, self.threads, self.w.place(self.library), self.x.place(self.library),
-            correction, are_reliabilities, self.format, [self.library.view(found).address],
-        )  # fmt: skip
-        self._refuse(zeros)
-        return found
-
-    def _refuse(self, zeros: list[int]) -> None:
-        """Raises ZeroDivisionError if the weights of rows with elements sum to zero."""
-        if zeros and any(self._have_elements()[row] for row in zeros):
-            raise sum_is_zero()
-
-    def _have_elements(self) -> list[bool]:
-        if self.takes is None:
-            return [self.n > 0] * self.rows
-        takes = self.library.contiguous(self.library.transposed(self.takes, axes_last(len(self.shape), self.axes)[0]))
-        return takes.reshape((self.rows, self.n)).any(1).tolist()
 
     def delivered(self, result: Any) -> Any:
         return delivered(self.library, result, self.source, self.out)
-
-
-def sum_is_zero() -> ZeroDivisionError:
-    return ZeroDivisionError("samesum: weights sum to zero, which divides nothing; pass weights with another sum")
 
 
 def require_no_negative(weights: Any) -> None:
@@ -133,7 +103,7 @@ def weighted_mean(call: Call) -> Any:
     """Returns Σwx / Σw, rounded once."""
     names_of_torch(call)
     w = Weighted(call, "mean with weights")
-    return w.delivered(w.means()[0])
+    return w.delivered(w.results("mean")[0])
 
 
 def weighted_variance(call: Call) -> Any:
@@ -142,8 +112,7 @@ def weighted_variance(call: Call) -> Any:
     require_kind(call.weights_are)
     require_finite(call.ddof)
     w = Weighted(call, f"{call.operation} with weights")
-    require_no_negative(w.w.elements)
-    result = w.variances(call.ddof, call.weights_are == "reliabilities")
+    (result,) = w.results("variance", 1, call.ddof, call.weights_are == "reliabilities")
     return w.delivered(square_root(w.library.namespace, result) if call.operation == "std" else result)
 
 
@@ -216,5 +185,5 @@ def average(
         return mean, delivered(library, counts, source)
     call.weights = weights
     w = Weighted(call, "average")
-    results = [*map(w.delivered, w.means(2 if returned else 1))]
+    results = [*map(w.delivered, w.results("mean", 2 if returned else 1))]
     return tuple(results) if returned else results[0]

@@ -11,7 +11,8 @@ import numpy as np
 from .._elements.in_floats import in_floats
 from .._elements.library import library
 from .._parts.states import Partial
-from .._statistics.weights import require_no_negative, sum_is_zero
+from .._statistics.inputs import sum_is_zero
+from .._statistics.weights import require_no_negative
 
 _DIGIT_BYTES, _CHECKSUM_BYTES, _LOWEST_EXPONENT = 544, 4, -2162
 """The end of a serialised exact partial: flags, an integer in units of 2^-2162, and a checksum."""

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cpu/kernels/exact.hpp"
+#include "samesum/call/statistics_call.hpp"
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 
@@ -51,5 +53,8 @@ void reduce_on_grid(ExactKind kind, HostRun& work);
 std::vector<int> grids_of_results(const Call& call);
 /// Sums elements on a grid, on one thread.
 GridSum sum_on_grid(Values x, int grid);
+
+/// Computes statistics: a valid call. See samesum::run.
+bool run_statistics(StatisticsCall call, const std::function<void()>& pause);
 
 }  // namespace samesum::cpu
