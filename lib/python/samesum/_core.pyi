@@ -225,13 +225,12 @@ _Rows: TypeAlias = tuple[int, int]
 """The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
 
 def statistics(
-    statistic: str, format: str, shape: tuple[int, int], x: _Rows, y: _Rows | None, w: _Rows | None, takes: int,
-    options: tuple[float, bool, int], result_format: str, results: Sequence[int], /
+    statistic: str, format: str, rows: int, n: int, x: _Rows, y: _Rows | None, w: _Rows | None, takes: int,
+    correction: float, are_reliabilities: bool, threads: int, result_format: str, results: Sequence[int], /
 ) -> bool:  # fmt: skip
     """Computes a statistic of rows, `samesum::run` of C++. Returns whether Σw = 0 for a result with elements.
 
-    `shape` is the number of rows and of their elements, `takes` the address of flags for the elements of x, or 0, and
-    `options` are the correction, whether weights are reliabilities, and the largest number of threads.
+    `takes` is the address of flags for the elements of x, or 0.
     """
 
 def square_root(format: str, x: int, n: int, /) -> None:

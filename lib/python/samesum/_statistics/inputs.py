@@ -6,7 +6,6 @@ import functools
 import math
 from typing import Any, NamedTuple, Sequence
 
-from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import narrowed
 from .._calls.inputs import common_type, in_type, read
@@ -78,6 +77,10 @@ class Rows(NamedTuple):
     elements: Any
     stride: int
 
+    def place(self, library: Any) -> tuple[int, int]:
+        """Returns what calls of `_core` need: the address and the stride."""
+        return library.view(self.elements).address, self.stride
+
 
 def as_rows(library: Any, a: Any, axes: Sequence[int], takes: Any = None) -> Rows:
     """Returns the elements over `axes` as rows, copied if they are not contiguous, or if flags belong to each."""
@@ -90,36 +93,12 @@ def as_rows(library: Any, a: Any, axes: Sequence[int], takes: Any = None) -> Row
     return Rows(library.contiguous(moved), math.prod(shape[kept:]))
 
 
-class Statistic(NamedTuple):
-    """A statistic of rows of elements: what `_core.statistics` computes."""
-
-    name: str
-    shape: tuple[int, int]
-    """The number of rows, and of the elements of each."""
-    format: str
-    """The format of the elements; `widest` is that of the results."""
-    widest: str
-    rows: Sequence[Rows | None]
-    """x, y and the weights."""
-    takes: Any
-    """The flags of the elements of x that take part, as contiguous rows; None if all do."""
-    threads: int
-    correction: float = 0.0
-    are_reliabilities: bool = False
-
-    def write(self, library: Any, *results: Any) -> None:
-        """Computes the results. Raises ZeroDivisionError if the weights of one with elements sum to zero."""
-
-        def address(a: Any) -> int:
-            return 0 if a is None else library.view(a).address
-
-        x, y, w = ((address(rows.elements), rows.stride) if rows else None for rows in self.rows)
-        options = self.correction, self.are_reliabilities, self.threads
-        if _core.statistics(
-            self.name, self.format, self.shape, x, y, w, address(self.takes), options, self.widest,
-            [address(result) for result in results],
-        ):  # fmt: skip
-            raise sum_is_zero()
+def flags_as_rows(library: Any, takes: Any, axes: Sequence[int]) -> tuple[Any, int]:
+    """Returns flags over `axes` as contiguous rows, and their address; None and 0 if all elements take part."""
+    if takes is None:
+        return None, 0
+    rows = as_rows(library, takes, axes, takes).elements
+    return rows, library.view(rows).address
 
 
 def sum_is_zero() -> ZeroDivisionError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from .. import _core
 from .._calls.arguments import Call, check_threads, correction_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import paired, reduced_shape
-from .inputs import Inputs, Rows, Statistic, as_rows, for_elements, in_one_format, read_arrays
+from .inputs import Inputs, Rows, as_rows, flags_as_rows, for_elements, in_one_format, read_arrays, sum_is_zero
 from .pair_masks import (
     as_variables, may_leave_out, pairs_that_take_part, takes_of_variables, without_masks_of_variables,
 )  # fmt: skip
@@ -49,13 +50,17 @@ class _Matrix:
         self.weights = None if w is None else Rows(library.contiguous(w), 0)
         self.takes = None if takes is None or not rows.shape[0] else library.contiguous(takes)
 
-    def result(self, name: str, correction: float = 0.0, are_reliabilities: bool = False) -> Any:
+    def result(self, name: str, options: tuple[float, bool] = (0.0, False)) -> Any:
+        """Returns a matrix. The options are the correction, and whether weights are reliabilities."""
         library, count = self.library, self.rows.elements.shape[0]
         matrix = library.empty(() if count == 1 else (count, count), DTYPES[self.format], self.rows.elements)
-        Statistic(
-            name, (count, self.n), self.input, self.format, (self.rows, None, self.weights), self.takes, self.threads,
-            correction, are_reliabilities,
-        ).write(library, matrix)  # fmt: skip
+        weights = None if self.weights is None else self.weights.place(library)
+        flags = 0 if self.takes is None else library.view(self.takes).address
+        if _core.statistics(
+            name, self.input, count, self.n, self.rows.place(library), None, weights, flags, *options, self.threads,
+            self.format, [library.view(matrix).address],
+        ):  # fmt: skip
+            raise sum_is_zero()
         return delivered(library, matrix, self.source)
 
 
@@ -63,14 +68,16 @@ def covariances_of_rows(call: Call) -> Any:
     """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
     inputs = in_one_format(*read_arrays("cov", _inputs_of(call)))
     library, (a, *others) = inputs.library, inputs.arrays
-    x, y, *w = [as_rows(library, each, (1,)) for each in (a, *others)]
+    rows = [as_rows(library, each, (1,)) for each in (a, *others)]
+    x, y, *w = [each.place(library) for each in rows]
     shape = (*a.shape[:1], *a.shape[2:])
     results = library.empty(shape, DTYPES[inputs.widest], a)
-    Statistic(
-        "correlation" if call.operation == "corrcoef" else "covariance", (math.prod(shape), a.shape[1]), inputs.format,
-        inputs.widest, (x, y, w[0] if w else None), None, check_threads(call.threads), call.ddof,
-        call.weights_are == "reliabilities",
-    ).write(library, results)  # fmt: skip
+    if _core.statistics(
+        "correlation" if call.operation == "corrcoef" else "covariance", inputs.format, math.prod(shape), a.shape[1],
+        x, y, w[0] if w else None, 0, call.ddof, call.weights_are == "reliabilities", check_threads(call.threads),
+        inputs.widest, [library.view(results).address],
+    ):  # fmt: skip
+        raise sum_is_zero()
     return results
 
 
@@ -164,7 +171,7 @@ def cov(
     require_kind(weights_are)
     correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
     call = Call("cov", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
-    return _Matrix(call).result("covariance_matrix", correction, weights_are == "reliabilities")
+    return _Matrix(call).result("covariance_matrix", (correction, weights_are == "reliabilities"))
 
 
 def corrcoef(
@@ -261,16 +268,19 @@ def linear_regression(
     )
     count = check_threads(threads)
     inputs, axes, takes = pairs_that_take_part(call) if may_leave_out(call) else _all_pairs(call)
-    library, shape = inputs.library, tuple(inputs.arrays[0].shape)
+    library, (x_pairs, y_pairs, *w) = inputs.library, inputs.arrays
+    shape = tuple(x_pairs.shape)
     kept = reduced_shape(shape, axes, False)
-    a, b, *w = (
-        as_rows(library, library.namespace.broadcast_to(each, shape), axes, takes) for each in inputs.arrays
-    )
-    found = [library.empty(kept, DTYPES[inputs.widest], a.elements) for _ in range(2)]
-    Statistic(
-        "linear_regression", (math.prod(kept), math.prod(shape[d] for d in axes)), inputs.format, inputs.widest,
-        (a, b, w[0] if w else None), None if takes is None else as_rows(library, takes, axes, takes).elements, count,
-    ).write(library, *found)  # fmt: skip
+    x_rows, y_rows = as_rows(library, x_pairs, axes, takes), as_rows(library, y_pairs, axes, takes)
+    w_rows = as_rows(library, library.namespace.broadcast_to(w[0], shape), axes, takes) if w else None
+    takes, flags = flags_as_rows(library, takes, axes)
+    found = [library.empty(kept, DTYPES[inputs.widest], x_pairs) for _ in range(2)]
+    if _core.statistics(
+        "linear_regression", inputs.format, math.prod(kept), math.prod(shape[d] for d in axes), x_rows.place(library),
+        y_rows.place(library), w_rows.place(library) if w_rows else None, flags, 0.0, False, count, inputs.widest,
+        [library.view(r).address for r in found],
+    ):  # fmt: skip
+        raise sum_is_zero()
     return LinearRegression(*[delivered(library, r, x) for r in found])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import counts_of, mask_of, takes_part, without_mask
 from .._calls.arguments import Call, check_threads, names_of_torch
@@ -15,7 +16,7 @@ from .._elements.formats import DTYPES
 from .._elements.layout import normalised_axes, reduced_shape
 from .._elements.library import library_of
 from .._elements.traced import square_root
-from .inputs import Statistic, as_rows, exact_format, for_elements, in_one_format, read_arrays
+from .inputs import as_rows, exact_format, flags_as_rows, for_elements, in_one_format, read_arrays, sum_is_zero
 
 
 class Weighted:
@@ -39,22 +40,21 @@ class Weighted:
         _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
         self.format = exact_format(call.method, "mean" if call.operation == "mean" else "moments", widest)
         w = xp.broadcast_to(w, self.shape)
-        shape = reduced_shape(self.shape, self.axes, False)
-        self.rows = math.prod(shape), math.prod(self.shape[d] for d in self.axes)
         self.x, self.w = (as_rows(self.library, b, self.axes, self.takes) for b in (a, w))
-        if self.takes is not None:
-            self.takes = as_rows(self.library, self.takes, self.axes, self.takes).elements
 
-    def results(
-        self, name: str, number: int = 1, correction: float = 0.0, are_reliabilities: bool = False
-    ) -> list[Any]:
-        """Returns the results of a statistic, and if there shall be two, the sums of the weights."""
-        shape = reduced_shape(self.shape, self.axes, self.keepdims)
-        found = [self.library.empty(shape, DTYPES[self.format], self.x.elements) for _ in range(number)]
-        Statistic(
-            name, self.rows, self.input, self.format, (self.x, None, self.w), self.takes, self.threads, correction,
-            are_reliabilities,
-        ).write(self.library, *found)  # fmt: skip
+    def results(self, name: str, number: int = 1, options: tuple[float, bool] = (0.0, False)) -> list[Any]:
+        """Returns the results of a statistic, and if there shall be two, the sums of the weights.
+
+        The options are the correction, and whether weights are reliabilities.
+        """
+        library, kept = self.library, reduced_shape(self.shape, self.axes, self.keepdims)
+        found = [library.empty(kept, DTYPES[self.format], self.x.elements) for _ in range(number)]
+        takes, flags = flags_as_rows(library, self.takes, self.axes)  # `takes` keeps the flags alive
+        if _core.statistics(
+            name, self.input, math.prod(kept), math.prod(self.shape[d] for d in self.axes), self.x.place(library), None,
+            self.w.place(library), flags, *options, self.threads, self.format, [library.view(a).address for a in found],
+        ):  # fmt: skip
+            raise sum_is_zero()
         return found
 
     def delivered(self, result: Any) -> Any:
@@ -112,7 +112,7 @@ def weighted_variance(call: Call) -> Any:
     require_kind(call.weights_are)
     require_finite(call.ddof)
     w = Weighted(call, f"{call.operation} with weights")
-    (result,) = w.results("variance", 1, call.ddof, call.weights_are == "reliabilities")
+    (result,) = w.results("variance", 1, (call.ddof, call.weights_are == "reliabilities"))
     return w.delivered(square_root(w.library.namespace, result) if call.operation == "std" else result)
 
 
