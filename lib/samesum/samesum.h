@@ -1,5 +1,5 @@
-/// C interface: methods, calls, error bounds, aggregate states and partials, for programs in C11 and for
-/// other languages that can call C. Valid C++, too.
+/// C interface: methods, calls, error bounds, statistics, aggregate states and partials, for programs in C11
+/// and for other languages that can call C. Valid C++, too.
 ///
 /// Each function that can fail returns a `samesum_status`, and takes a buffer for a message: `message_bytes`
 /// bytes at `message`, which may be NULL. The message names the wrong argument and the remedy. It is cut to
@@ -340,6 +340,75 @@ static inline samesum_bound_query samesum_bound_query_default(void) {
 /// The bound is infinite if the result is not finite, or if an overflow on the way cannot be excluded.
 SAMESUM_API samesum_status samesum_bound(const samesum_bound_query* query, double* bound, char* message,
                                          size_t message_bytes);
+
+// --- statistics --------------------------------------------------------------------------------------------
+// statistics.hpp has the formulas, the special values and the sources. All data are in host memory.
+
+/// What is computed: one of the values below. The last two take x alone: its vectors are variables, and the
+/// results are a symmetric matrix with an entry for each pair of them.
+typedef int32_t samesum_statistic;
+enum {
+  SAMESUM_STATISTIC_MEAN = 1,               ///< Σwx / Σw
+  SAMESUM_STATISTIC_VARIANCE = 2,           ///< the covariance of x and x
+  SAMESUM_STATISTIC_COVARIANCE = 3,         ///< (Σw·Σwxy - Σwx·Σwy) / (Σw·(Σw - ddof))
+  SAMESUM_STATISTIC_CORRELATION = 4,        ///< Pearson's
+  SAMESUM_STATISTIC_LINEAR_REGRESSION = 5,  ///< slope and intercept
+  SAMESUM_STATISTIC_COVARIANCE_MATRIX = 6,
+  SAMESUM_STATISTIC_CORRELATION_MATRIX = 7
+};
+
+/// What weights mean, for the divisor of a covariance: one of the values below.
+typedef int32_t samesum_weight_kind;
+enum {
+  SAMESUM_FREQUENCIES = 0,   ///< how often an element occurred: the divisor is Σw - ddof
+  SAMESUM_RELIABILITIES = 1  ///< how much an element counts: the divisor is Σw - ddof·Σw²/Σw
+};
+
+/// A statistic to compute. See samesum::StatisticsCall.
+typedef struct samesum_statistics_call {
+  size_t struct_size;               ///< sizeof(samesum_statistics_call)
+  samesum_values x;                 ///< the first input
+  samesum_values y;                 ///< the second input, for covariance, correlation and linear regression
+  samesum_values weights;           ///< 0 or more, except for means; none: all are 1
+  samesum_layout layout;            ///< where the elements of each result, or variable, lie in x
+  samesum_layout y_layout;          ///< where they lie in y; SAMESUM_ALL: as in x
+  samesum_layout weights_layout;    ///< where their weights lie; SAMESUM_ALL: as in x, for matrices a vector
+  samesum_results out;              ///< in any format, to which each result is rounded once
+  samesum_results second;           ///< intercepts, or sums of weights for means; SAMESUM_NONE: not wanted
+  const samesum_options* options;   ///< threads, ddof, where, skip_nan; NULL for samesum_options_default()
+  samesum_statistic statistic;      ///< one of SAMESUM_STATISTIC_…
+  samesum_weight_kind weights_are;  ///< SAMESUM_FREQUENCIES or SAMESUM_RELIABILITIES
+} samesum_statistics_call;
+
+/// Returns the call with the default of every field.
+static inline samesum_statistics_call samesum_statistics_call_default(void) {
+  const samesum_statistics_call call = {sizeof(samesum_statistics_call),
+                                        {NULL, 0, 0},
+                                        {NULL, 0, 0},
+                                        {NULL, 0, 0},
+                                        {NULL, 0, 0, 0, 0, 0, 0},
+                                        {NULL, 0, 0, 0, 0, 0, 0},
+                                        {NULL, 0, 0, 0, 0, 0, 0},
+                                        {NULL, 0, 0, 0},
+                                        {NULL, 0, 0, 0},
+                                        NULL,
+                                        0,
+                                        0};
+  return call;
+}
+
+/// Computes a statistic, as samesum::run does. Promise: SAMESUM_PROMISE_ORDER_FREE.
+/// @param sums_to_zero receives 1 if the weights of a result with elements sum to zero, where NumPy raises an
+///   error, otherwise 0; may be NULL. That mean is Σwx / 0, and other results are NaN.
+/// @return SAMESUM_INVALID_ARGUMENT, before anything is written, if the arguments do not fit together, or if
+///   a weight is negative, except for means. SAMESUM_OUT_OF_MEMORY: some results may be written.
+SAMESUM_API samesum_status samesum_run_statistics(const samesum_statistics_call* call, int32_t* sums_to_zero,
+                                                  char* message, size_t message_bytes);
+/// Writes a bound on |result - exact statistic| to `bound`, as samesum::statistic_bound does: half a unit in
+/// the last place; infinite if the result is not finite.
+/// @param format that of the result.
+SAMESUM_API samesum_status samesum_statistic_bound(const void* result, samesum_format format, double* bound,
+                                                   char* message, size_t message_bytes);
 
 // --- calls on a GPU ----------------------------------------------------------------------------------------
 // If the library was built without CUDA, these functions return SAMESUM_UNAVAILABLE. gpu.hpp has the contract

@@ -1,6 +1,7 @@
 /// Checks of calls of statistics, and their messages.
 #include "samesum/call/statistics_call.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "samesum/base/environment.hpp"
@@ -21,22 +22,22 @@ std::string error_of_input(const StatisticsCall& call, const char* name, const V
   if (v.format->index != call.x.format->index)
     return "x has format " + std::string{call.x.format->name} + " and " + input + " has format " +
            std::string{v.format->name} + "; convert one of them";
-  if (std::string wrong = validation_error(l, {}, true); !wrong.empty()) return "of " + input + ": " + wrong;
+  if (std::string wrong = validation_error(l, {}, true); !wrong.empty())
+    return input == "x" ? wrong : input + ": " + wrong;
   if (const std::size_t needed = *extent(l, true); v.size < needed)
     return input + " has " + std::to_string(v.size) + " elements, but its layout reads " +
            std::to_string(needed) + "; pass more elements or a smaller layout";
   const bool is_shared = is_matrix(call.statistic) && name != std::string_view{"x"};
-  const std::size_t outer = is_shared ? 1 : call.layout.outer, inner = is_shared ? 1 : call.layout.inner;
-  if (l.outer != outer || l.inner != inner)
-    return "the layout of " + input + " has " + std::to_string(l.outer) + " x " + std::to_string(l.inner) +
-           " vectors; it needs " + std::to_string(outer) + " x " + std::to_string(inner) +
-           (is_shared ? ", shared by all variables" : ", as that of x");
-  for (std::size_t o = 0; o < outer; ++o) {
-    if (l.length(o) != call.layout.length(o))
-      return "vector " + std::to_string(o) + " of " + input + " has " + std::to_string(l.length(o)) +
-             " elements, and that of x " + std::to_string(call.layout.length(o)) + "; pass as many";
-    if (!l.offsets && !call.layout.offsets) break;  // all have one length
-  }
+  const std::size_t results = is_shared ? 1 : call.layout.results();
+  if (l.results() != results)
+    return "the layout of " + input + " has " + std::to_string(l.results()) + " vectors; it needs " +
+           std::to_string(results) + (is_shared ? ", which all variables share" : ", as that of x");
+  const bool have_one_length = !l.offsets && !call.layout.offsets;
+  for (std::size_t r = 0; r < (have_one_length ? std::min<std::size_t>(results, 1) : results); ++r)
+    if (const std::size_t n = l.length(r / l.inner), of_x = call.layout.length(r / call.layout.inner);
+        n != of_x)
+      return "vector " + std::to_string(r) + " of " + input + " has " + std::to_string(n) +
+             " elements, and that of x " + std::to_string(of_x) + "; pass as many";
   return {};
 }
 

@@ -64,8 +64,9 @@ struct StatisticsCall {
   Values x;
   Values y = {};  ///< given for covariance, correlation and linear_regression, in the format of x
   Layout layout;  ///< where the elements of each result lie in x; for matrices, those of each variable
-  std::optional<Layout> y_layout = {};  ///< where they lie in y, if not where they do in x
-  Weights weights = {};                 ///< in the format of x; for matrices, one vector for all variables
+  /// Where they lie in y, if not where they do in x: another layout with as many vectors of the same lengths.
+  std::optional<Layout> y_layout = {};
+  Weights weights = {};  ///< in the format of x; for matrices, one vector for all variables
   /// One number for each result, or for each pair of variables, in any format: each is rounded once to it.
   /// For linear_regression the slopes.
   Results out;

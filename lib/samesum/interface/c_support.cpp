@@ -108,8 +108,9 @@ Values values_of(const samesum_values* values, const char* name) {
   return values == nullptr ? Values{} : values_of(*values, name);
 }
 
-Results results_of(const samesum_results& results) {
-  return {result_format_of(results.format, "out.format"), results.data, results.size, results.row_stride};
+Results results_of(const samesum_results& results, const char* name) {
+  return {result_format_of(results.format, (std::string{name} + ".format").c_str()), results.data,
+          results.size, results.row_stride};
 }
 
 void read_sized(const void* from, void* to, std::size_t bytes, std::size_t least, const char* name,

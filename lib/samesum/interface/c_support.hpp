@@ -59,7 +59,7 @@ samesum_format to_c(const FormatInfo* format);
 bool flag_of(std::int32_t flag, const char* name);
 Values values_of(const samesum_values& values, const char* name);
 Values values_of(const samesum_values* values, const char* name);
-Results results_of(const samesum_results& results);
+Results results_of(const samesum_results& results, const char* name = "out");
 /// The options at an address, or the default ones if it is null.
 /// @param elements the number of flags of `where`.
 Options options_of(const samesum_options* options, std::size_t elements);

@@ -10,11 +10,19 @@ namespace samesum::cpu {
 
 /// Where the elements of a result lie in an array.
 struct VectorPlace {
-  std::size_t first, n, stride;
-  VectorPlace(const Layout& l, std::size_t o, std::size_t i)
-      : first{l.first(o) + i}, n{l.length(o)}, stride{l.offsets ? 1 : l.stride} {}
+  std::size_t first = 0, n = 0, stride = 1;
+  VectorPlace() = default;
+  VectorPlace(const Layout& l, std::size_t result)
+      : first{l.first(result / l.inner) + result % l.inner},
+        n{l.length(result / l.inner)},
+        stride{l.stride} {}
   friend bool operator==(const VectorPlace&, const VectorPlace&) = default;
 };
+
+/// Where the weights of a result, or of a variable, lie.
+inline VectorPlace place_of_weights(const StatisticsCall& call, std::size_t result) {
+  return {weights_layout(call), is_matrix(call.statistic) ? 0 : result};
+}
 
 /// Flags of the elements of a result that take part, as options.where and skip_nan say.
 class TakingPart {
@@ -23,20 +31,17 @@ class TakingPart {
 
   /// Whether some elements may take no part.
   bool selects() const { return samesum::selects(call_.options); }
-  /// Returns a flag for each element of result (o, i); null if all take part. The next call overwrites them.
-  const std::uint8_t* flags(std::size_t o, std::size_t i) {
+  /// Returns a flag for each element of a result; null if all take part. The next call overwrites them.
+  const std::uint8_t* flags(std::size_t result) {
     if (!selects()) return nullptr;
-    const VectorPlace x{call_.layout, o, i};
+    const VectorPlace x{call_.layout, result};
     flags_.resize(x.n);
     const std::uint8_t* const where = call_.options.where.data;
     for (std::size_t k = 0; k < x.n; ++k) flags_[k] = !where || where[x.first + k * x.stride] != 0;
     if (!call_.options.skip_nan) return flags_.data();
     leave_out_nan(call_.x, x);
-    if (call_.y.is_given()) leave_out_nan(call_.y, {y_layout(call_), o, i});
-    if (call_.weights.is_given())
-      leave_out_nan(call_.weights.values, is_matrix(call_.statistic)
-                                              ? VectorPlace{weights_layout(call_), 0, 0}
-                                              : VectorPlace{weights_layout(call_), o, i});
+    if (call_.y.is_given()) leave_out_nan(call_.y, {y_layout(call_), result});
+    if (call_.weights.is_given()) leave_out_nan(call_.weights.values, place_of_weights(call_, result));
     return flags_.data();
   }
 
@@ -86,7 +91,7 @@ class Elements {
   }
 
   Values all_, values_;
-  VectorPlace place_{Layout{}, 0, 0};
+  VectorPlace place_;
   bool are_selected_ = false;
   std::uint64_t version_ = 0;
   std::unique_ptr<std::byte[]> packed_;

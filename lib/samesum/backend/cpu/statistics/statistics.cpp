@@ -50,15 +50,13 @@ class RowStatistics {
 
   /// Computes all results. Returns whether the weights of one with elements sum to zero.
   bool run() {
-    const Layout& l = call_.layout;
-    for (std::size_t o = 0; o < l.outer; ++o)
-      for (std::size_t i = 0; i < l.inner; ++i) {
-        const std::uint8_t* const flags = taking_part_.flags(o, i);
-        x_.move_to({l, o, i}, flags);
-        if (call_.y.is_given()) y_.move_to({*call_.y_layout, o, i}, flags);
-        if (is_weighted_) w_.move_to({*call_.weights.layout, o, i}, flags);
-        write(o * l.inner + i);
-      }
+    for (std::size_t r = 0; r < call_.layout.results(); ++r) {
+      const std::uint8_t* const flags = taking_part_.flags(r);
+      x_.move_to({call_.layout, r}, flags);
+      if (call_.y.is_given()) y_.move_to({*call_.y_layout, r}, flags);
+      if (is_weighted_) w_.move_to({*call_.weights.layout, r}, flags);
+      write(r);
+    }
     return has_zero_;
   }
 
@@ -123,7 +121,7 @@ class Matrix {
   /// Computes the entries of variables of which all elements take part. Returns whether Σw = 0.
   bool run() {
     Elements w{call_.weights.values};
-    if (is_weighted_) w.move_to({*call_.weights.layout, 0, 0});
+    if (is_weighted_) w.move_to({*call_.weights.layout, 0});
     std::vector<Elements> variables;
     for (std::size_t v = 0; v < count_; ++v) variables.emplace_back(call_.x).move_to(place_of(v));
     const OfWeights of_weights = sums_of(w.values(), call_.layout.n);
@@ -152,7 +150,7 @@ class Matrix {
     std::vector<std::uint8_t> flags;
     TakingPart taking_part{call_};
     for (std::size_t v = 0; v < count_; ++v) {
-      const std::uint8_t* const of_v = taking_part.flags(v / call_.layout.inner, v % call_.layout.inner);
+      const std::uint8_t* const of_v = taking_part.flags(v);
       flags.insert(flags.end(), of_v, of_v + n);
     }
     std::vector<std::uint8_t> both(n);
@@ -162,7 +160,7 @@ class Matrix {
       for (std::size_t e = 0; e < n; ++e) both[e] = flags[i * n + e] & flags[k * n + e];
       x.move_to(place_of(i), both.data());
       y.move_to(place_of(k), both.data());
-      if (is_weighted_) w.move_to({*call_.weights.layout, 0, 0}, both.data());
+      if (is_weighted_) w.move_to({*call_.weights.layout, 0}, both.data());
       const OfWeights of_weights = sums_of(w.values(), x.values().size);
       has_zero = has_zero || of_weights.is_zero;
       return entry(of_weights, w.values(), x.values(), y.values());
@@ -190,9 +188,7 @@ class Matrix {
                                             sums_.sum({w, y, y}))
                            : covariance_of(*call_.out.format, total, of_x, of_y, of_xy, of_weights.divisor);
   }
-  VectorPlace place_of(std::size_t v) const {
-    return {call_.layout, v / call_.layout.inner, v % call_.layout.inner};
-  }
+  VectorPlace place_of(std::size_t variable) const { return {call_.layout, variable}; }
   /// Writes value(i, k), 0 <= i <= k < count, and its mirror image.
   template <class Value> void write_symmetric(Value value) {
     for (std::size_t i = 0; i < count_; ++i)
@@ -214,7 +210,6 @@ class Matrix {
 /// Whether a weight of an element that takes part in any result is negative. NaN and -0 are not.
 bool has_negative_weights(const StatisticsCall& call) {
   TakingPart taking_part{call};
-  const Layout& weights = *call.weights.layout;
   const auto is_negative = [&]<class T>(const VectorPlace& at, const std::uint8_t* flags) {
     const T* const w = static_cast<const T*>(call.weights.values.data) + at.first;
     bool any = false;  // without branches, as vectors
@@ -226,16 +221,14 @@ bool has_negative_weights(const StatisticsCall& call) {
   };
   return with_format(*call.weights.values.format, [&]<class T>() {
     if (is_matrix(call.statistic) && !taking_part.selects())
-      return is_negative.template operator()<T>({weights, 0, 0}, nullptr);
+      return is_negative.template operator()<T>(place_of_weights(call, 0), nullptr);
     std::optional<VectorPlace> last;  // which rows that are repeated share
-    for (std::size_t o = 0; o < call.layout.outer; ++o)
-      for (std::size_t i = 0; i < call.layout.inner; ++i) {
-        const VectorPlace at =
-            is_matrix(call.statistic) ? VectorPlace{weights, 0, 0} : VectorPlace{weights, o, i};
-        if (!taking_part.selects() && at == last) continue;
-        last = at;
-        if (is_negative.template operator()<T>(at, taking_part.flags(o, i))) return true;
-      }
+    for (std::size_t r = 0; r < call.layout.results(); ++r) {
+      const VectorPlace at = place_of_weights(call, r);
+      if (!taking_part.selects() && at == last) continue;
+      last = at;
+      if (is_negative.template operator()<T>(at, taking_part.flags(r))) return true;
+    }
     return false;
   });
 }
