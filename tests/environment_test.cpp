@@ -17,6 +17,7 @@
 #include "samesum/operation/distinct.hpp"
 #include "samesum/operation/softmax.hpp"
 #include "samesum/states.hpp"
+#include "samesum/statistics.hpp"
 #include "typed_reductions.hpp"
 
 namespace samesum {
@@ -455,6 +456,44 @@ const std::vector<EntryPoint>& entry_points() {
                                  static_cast<samesum_device_status*>(nullptr))
                     .message;
        }},
+      {"statistics",
+       {"run", "validation_error", "weighted_mean", "weighted_variance", "covariance", "correlation",
+        "linear_regression", "statistic_bound", "samesum_run_statistics", "samesum_statistic_bound"},
+       [](Text& out, int threads) {
+         const Options options{.threads = threads, .ddof = 0.3};
+         for (const std::vector<float>* x : {&tiny, &tinier}) {
+           const auto line = linear_regression(*x, *x, options);
+           out << weighted_mean(*x, *x, options) << weighted_variance(*x, *x, options)
+               << covariance(*x, *x, options, *x) << correlation(*x, *x, options) << line.slope
+               << line.intercept;
+         }
+         for (const Array& x : arrays)
+           for (const Statistic s : {Statistic::mean, Statistic::covariance_matrix}) {
+             std::vector<double> found(s == Statistic::mean ? 6 : 36);
+             StatisticsCall call{.statistic = s,
+                                 .x = x.values(),
+                                 .layout = Layout::rows(6, 100),
+                                 .out = std::span{found},
+                                 .options = options};
+             run(call);
+             out << found;
+             call.options.ddof = -subnormal;
+             out << validation_error(call);
+           }
+         out << statistic_bound(third) << statistic_bound(Number::of(subnormal));
+         float value = 0;
+         double bound = 0;
+         samesum_statistics_call call = samesum_statistics_call_default();
+         call.statistic = SAMESUM_STATISTIC_VARIANCE;
+         call.x = c_interface::values_in_c(Values{tiny});
+         call.out = {&value, 1, 0, SAMESUM_FP32};
+         out << c_interface::ask(samesum_run_statistics, &call, static_cast<std::int32_t*>(nullptr)).message
+             << value
+             << c_interface::ask(samesum_statistic_bound, static_cast<const void*>(&value), SAMESUM_FP32,
+                                 &bound)
+                    .message
+             << bound;
+       }},
       {"states of the C interface",
        {"samesum_state_kind_find", "samesum_state_init", "samesum_state_add", "samesum_state_add_fp32",
         "samesum_state_add_fp64", "samesum_state_subtract", "samesum_state_subtract_fp32",
@@ -598,8 +637,9 @@ std::set<std::string> public_functions() {
     for (std::string line; std::getline(file, line);)
       if (std::smatch match; std::regex_search(line, match, include)) follow(match[1]);
   };
-  for (const char* header : {"samesum/samesum.hpp", "samesum/samesum.h", "samesum/reducer.hpp",
-                             "samesum/states.hpp", "samesum/operation/distinct.hpp"})
+  for (const char* header :
+       {"samesum/samesum.hpp", "samesum/samesum.h", "samesum/reducer.hpp", "samesum/states.hpp",
+        "samesum/statistics.hpp", "samesum/operation/distinct.hpp"})
     follow(header);
   EXPECT_GT(seen.size(), 10u);
   return functions;
@@ -631,6 +671,9 @@ const std::set<std::string> without_guard{
     "samesum_partial_method", "samesum_partial_begin", "samesum_partial_end",
     // the guard itself
     "in_standard_environment",
+    // facts of calls of statistics
+    "Weights::is_given", "is_matrix", "samesum_statistics_call_default", "takes_y", "weights_layout",
+    "y_layout",
     // functions of a custom reducer that schedules call
     "CustomReducer::add", "CustomReducer::finish", "CustomReducer::item", "CustomReducer::merge",
     "CustomReducer::start"};

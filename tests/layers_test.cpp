@@ -225,14 +225,14 @@ TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {
     if (folder_of(file) == library) files.insert(fs::path{file}.filename());
   EXPECT_THAT(files, UnorderedElementsAre("samesum.hpp", "samesum.h", "samesum_mpi.h", "gpu.hpp", "mpi.hpp",
                                           "nccl.hpp", "reducer.hpp", "reducer.cuh", "states.hpp",
-                                          "states.cuh", "version.hpp"));
+                                          "states.cuh", "statistics.hpp", "version.hpp"));
 }
 
 /// All arithmetic of accumulators, reducers and kernels is that of pack.hpp, and that of bounds is in
 /// bound.hpp. So the flags of a program that includes only these headers cannot change a bit.
 TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
   EXPECT_THAT(closure(library + "/states.hpp"), Not(Contains(library + "/format/pack.hpp")));
-  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"}) {
+  for (const char* header : {"/samesum.hpp", "/statistics.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"}) {
     const std::set<std::string> files = closure(library + header);
     EXPECT_THAT(files, Contains(library + "/call/method.hpp"));
     EXPECT_THAT(files, Not(Contains(library + "/format/pack.hpp"))) << header;
@@ -242,7 +242,7 @@ TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
 }
 
 TEST(AnUmbrellaHeader, IncludesNoTemplateOfABackend) {
-  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"})
+  for (const char* header : {"/samesum.hpp", "/statistics.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"})
     for (const std::string& file : closure(library + header))
       if (file.starts_with(library + "/backend/")) {
         std::ifstream stream{root / file};
