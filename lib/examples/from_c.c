@@ -1,4 +1,4 @@
-// The C interface from C: a sum with its bound, rows, a state that is split and merged, and an error.
+// The C interface from C: a sum with its bound, rows, a line, a state that is split and merged, and an error.
 #include <samesum/samesum.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,18 @@ int main(void) {
   call.out.format = SAMESUM_FP64;
   check(samesum_run(&call, message, sizeof message), message);
   printf("rows %.17g %.17g\n", sums[0], sums[1]);
+
+  // A line through points: slope and intercept are each rounded once.
+  const double time[] = {1e9, 1e9 + 1, 1e9 + 2}, height[] = {1, 3, 5};
+  double slope, intercept;
+  samesum_statistics_call line = samesum_statistics_call_default();
+  line.statistic = SAMESUM_STATISTIC_LINEAR_REGRESSION;
+  line.x = (samesum_values){time, 3, SAMESUM_FP64};
+  line.y = (samesum_values){height, 3, SAMESUM_FP64};
+  line.out = (samesum_results){&slope, 1, 0, SAMESUM_FP64};
+  line.second = (samesum_results){&intercept, 1, 0, SAMESUM_FP64};
+  check(samesum_run_statistics(&line, NULL, message, sizeof message), message);
+  printf("line %.17g x %+.17g\n", slope, intercept);
 
   // The state of an aggregate, in memory of the caller: two threads or machines add, then their states merge.
   samesum_state_options options = samesum_state_options_default();
