@@ -4,21 +4,22 @@
 !> It needs Fortran 2018 (gfortran 9, ifx, flang): arguments that may be NULL in C are optional, which earlier
 !> standards forbid in procedures of C.
 !>
-!> Pointers to data are type(c_ptr), from c_loc. The last argument of a function that can fail is an optional
-!> variable of type character for the message, which ends in blanks, and is blank on success. Structures begin
-!> with the default of every field, their size included. Arrays of Fortran are column-major:
-!> samesum_axis(outer, n, inner) has its last index first.
+!> Pointers to data, and to options in the fields of a structure, are type(c_ptr), from c_loc. The last argument of a
+!> function that can fail is an optional variable of type character for the message, which ends in blanks, and is
+!> blank on success. Structures begin with the default of every field, their size included. Arrays of Fortran are
+!> column-major: samesum_axis(outer, n, inner) has its last index first.
 module samesum
   use, intrinsic :: iso_c_binding
   implicit none
-  private :: c_strlen, c_find, c_run, c_estimate, c_bound, c_workspace_size, c_prepare, c_enqueue, &
-    c_state_kind_find, c_state_init, c_state_copy, c_state_add, c_state_merge, c_state_subtract, &
-    c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, &
-    c_partial_create, c_partial_copy, c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, &
-    c_partial_deserialise
+  private :: c_strlen
+
+  ! made from the header by lib/fortran.py {
+  private :: c_find, c_run, c_estimate, c_bound, c_run_statistics, c_statistic_bound, c_workspace_size, c_prepare, &
+    c_enqueue, c_state_kind_find, c_state_init, c_state_copy, c_state_add, c_state_merge, c_state_subtract, &
+    c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, c_partial_create, &
+    c_partial_copy, c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, c_partial_deserialise
 
   integer(c_int), parameter :: samesum_abi = 0  ! SAMESUM_ABI_VERSION
-
   integer(c_int32_t), parameter :: samesum_ok = 0, samesum_invalid_argument = 1, samesum_out_of_memory = 2, &
     samesum_overflow = 3, samesum_too_many_elements = 4, samesum_unavailable = 5, samesum_gpu_error = 6, &
     samesum_internal_error = 7, samesum_mpi_error = 8
@@ -29,32 +30,36 @@ module samesum
   integer(c_int32_t), parameter :: samesum_all = 0, samesum_strided = 1, samesum_of_segments = 2
   integer(c_int32_t), parameter :: samesum_promise_none = 0, samesum_promise_run_to_run = 1, &
     samesum_promise_everywhere = 2, samesum_promise_order_free = 3
+  integer(c_int32_t), parameter :: samesum_statistic_mean = 1, samesum_statistic_variance = 2, &
+    samesum_statistic_covariance = 3, samesum_statistic_correlation = 4, samesum_statistic_linear_regression = 5, &
+    samesum_statistic_covariance_matrix = 6, samesum_statistic_correlation_matrix = 7
+  integer(c_int32_t), parameter :: samesum_frequencies = 0, samesum_reliabilities = 1
 
   !> A view of contiguous elements, or no input at all.
   type, bind(c) :: samesum_values
     type(c_ptr) :: data = c_null_ptr
     integer(c_size_t) :: size = 0
-    integer(c_int32_t) :: format = samesum_none
+    integer(c_int32_t) :: format = 0
   end type
   !> A view of keys, or no keys at all.
   type, bind(c) :: samesum_keys
     type(c_ptr) :: data = c_null_ptr
     integer(c_size_t) :: size = 0
-    integer(c_int32_t) :: format = samesum_no_keys
+    integer(c_int32_t) :: format = 0
   end type
   !> Where the elements of each result lie.
   type, bind(c) :: samesum_layout
     type(c_ptr) :: offsets = c_null_ptr
     integer(c_size_t) :: outer = 0, n = 0, inner = 0, outer_stride = 0, stride = 0
-    integer(c_int32_t) :: kind = samesum_all
+    integer(c_int32_t) :: kind = 0
   end type
   !> The array for the results.
   type, bind(c) :: samesum_results
     type(c_ptr) :: data = c_null_ptr
     integer(c_size_t) :: size = 0, row_stride = 0
-    integer(c_int32_t) :: format = samesum_none
+    integer(c_int32_t) :: format = 0
   end type
-  !> Options of a call, which has their address: c_loc(options).
+  !> Options of a call.
   type, bind(c) :: samesum_options
     integer(c_size_t) :: struct_size = 72
     real(c_double) :: ddof = 0
@@ -63,7 +68,7 @@ module samesum
     integer(c_int64_t) :: window = 0, min_periods = 0
     integer(c_int32_t) :: has_min_periods = 0, centred = 0
   end type
-  !> A reduction to run.
+  !> A reduction to run: the method, inputs, keys, layout, results and options.
   type, bind(c) :: samesum_call
     integer(c_size_t) :: struct_size = 184
     type(c_ptr) :: method = c_null_ptr
@@ -73,21 +78,29 @@ module samesum
     type(samesum_results) :: out
     type(c_ptr) :: options = c_null_ptr
   end type
-  !> The arguments of samesum_bound.
+  !> The arguments of `samesum_bound`: a result, and what is known about its elements.
   type, bind(c) :: samesum_bound_query
     integer(c_size_t) :: struct_size = 80
     type(c_ptr) :: method = c_null_ptr, result = c_null_ptr
     integer(c_size_t) :: n = 0
     real(c_double) :: magnitudes = 0, probability = 0, ddof = 0
-    integer(c_int32_t) :: input = samesum_none, has_magnitudes = 0, result_index = 0, has_grid = 0, grid = 0, &
-      reserved_32 = 0
+    integer(c_int32_t) :: input = 0, has_magnitudes = 0, result_index = 0, has_grid = 0, grid = 0, reserved_32 = 0
+  end type
+  !> A statistic to compute.
+  type, bind(c) :: samesum_statistics_call
+    integer(c_size_t) :: struct_size = 328
+    type(samesum_values) :: x, y, weights
+    type(samesum_layout) :: layout, y_layout, weights_layout
+    type(samesum_results) :: out, second
+    type(c_ptr) :: options = c_null_ptr
+    integer(c_int32_t) :: statistic = 0, weights_are = 0
   end type
   !> What a call on a GPU reports, in device memory.
   type, bind(c) :: samesum_device_status
-    integer(c_int64_t) :: first_bad_key = -1
+    integer(c_int64_t) :: first_bad_key = 0
     integer(c_int32_t) :: overflowed = 0
   end type
-  !> Kind of an aggregate state.
+  !> Kind of an aggregate state: the sum and the accumulator, and for fixed_point the format and the grid.
   type, bind(c) :: samesum_state_kind
     integer(c_int64_t) :: opaque(2) = 0
   end type
@@ -301,7 +314,29 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function c_workspace_size(call, bytes, message, message_bytes) bind(c, name='samesum_workspace_size') result(answer)
+    function c_run_statistics(call, sums_to_zero, message, message_bytes) &
+      bind(c, name='samesum_run_statistics') result(answer)
+      import :: c_char, c_int32_t, c_size_t, samesum_statistics_call
+      type(samesum_statistics_call), intent(in) :: call
+      integer(c_int32_t), intent(out), optional :: sums_to_zero
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_statistic_bound(result, format, bound, message, message_bytes) &
+      bind(c, name='samesum_statistic_bound') result(answer)
+      import :: c_char, c_double, c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: result
+      integer(c_int32_t), value :: format
+      real(c_double), intent(out) :: bound
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_workspace_size(call, bytes, message, message_bytes) &
+      bind(c, name='samesum_workspace_size') result(answer)
       import :: c_char, c_int32_t, c_size_t, samesum_call
       type(samesum_call), intent(in) :: call
       integer(c_size_t), intent(out) :: bytes
@@ -310,7 +345,8 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function c_prepare(workspace, bytes, stream, message, message_bytes) bind(c, name='samesum_prepare') result(answer)
+    function c_prepare(workspace, bytes, stream, message, message_bytes) &
+      bind(c, name='samesum_prepare') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: workspace
       integer(c_size_t), value :: bytes
@@ -450,7 +486,8 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function c_state_unmerge(state, other, message, message_bytes) bind(c, name='samesum_state_unmerge') result(answer)
+    function c_state_unmerge(state, other, message, message_bytes) &
+      bind(c, name='samesum_state_unmerge') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: state, other
       character(kind=c_char), intent(inout), optional :: message(*)
@@ -562,7 +599,8 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
-    function c_partial_merge(partial, next, message, message_bytes) bind(c, name='samesum_partial_merge') result(answer)
+    function c_partial_merge(partial, next, message, message_bytes) &
+      bind(c, name='samesum_partial_merge') result(answer)
       import :: c_char, c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: partial, next
       character(kind=c_char), intent(inout), optional :: message(*)
@@ -603,7 +641,10 @@ module samesum
       integer(c_size_t), value :: message_bytes
       integer(c_int32_t) :: answer
     end function
+  end interface
+  ! }
 
+  interface
     function c_strlen(text) bind(c, name='strlen') result(answer)
       import :: c_ptr, c_size_t
       type(c_ptr), value :: text
@@ -659,8 +700,23 @@ contains
     end do
   end function
 
-  ! --- functions of samesum.h with a message ----------------------------------------------------------------
+  !> Number of bytes that C may write to a message; for modules such as samesum_mpi.
+  pure function samesum_room(message) result(bytes)
+    character(len=*), intent(in), optional :: message
+    integer(c_size_t) :: bytes
+    bytes = 0
+    if (present(message)) bytes = len(message, c_size_t)
+  end function
 
+  !> Replaces the NUL behind a message of C, and what follows it, by blanks.
+  pure subroutine samesum_pad(message)
+    character(len=*), intent(inout), optional :: message
+    if (present(message)) message = message(:index(message // c_null_char, c_null_char) - 1)
+  end subroutine
+
+  ! Functions of samesum.h with a message.
+
+  ! made from the header by lib/fortran.py {
   function samesum_find(name, input, method, message) result(answer)
     character(len=*), intent(in) :: name
     integer(c_int32_t), intent(in) :: input
@@ -698,6 +754,25 @@ contains
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
     answer = c_bound(query, bound, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_run_statistics(call, sums_to_zero, message) result(answer)
+    type(samesum_statistics_call), intent(in) :: call
+    integer(c_int32_t), intent(out), optional :: sums_to_zero
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_run_statistics(call, sums_to_zero, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_statistic_bound(result, format, bound, message) result(answer)
+    type(c_ptr), intent(in) :: result
+    integer(c_int32_t), intent(in) :: format
+    real(c_double), intent(out) :: bound
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_statistic_bound(result, format, bound, message, samesum_room(message))
     call samesum_pad(message)
   end function
 
@@ -905,27 +980,13 @@ contains
     integer(c_size_t), intent(in) :: size
     character(len=*), intent(in), optional :: backend
     type(c_ptr), intent(out) :: partial
-    character(len=:), allocatable :: name
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    name = 'cpu'
-    if (present(backend)) name = trim(backend)
-    answer = c_partial_deserialise(bytes, size, name // c_null_char, partial, message, samesum_room(message))
+    character(len=:), allocatable :: backend_of_c
+    if (present(backend)) backend_of_c = trim(backend) // c_null_char
+    answer = c_partial_deserialise(bytes, size, backend_of_c, partial, message, samesum_room(message))
     call samesum_pad(message)
   end function
-
-  !> Number of bytes that C may write to a message; for modules such as samesum_mpi.
-  pure function samesum_room(message) result(bytes)
-    character(len=*), intent(in), optional :: message
-    integer(c_size_t) :: bytes
-    bytes = 0
-    if (present(message)) bytes = len(message, c_size_t)
-  end function
-
-  !> Replaces the NUL behind a message of C, and what follows it, by blanks.
-  pure subroutine samesum_pad(message)
-    character(len=*), intent(inout), optional :: message
-    if (present(message)) message = message(:index(message // c_null_char, c_null_char) - 1)
-  end subroutine
+  ! }
 
 end module

@@ -346,7 +346,7 @@ SAMESUM_API samesum_status samesum_bound(const samesum_bound_query* query, doubl
 
 /// What is computed: one of the values below. The last two take x alone: its vectors are variables, and the
 /// results are a symmetric matrix with an entry for each pair of them.
-typedef int32_t samesum_statistic;
+typedef int32_t samesum_statistics_kind;
 enum {
   SAMESUM_STATISTIC_MEAN = 1,               ///< Σwx / Σw
   SAMESUM_STATISTIC_VARIANCE = 2,           ///< the covariance of x and x
@@ -366,18 +366,18 @@ enum {
 
 /// A statistic to compute. See samesum::StatisticsCall.
 typedef struct samesum_statistics_call {
-  size_t struct_size;               ///< sizeof(samesum_statistics_call)
-  samesum_values x;                 ///< the first input
-  samesum_values y;                 ///< the second input, for covariance, correlation and linear regression
-  samesum_values weights;           ///< 0 or more, except for means; none: all are 1
-  samesum_layout layout;            ///< where the elements of each result, or variable, lie in x
-  samesum_layout y_layout;          ///< where they lie in y; SAMESUM_ALL: as in x
-  samesum_layout weights_layout;    ///< where their weights lie; SAMESUM_ALL: as in x, for matrices a vector
-  samesum_results out;              ///< in any format, to which each result is rounded once
-  samesum_results second;           ///< intercepts, or sums of weights for means; SAMESUM_NONE: not wanted
-  const samesum_options* options;   ///< threads, ddof, where, skip_nan; NULL for samesum_options_default()
-  samesum_statistic statistic;      ///< one of SAMESUM_STATISTIC_…
-  samesum_weight_kind weights_are;  ///< SAMESUM_FREQUENCIES or SAMESUM_RELIABILITIES
+  size_t struct_size;              ///< sizeof(samesum_statistics_call)
+  samesum_values x;                ///< the first input
+  samesum_values y;                ///< the second input, for covariance, correlation and linear regression
+  samesum_values weights;          ///< 0 or more, except for means; none: all are 1
+  samesum_layout layout;           ///< where the elements of each result, or variable, lie in x
+  samesum_layout y_layout;         ///< where they lie in y; SAMESUM_ALL: as in x
+  samesum_layout weights_layout;   ///< where their weights lie; SAMESUM_ALL: as in x, for matrices a vector
+  samesum_results out;             ///< in any format, to which each result is rounded once
+  samesum_results second;          ///< intercepts, or sums of weights for means; SAMESUM_NONE: not wanted
+  const samesum_options* options;  ///< threads, ddof, where, skip_nan; NULL for samesum_options_default()
+  samesum_statistics_kind statistic;  ///< one of SAMESUM_STATISTIC_…
+  samesum_weight_kind weights_are;    ///< SAMESUM_FREQUENCIES or SAMESUM_RELIABILITIES
 } samesum_statistics_call;
 
 /// Returns the call with the default of every field.
@@ -484,6 +484,7 @@ typedef struct samesum_state samesum_state;
 /// Finds the kind of state for the sum `name`: "exact/fp64", "sum/fixed_point/fp32", …
 /// @param format the one that a name without a format means; SAMESUM_NONE if the name must have one.
 /// @param options may be NULL, for samesum_state_options_default().
+/// @param kind receives the kind.
 /// @return SAMESUM_INVALID_ARGUMENT for other methods than sums by exact and fixed_point, if `grid` is
 ///   missing or out of place, or if `subtractable` is out of place.
 SAMESUM_API samesum_status samesum_state_kind_find(const char* name, samesum_format format,

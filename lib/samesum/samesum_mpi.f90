@@ -3,9 +3,14 @@
 !>
 !> `comm` is a handle of the modules mpi and mpif.h; with mpi_f08 pass comm%mpi_val. Every call is collective, and a
 !> call that fails on one rank fails on all of them. The message is optional, as in the module samesum.
+!>
+!> Field i is x(:, i), and its sum result(i). `where` says for each of the n elements, in all fields, whether it takes
+!> part. n and fields are default integers: of more elements than those count, use samesum_mpi_run.
 module samesum_mpi
   use samesum
   implicit none
+
+  ! made from the header by lib/fortran.py {
   private :: c_mpi_run, c_mpi_sum, c_mpi_dot
 
   interface
@@ -20,7 +25,7 @@ module samesum_mpi
 
     function c_mpi_sum(x, n, fields, comm, result, where, message, message_bytes) &
       bind(c, name='samesum_mpi_sum_f') result(answer)
-      import :: c_char, c_double, c_int, c_int8_t, c_int32_t, c_size_t
+      import :: c_char, c_double, c_int, c_int32_t, c_int8_t, c_size_t
       real(c_double), intent(in) :: x(*)
       integer(c_size_t), value :: n, fields
       integer(c_int), value :: comm
@@ -33,7 +38,7 @@ module samesum_mpi
 
     function c_mpi_dot(x, y, n, fields, comm, result, where, message, message_bytes) &
       bind(c, name='samesum_mpi_dot_f') result(answer)
-      import :: c_char, c_double, c_int, c_int8_t, c_int32_t, c_size_t
+      import :: c_char, c_double, c_int, c_int32_t, c_int8_t, c_size_t
       real(c_double), intent(in) :: x(*), y(*)
       integer(c_size_t), value :: n, fields
       integer(c_int), value :: comm
@@ -44,22 +49,20 @@ module samesum_mpi
       integer(c_int32_t) :: answer
     end function
   end interface
+  ! }
 
 contains
 
-  !> Runs a call on arrays whose reduced axis is cut into blocks, one per rank.
+  ! made from the header by lib/fortran.py {
   function samesum_mpi_run(call, comm, message) result(answer)
-    type(samesum_call), intent(in) :: call
     integer, intent(in) :: comm
+    type(samesum_call), intent(in) :: call
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
     answer = c_mpi_run(call, int(comm, c_int), message, samesum_room(message))
     call samesum_pad(message)
   end function
 
-  !> Sums fields, of which this rank has n elements each: result(i) is the sum of x(:, i) over all ranks. `where` says
-  !> for each of the n elements, in all fields, whether it takes part. n and fields are default integers: of more
-  !> elements than those count, use samesum_mpi_run.
   function samesum_mpi_sum(x, n, fields, comm, result, where, message) result(answer)
     integer, intent(in) :: n, fields, comm
     real(c_double), intent(in) :: x(n, *)
@@ -67,14 +70,13 @@ contains
     logical, intent(in), optional :: where(n)
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
-    integer(c_int8_t), allocatable :: flags(:)  ! not allocated, it is no argument of C
+    integer(c_int8_t), allocatable :: flags(:)
     if (present(where)) allocate (flags, source=merge(1_c_int8_t, 0_c_int8_t, where))
     answer = c_mpi_sum(x, int(n, c_size_t), int(fields, c_size_t), int(comm, c_int), result, flags, message, &
-                       samesum_room(message))
+      samesum_room(message))
     call samesum_pad(message)
   end function
 
-  !> Sums the products of x(:, i) and y(:, i) over all ranks, for each field i, as samesum_mpi_sum.
   function samesum_mpi_dot(x, y, n, fields, comm, result, where, message) result(answer)
     integer, intent(in) :: n, fields, comm
     real(c_double), intent(in) :: x(n, *), y(n, *)
@@ -85,8 +87,9 @@ contains
     integer(c_int8_t), allocatable :: flags(:)
     if (present(where)) allocate (flags, source=merge(1_c_int8_t, 0_c_int8_t, where))
     answer = c_mpi_dot(x, y, int(n, c_size_t), int(fields, c_size_t), int(comm, c_int), result, flags, message, &
-                       samesum_room(message))
+      samesum_room(message))
     call samesum_pad(message)
   end function
+  ! }
 
 end module

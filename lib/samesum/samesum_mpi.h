@@ -45,10 +45,12 @@ SAMESUM_API samesum_status samesum_mpi_dot(const double* x, const double* y, siz
 SAMESUM_API samesum_status samesum_mpi_run_f(const samesum_call* call, MPI_Fint comm, char* message,
                                              size_t message_bytes);
 /// samesum_mpi_sum with a handle of Fortran.
+/// @param where may be NULL.
 SAMESUM_API samesum_status samesum_mpi_sum_f(const double* x, size_t n, size_t fields, MPI_Fint comm,
                                              double* result, const uint8_t* where, char* message,
                                              size_t message_bytes);
 /// samesum_mpi_dot with a handle of Fortran.
+/// @param where may be NULL.
 SAMESUM_API samesum_status samesum_mpi_dot_f(const double* x, const double* y, size_t n, size_t fields,
                                              MPI_Fint comm, double* result, const uint8_t* where,
                                              char* message, size_t message_bytes);

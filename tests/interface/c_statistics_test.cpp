@@ -20,7 +20,7 @@ samesum_statistics_call in_c(const StatisticsCall& call, samesum_options& option
   options.where = call.options.where.data;
   options.skip_nan = call.options.skip_nan;
   samesum_statistics_call c = samesum_statistics_call_default();
-  c.statistic = static_cast<samesum_statistic>(call.statistic) + SAMESUM_STATISTIC_MEAN;
+  c.statistic = static_cast<samesum_statistics_kind>(call.statistic) + SAMESUM_STATISTIC_MEAN;
   c.x = values_in_c(call.x);
   c.y = values_in_c(call.y);
   c.weights = values_in_c(call.weights.values);

@@ -1,9 +1,9 @@
 """The layouts and functions that other languages write down are those of the headers for C, and of the library.
 
-Usage: foreign.py SOURCES FOLDER LIBRARY. Compares structures, constants and arguments in lib/samesum/samesum.f90, and
-the structures in lib/examples/from_python.py, with lib/samesum/samesum.h, by programs in C and Fortran that print the
-place of each field; and the arguments in samesum_mpi.f90 with samesum_mpi.h. Exits with 77 if there is no compiler for
-Fortran, after it has compared the rest.
+Usage: foreign.py SOURCES FOLDER LIBRARY. Compares the structures in lib/samesum/samesum.f90 and in
+lib/examples/from_python.py with lib/samesum/samesum.h, by programs in C and Fortran that print the place of each field.
+Exits with 77 if there is no compiler for Fortran, after it has compared the rest. lib/fortran.py makes functions and
+constants of the modules for Fortran.
 """
 
 import ctypes
@@ -12,15 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-
-KINDS = {"size_t": "size", "uint64_t": "int64", "int32_t": "int32", "int": "int", "float": "float", "double": "double",
-         "void": "nothing", "MPI_Fint": "int", "MPI_Comm": "communicator", "c_size_t": "size", "c_int64_t": "int64",
-         "c_int32_t": "int32", "c_int": "int", "c_float": "float", "c_double": "double"}
-FORTRAN_FUNCTION = re.compile(
-    r"^ +(?:function|subroutine) (\w+)\(([^)]*)\) bind\(c(?:, name='(\w+)')?\)[^\n]*\n(.*?)^ +end "
-    r"(?:function|subroutine)",
-    re.M | re.S,
-)
 
 
 def header_without_comments(path):
@@ -35,33 +26,8 @@ def structures(header):
 
 
 def functions(header):
-    """The result and the arguments of each exported function: pointer, or the kind of what is passed by value."""
-    kinds = dict(KINDS, **{name: KINDS[of] for of, name in re.findall(r"typedef (int32_t) (\w+);", header)})
-
-    def kind(declared):
-        return "pointer" if "*" in declared else kinds[declared.replace("const ", "").split()[0]]
-
-    return {name: (kind(result), [kind(a.strip()) for a in arguments.split(",") if a.strip() != "void"])
-            for result, name, arguments in re.findall(r"^SAMESUM_API ([\w *]+[ *])(\w+)\(([^)]*)\);", header, re.M)}
-
-
-def fortran_functions(module):
-    """The same of the functions of C that a module declares."""
-    found = {}
-    joined = re.sub(r" *&\n *", " ", module)
-    for name, arguments, bound, body in FORTRAN_FUNCTION.findall(joined):
-        kinds = {"": "nothing"}
-        for kind, attributes, names in re.findall(r"^ +(type|integer|real|character)\b([^:\n]*)::(.*)", body, re.M):
-            value = re.search(r"\((\w+)\)", attributes)[1] if kind != "character" else ""
-            for declared in re.findall(r"\w+(?=\(|,|$| *$)", names):
-                is_value = ", value" in attributes or declared == "answer"
-                kinds[declared] = "pointer" if not is_value or value == "c_ptr" else KINDS[value]
-        found[bound or name] = (kinds.get("answer", "nothing"), [kinds[a] for a in re.findall(r"\w+", arguments)])
-    return found
-
-
-def constants(text, pattern):
-    return {name.lower(): int(value) for name, value in re.findall(pattern, text)}
+    """The names of the exported functions."""
+    return re.findall(r"^SAMESUM_API [\w *]+[ *](\w+)\(", header, re.M)
 
 
 def lines_of(program):
@@ -116,7 +82,7 @@ def main():
     sources, folder, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     folder.mkdir(parents=True, exist_ok=True)
     header, module = sources / "lib/samesum/samesum.h", sources / "lib/samesum/samesum.f90"
-    text, fortran = header_without_comments(header), re.sub(r"!.*", "", module.read_text())
+    text = header_without_comments(header)
     fields, wrong = structures(text), []
 
     def same(what, ours, theirs):
@@ -131,22 +97,8 @@ def main():
     assert len(fields) > 5 and len(functions(text)) > 50 and len(in_python) > 30, "there is nothing to compare"
     structures_in_python = {name.split(".")[0] for name in in_python}
     same("from_python.py", {k: v for k, v in in_c.items() if k.split(".")[0] in structures_in_python}, in_python)
-    in_fortran = fortran_functions(fortran)
-    del in_fortran["strlen"]
-    same("functions of samesum.f90", functions(text), in_fortran)
     same("tests/abi_symbols.txt", dict.fromkeys(functions(text), "there"),
          dict.fromkeys((sources / "tests/abi_symbols.txt").read_text().split(), "there"))
-    with_mpi = functions(text + header_without_comments(header.with_name("samesum_mpi.h")))
-    for_fortran = {name: kinds for name, kinds in with_mpi.items() if name.endswith("_f")}
-    same(
-        "functions of samesum_mpi.f90", for_fortran, fortran_functions(header.with_name("samesum_mpi.f90").read_text())
-    )
-    assert len(for_fortran) > 2, "there is nothing to compare"
-    declared = constants(text, r"\b(SAMESUM_\w+) = (\d+)")
-    # A function has the other name, and Fortran ignores case.
-    declared["samesum_of_segments"] = declared.pop("samesum_segments")
-    declared["samesum_abi"] = int(re.search(r"#define SAMESUM_ABI_VERSION (\d+)", text)[1])
-    same("constants of samesum.f90", declared, constants(fortran, r"\b(samesum_\w+) = (\d+)"))
     has_fortran = shutil.which("gfortran")
     if has_fortran:
         same("samesum.f90", in_c, by_name(run_fortran(folder, module, fields, library)))
