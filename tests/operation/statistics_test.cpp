@@ -116,6 +116,17 @@ TEST(Statistics, AreTheExactOnesRoundedOnceToAnyFormat) {
     }
 }
 
+TEST(Statistics, AreExactWhereProductsOverflowOrUnderflow) {
+  const FormatInfo& format = format_info<fp64>();
+  for (const int power : {-1040, -530, -470, 480, 1010}) {
+    std::vector<double> x = uniform(30, 1), w = uniform(30, 2);
+    for (double& e : x) e *= power_of_two(power);
+    for (double& e : w) e = std::abs(e) * power_of_two(power);
+    expect_exact<double>(Array{format, x}, Array{format, uniform(30, 3)}, Array{format, w}, true, 0,
+                         WeightKind::frequencies);
+  }
+}
+
 TEST(Statistics, OfOffsetDataLoseNothing) {
   std::vector<double> x, y;
   for (int i = 0; i < 500; ++i) x.push_back(0x1p52 + i % 37), y.push_back(0x1p51 - i % 11);
