@@ -250,11 +250,18 @@ TEST(ACallInC, ThatFindsNoMemoryReturnsACodeAndAMessage) {
   call.out = {out.data(), out.size(), 0, SAMESUM_FP32};
   options.threads = 4;
   call.options = &options;
+  samesum_statistics_call statistics = samesum_statistics_call_default();
+  statistics.statistic = SAMESUM_STATISTIC_COVARIANCE_MATRIX;
+  statistics.x = values;
+  statistics.layout = call.layout;
+  std::vector<float> matrix(16);
+  statistics.out = {matrix.data(), matrix.size(), 0, SAMESUM_FP32};
   samesum_partial* partial = nullptr;
   char message[100] = "";
   std::size_t size = 0;
   const std::function<samesum_status()> calls[] = {
       [&] { return samesum_run(&call, message, sizeof message); },
+      [&] { return samesum_run_statistics(&statistics, nullptr, message, sizeof message); },
       [&] {
         const samesum_method* method = nullptr;
         return samesum_find("pairwise/double_word", SAMESUM_FP32, &method, message, sizeof message);
