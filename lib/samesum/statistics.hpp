@@ -24,9 +24,8 @@
 /// too few elements for ddof, a constant x, weights that sum to zero. A result of zero is +0, except for
 /// means.
 ///
-/// Sources: Kulisch 1971 (exact sums of products in a long integer); West 1979 and Chan, Golub and LeVeque
-/// 1983 show what the textbook formulas with rounded sums lose; the divisors are those of NumPy's fweights
-/// and aweights.
+/// Sources: Kulisch 1971 (exact sums of products in a long integer); Chan, Golub and LeVeque 1983 show what
+/// the textbook formula loses with rounded sums. The divisors are those of NumPy's fweights and aweights.
 #pragma once
 
 #include <functional>
@@ -70,9 +69,9 @@ format_of<X> statistic_of(Statistic statistic, const X& x, const Values& y, cons
 }
 }  // namespace detail
 
-// --- of one vector
-// ------------------------------------------------------------------------------------------- The results
-// have the format of the elements, which all inputs share. Special values, bounds and errors: as `run`.
+// --- of one vector -----------------------------------------------------------------------------------------
+// The results have the format of the elements, which all inputs share. Special values, bounds and errors: as
+// `run`.
 
 /// Returns the mean Σwx / Σw. Weights may be negative.
 template <detail::Numbers X> auto weighted_mean(const X& x, const Weights& weights, Options options = {}) {
