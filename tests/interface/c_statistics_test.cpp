@@ -62,7 +62,7 @@ TEST(StatisticsInC, HaveTheBitsOfCpp) {
               call.weights.layout = Layout::rows(l.outer, l.n, 0);
             const bool has_second = statistic == Statistic::mean || statistic == Statistic::linear_regression;
             samesum_options options;
-            for (const std::size_t language : {0, 1}) {
+            for (const std::size_t language : {0u, 1u}) {
               out[language].assign(is_matrix(statistic) ? l.results() * l.results() : l.results(), 7);
               second[language].assign(l.results(), 7);
               call.out = std::span{out[language]};
