@@ -212,10 +212,12 @@ bool has_negative_weights(const StatisticsCall& call) {
   TakingPart taking_part{call};
   const auto is_negative = [&]<class T>(const VectorPlace& at, const std::uint8_t* flags) {
     const T* const w = static_cast<const T*>(call.weights.values.data) + at.first;
-    bool any = false;  // without branches, as vectors
-    for (std::size_t k = 0; k < at.n; ++k) {
-      const auto above = static_cast<BitsOf<T>>(to_bits(w[k * at.stride]) - Format<T>::sign_bit - 1);
-      any |= (above < Format<T>::infinity) & (!flags || flags[k] != 0);
+    bool any = false;
+    if (!flags && at.stride == 1) {
+      for (std::size_t k = 0; k < at.n; ++k) any |= convert<double>(w[k]) < 0;  // as vectors
+    } else {
+      for (std::size_t k = 0; k < at.n; ++k)
+        any |= (convert<double>(w[k * at.stride]) < 0) & (!flags || flags[k] != 0);
     }
     return any;
   };
