@@ -564,6 +564,158 @@ SAMESUM_API samesum_status samesum_state_deserialise(const samesum_state_kind* k
                                                      samesum_state** state, char* message,
                                                      size_t message_bytes);
 
+// --- aggregate states that grow ----------------------------------------------------------------------------
+
+/// Kind of an aggregate state that grows: one of the values below.
+typedef int32_t samesum_aggregate_kind;
+enum {
+  SAMESUM_AGGREGATE_SUM = 1,       ///< n, Σx: 32 bytes
+  SAMESUM_AGGREGATE_PRODUCTS = 2,  ///< n, Σxy, the dot product: 40 bytes
+  SAMESUM_AGGREGATE_MOMENTS = 3,   ///< n, Σx, Σx²: 72 bytes
+  SAMESUM_AGGREGATE_COMOMENTS = 4  ///< n, Σx, Σy, Σx², Σxy, Σy²: 184 bytes
+};
+
+/// An exact state of an aggregate function, in `samesum_aggregate_bytes` bytes of the caller's memory,
+/// aligned to 8 bytes: for databases with one state for each of millions of groups.
+///
+/// All bytes 0 is the state of no elements. A state may be moved by memcpy, if the old bytes are not used any
+/// more. It does not record its kind, which the caller passes to each function; nothing detects a wrong kind,
+/// or memory that holds no state.
+///
+/// Memory. A state of ordinary data needs no other memory than its own: if all elements are multiples of 2^a,
+/// and elements and sums are below 2^b with b - a <= 182, where n doubles that span E powers of two have
+/// b - a <= E + 53 + log2 n; if none is NaN or infinite, fewer than 2^16 are -0, and n is below 2^32. For
+/// sums of products b - a <= 246, for products of doubles at most 2E + 106 + log2 n. Otherwise each of its
+/// sums allocates one block, of 312 bytes, of products 584, and keeps it until samesum_aggregate_destroy().
+///
+/// Bits. Results are those of the library's exact methods over the elements that remain, whatever was added,
+/// merged and subtracted in which order: a window that slides back to its elements has their bits, NaN,
+/// infinities and -0 included. Elements may be subtracted before they are added. Integers are exact, too.
+///
+/// Errors. A function that returns another code than SAMESUM_OK leaves all states with the values that they
+/// had, unless its comment says otherwise: SAMESUM_OUT_OF_MEMORY if the allocator has no memory, and
+/// SAMESUM_TOO_MANY_ELEMENTS for 2^62 elements, or the sum of as many.
+typedef struct samesum_aggregate samesum_aggregate;
+
+/// Returns memory of that size, aligned to 8 bytes; NULL if there is none.
+typedef void* (*samesum_allocate)(void* context, size_t bytes);
+/// Takes back memory that has that size.
+typedef void (*samesum_release)(void* context, void* memory, size_t bytes);
+/// Memory for states that grow. Functions call it while they run, and keep no copy. States that meet in a
+/// call have allocators that release each other's memory. Neither function may throw, or leave by longjmp.
+typedef struct samesum_allocator {
+  samesum_allocate allocate;
+  samesum_release release;
+  void* context;  ///< passed on to both
+} samesum_allocator;
+
+/// Returns the size of a state in bytes; 0 for any other number than a kind.
+SAMESUM_API size_t samesum_aggregate_bytes(samesum_aggregate_kind kind);
+/// Returns the most bytes of a serialised state; 0 for any other number than a kind.
+SAMESUM_API size_t samesum_aggregate_serialised_bytes(samesum_aggregate_kind kind);
+
+// The arguments of the functions below:
+// - y: for PRODUCTS and COMOMENTS; ignored, and may be NULL, for the other kinds.
+// - memory: NULL for malloc and free.
+// - x and y have one size and one format, SAMESUM_INT64 (`int64_t`) included, and lie in host memory.
+
+/// Gives back the blocks of a state, which is empty then. Not needed if the caller frees their memory as a
+/// whole. `state` may be NULL.
+SAMESUM_API void samesum_aggregate_destroy(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                           const samesum_allocator* memory);
+/// Makes `copy`, whose bytes are overwritten without a look at them, a state of the same elements.
+SAMESUM_API samesum_status samesum_aggregate_copy(samesum_aggregate_kind kind, const samesum_aggregate* state,
+                                                  samesum_aggregate* copy, const samesum_allocator* memory,
+                                                  char* message, size_t message_bytes);
+/// Returns the number of elements, or of pairs; 0 if an argument is wrong.
+SAMESUM_API int64_t samesum_aggregate_size(samesum_aggregate_kind kind, const samesum_aggregate* state);
+
+/// Adds elements. Runs on the calling thread. Complexity: linear.
+SAMESUM_API samesum_status samesum_aggregate_add(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                 const samesum_values* x, const samesum_values* y,
+                                                 const samesum_allocator* memory, char* message,
+                                                 size_t message_bytes);
+/// Subtracts elements.
+SAMESUM_API samesum_status samesum_aggregate_subtract(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                      const samesum_values* x, const samesum_values* y,
+                                                      const samesum_allocator* memory, char* message,
+                                                      size_t message_bytes);
+/// Adds element i to states[i]: x->size states, of which several may be the same. Those that are NULL leave
+/// their element out. Faster than calls for single elements, since the states are fetched ahead.
+/// @param done receives the number of elements that have been added, or left out: all of them, unless the
+/// code
+///   is another one than SAMESUM_OK. May be NULL.
+SAMESUM_API samesum_status samesum_aggregate_add_each(samesum_aggregate_kind kind,
+                                                      samesum_aggregate* const* states,
+                                                      const samesum_values* x, const samesum_values* y,
+                                                      const samesum_allocator* memory, size_t* done,
+                                                      char* message, size_t message_bytes);
+/// Adds one element, or subtracts it. Returns SAMESUM_INVALID_ARGUMENT if `kind` is none or `state` is NULL.
+SAMESUM_API samesum_status samesum_aggregate_add_fp64(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                      double x, double y, const samesum_allocator* memory);
+SAMESUM_API samesum_status samesum_aggregate_subtract_fp64(samesum_aggregate_kind kind,
+                                                           samesum_aggregate* state, double x, double y,
+                                                           const samesum_allocator* memory);
+SAMESUM_API samesum_status samesum_aggregate_add_int64(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                       int64_t x, int64_t y, const samesum_allocator* memory);
+SAMESUM_API samesum_status samesum_aggregate_subtract_int64(samesum_aggregate_kind kind,
+                                                            samesum_aggregate* state, int64_t x, int64_t y,
+                                                            const samesum_allocator* memory);
+/// Adds the elements of another state, which may be the same one.
+SAMESUM_API samesum_status samesum_aggregate_merge(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                   const samesum_aggregate* other,
+                                                   const samesum_allocator* memory, char* message,
+                                                   size_t message_bytes);
+/// Subtracts the elements of another state, which may be the same one.
+SAMESUM_API samesum_status samesum_aggregate_unmerge(samesum_aggregate_kind kind, samesum_aggregate* state,
+                                                     const samesum_aggregate* other,
+                                                     const samesum_allocator* memory, char* message,
+                                                     size_t message_bytes);
+
+/// What is computed from a state: one of the values below. A sum and a mean, all kinds have; the variance,
+/// MOMENTS and COMOMENTS; the others, COMOMENTS alone.
+typedef int32_t samesum_statistic;
+enum {
+  SAMESUM_SUM = 1,            ///< Σx, or Σxy of PRODUCTS; +0 for no elements
+  SAMESUM_MEAN = 2,           ///< the sum over n; NaN for no elements
+  SAMESUM_VARIANCE = 3,       ///< (n·Σx² - (Σx)²) / (n·(n - ddof)); NaN unless n > ddof
+  SAMESUM_SUM_OF_Y = 4,       ///< Σy
+  SAMESUM_MEAN_OF_Y = 5,      ///< Σy/n
+  SAMESUM_VARIANCE_OF_Y = 6,  ///< that of y
+  SAMESUM_COVARIANCE = 7,     ///< (n·Σxy - Σx·Σy) / (n·(n - ddof)); NaN unless n > ddof
+  SAMESUM_CORRELATION = 8,    ///< of x and y; NaN if one of them is constant
+  SAMESUM_SLOPE = 9,          ///< of the line y = slope·x + intercept; NaN if x is constant
+  SAMESUM_INTERCEPT = 10      ///< of the same line
+};
+
+/// Writes a statistic, rounded once to `format` (to nearest, ties to even), to `out`. The state can go on.
+///
+/// Sums have the special values of Exact::result, means those of mean/exact. All other statistics are NaN if
+/// an element is NaN or infinite.
+/// @param ddof for variances and covariances: 1 for a sample, 0 for a population.
+/// @return SAMESUM_INVALID_ARGUMENT also if more elements were subtracted than added.
+SAMESUM_API samesum_status samesum_aggregate_finish(samesum_aggregate_kind kind,
+                                                    const samesum_aggregate* state,
+                                                    samesum_statistic statistic, uint64_t ddof,
+                                                    samesum_format format, void* out, char* message,
+                                                    size_t message_bytes);
+
+/// Writes the state as bytes, versioned, little-endian and with a checksum. Equal elements give equal bytes,
+/// in whichever order they were added, and so do elements of equal counts and sums.
+/// @param bytes at most samesum_aggregate_serialised_bytes(), about 100 for a sum of ordinary data.
+/// @param size receives the number of bytes, also if `capacity` is less: then SAMESUM_INVALID_ARGUMENT is
+///   returned and `bytes` is unchanged.
+SAMESUM_API samesum_status samesum_aggregate_serialise(samesum_aggregate_kind kind,
+                                                       const samesum_aggregate* state, void* bytes,
+                                                       size_t capacity, size_t* size, char* message,
+                                                       size_t message_bytes);
+/// Makes `state`, whose bytes are overwritten without a look at them, the one that was serialised.
+/// @return SAMESUM_INVALID_ARGUMENT if the bytes are damaged, or of another kind or version.
+SAMESUM_API samesum_status samesum_aggregate_deserialise(samesum_aggregate_kind kind, const void* bytes,
+                                                         size_t size, samesum_aggregate* state,
+                                                         const samesum_allocator* memory, char* message,
+                                                         size_t message_bytes);
+
 // --- partials ----------------------------------------------------------------------------------------------
 
 /// The state of a reduction of consecutive elements of a vector, for methods with an order. See

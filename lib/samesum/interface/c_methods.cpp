@@ -41,12 +41,12 @@ SAMESUM_API const char* samesum_version(void) {
 SAMESUM_API size_t samesum_sizeof(const char* structure) {
 #define SAMESUM_SIZE(name) \
   std::pair<std::string_view, std::size_t> { #name, sizeof(name) }
-  constexpr std::array sizes{SAMESUM_SIZE(samesum_values),         SAMESUM_SIZE(samesum_keys),
-                             SAMESUM_SIZE(samesum_layout),         SAMESUM_SIZE(samesum_results),
-                             SAMESUM_SIZE(samesum_options),        SAMESUM_SIZE(samesum_call),
-                             SAMESUM_SIZE(samesum_bound_query),    SAMESUM_SIZE(samesum_device_status),
-                             SAMESUM_SIZE(samesum_state_kind),     SAMESUM_SIZE(samesum_state_options),
-                             SAMESUM_SIZE(samesum_statistics_call)};
+  constexpr std::array sizes{SAMESUM_SIZE(samesum_values),          SAMESUM_SIZE(samesum_keys),
+                             SAMESUM_SIZE(samesum_layout),          SAMESUM_SIZE(samesum_results),
+                             SAMESUM_SIZE(samesum_options),         SAMESUM_SIZE(samesum_call),
+                             SAMESUM_SIZE(samesum_bound_query),     SAMESUM_SIZE(samesum_device_status),
+                             SAMESUM_SIZE(samesum_state_kind),      SAMESUM_SIZE(samesum_state_options),
+                             SAMESUM_SIZE(samesum_statistics_call), SAMESUM_SIZE(samesum_allocator)};
 #undef SAMESUM_SIZE
   for (const auto& [name, size] : sizes)
     if (structure != nullptr && name == structure) return size;

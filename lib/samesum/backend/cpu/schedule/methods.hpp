@@ -35,6 +35,9 @@ struct SelectedSum {
 /// Adds the elements whose flag is not 0 and that are not skipped; if NaN are, `where` may be null.
 SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int threads);
 
+/// The number of elements that are -0.
+std::size_t count_minus_zeros(Values x);
+
 /// The sum of contiguous elements, at least one, in words that need not be exact, see ExactResults: for data
 /// of which most words are not. A sum of only -0 is +0.
 ExactSums sum_in_bounds(Values x, bool nearly, int threads);

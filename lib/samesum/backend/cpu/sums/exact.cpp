@@ -196,4 +196,19 @@ SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int
   });
 }
 
+std::size_t count_minus_zeros(Values x) {
+  return with_format(*x.format, [&]<class T>() -> std::size_t {
+    // As an integer with a sign, -0 is the smallest one.
+    using Integer = std::make_signed_t<BitsOf<T>>;
+    constexpr bool smallest = true;
+    Integer least = 0;
+    kernels(Formats::index_of<fp64>())
+        .integers[IntegerTypes::index_of<Integer>()]
+        .extremum[smallest](x.data, x.size, &least);
+    if (least != std::numeric_limits<Integer>::min()) return 0;
+    return static_cast<std::size_t>(
+        std::ranges::count_if(x.as<T>(), [](T element) { return !is_not_minus_zero(element); }));
+  });
+}
+
 }  // namespace samesum::cpu

@@ -1,0 +1,249 @@
+/// States of aggregate functions of databases: sums and statistics of groups of rows, one state a group.
+#pragma once
+
+#include <tuple>
+#include <vector>
+
+#include "samesum/accumulator/growing_sum.hpp"
+#include "samesum/call/values.hpp"
+
+namespace samesum {
+
+/// What is computed from a state. `sum` and `mean` of AggregateProducts are those of x·y.
+enum class Statistic : std::uint8_t {
+  sum = 1,
+  mean = 2,
+  variance = 3,
+  sum_of_y = 4,
+  mean_of_y = 5,
+  variance_of_y = 6,
+  covariance = 7,
+  correlation = 8,
+  slope = 9,
+  intercept = 10
+};
+
+/// One element as an integer times a power of two.
+struct Addend {
+  bool negative, is_common;  ///< whether it is finite, and not -0
+  std::uint64_t magnitude;   ///< 0 unless it is finite
+  int exponent;
+
+  template <class T> static Addend of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      const auto bits = static_cast<std::uint64_t>(x);
+      return {x < 0, true, x < 0 ? 0 - bits : bits, 0};
+    } else {
+      const BitsOf<T> bits = to_bits(x);
+      const Decomposed d = decompose<T>(bits);
+      const bool is_finite = BitsOf<T>(bits & ~Format<T>::sign_bit) < Format<T>::infinity;
+      return {d.negative, is_finite && bits != Format<T>::sign_bit, is_finite ? d.significand : 0,
+              d.exponent};
+    }
+  }
+  friend Addend operator-(Addend a) {
+    a.negative = !a.negative;
+    return a;
+  }
+};
+template <class T> inline constexpr int magnitude_bits = Format<T>::precision;
+template <> inline constexpr int magnitude_bits<std::int64_t> = 64;
+
+/// T is what states add: an element of a format, or an integer of 64 bits.
+template <class T>
+concept Addable = Element<T> || std::is_same_v<T, std::int64_t>;
+
+/// What all states have. State::sums() is a tuple of references to its sums.
+///
+/// A state is plain memory: all bytes 0, as State{} has them, is the state of no elements, and memcpy moves
+/// it. Its bits of a result are those of the library's exact methods over the elements that remain, whatever
+/// was added, merged and subtracted in which order; elements may be subtracted before they are added. Updates
+/// never throw. One that returns another status than `ok` leaves the state with the value that it had.
+template <class State> class Aggregate {
+ public:
+  /// Adds, or subtracts, the elements of another state, which may be this one.
+  StateStatus merge(const State& other, const StateAllocator& memory = heap_allocator) noexcept {
+    return merge(other, 1, memory);
+  }
+  StateStatus unmerge(const State& other, const StateAllocator& memory = heap_allocator) noexcept {
+    return merge(other, -1, memory);
+  }
+  /// Adds elements that lie in host memory, on the calling thread: those of x, or pairs of x and y, which
+  /// have one format and one size. Complexity: linear.
+  StateStatus add(const Values& x, const Values& y = {},
+                  const StateAllocator& memory = heap_allocator) noexcept {
+    return add_all(x, y, 1, memory);
+  }
+  StateStatus subtract(const Values& x, const Values& y = {},
+                       const StateAllocator& memory = heap_allocator) noexcept {
+    return add_all(x, y, -1, memory);
+  }
+  /// Adds integers, likewise.
+  StateStatus add(std::span<const std::int64_t> x, std::span<const std::int64_t> y = {},
+                  const StateAllocator& memory = heap_allocator) noexcept {
+    return add_all(x, y, 1, memory);
+  }
+  StateStatus subtract(std::span<const std::int64_t> x, std::span<const std::int64_t> y = {},
+                       const StateAllocator& memory = heap_allocator) noexcept {
+    return add_all(x, y, -1, memory);
+  }
+
+  /// Makes `copy`, whose bytes are overwritten, a state of the same elements.
+  StateStatus copy_to(State& copy, const StateAllocator& memory = heap_allocator) const noexcept;
+  /// Gives back the memory of the state, which is empty then. A state whose memory the caller frees
+  /// otherwise, as a whole, needs no destruction.
+  void destroy(const StateAllocator& memory = heap_allocator) noexcept;
+
+  /// Number of elements, or of pairs: those that were added, less those that were subtracted.
+  std::int64_t size() const;
+  /// Returns a statistic, rounded once to a format (to nearest, ties to even).
+  ///
+  /// A sum has the special values of Exact::result, a mean those of mean/exact: the mean of no elements is
+  /// NaN. All others are NaN if an element is NaN or infinite. A variance and a covariance have the divisor
+  /// n - ddof, and are NaN unless it is positive; a correlation is NaN if x or y is constant, a line if x is.
+  /// @throws std::invalid_argument if the state has no such statistic, or if more elements were subtracted
+  ///   than added. @throws std::bad_alloc.
+  Number result(Statistic statistic, const FormatInfo& format, std::uint64_t ddof = 1) const;
+
+  /// Returns the state as bytes, with a version and a checksum. Equal counts and sums give equal bytes.
+  /// @throws std::bad_alloc.
+  std::vector<std::byte> serialise() const;
+  /// Makes `state`, whose bytes are overwritten, the one that was serialised. It is written on success only.
+  /// @throws std::invalid_argument if the bytes are damaged, or of another kind or version. std::bad_alloc.
+  static StateStatus deserialise(std::span<const std::byte> bytes, State& state,
+                                 const StateAllocator& memory = heap_allocator);
+  /// Most bytes of a serialised state.
+  static std::size_t most_serialised_bytes();
+
+ protected:
+  StateStatus merge(const State& other, int sign, const StateAllocator& memory) noexcept;
+
+ private:
+  StateStatus add_all(const Values& x, const Values& y, int sign, const StateAllocator& memory) noexcept;
+  StateStatus add_all(std::span<const std::int64_t> x, std::span<const std::int64_t> y, int sign,
+                      const StateAllocator& memory) noexcept;
+};
+
+/// n and Σx.
+struct AggregateSum : Aggregate<AggregateSum> {
+  static constexpr std::string_view name = "aggregate_sum";  ///< in serialised states
+  static constexpr bool has_pairs = false, counts_products = false;
+  GrowingSum<ElementTerms> x;
+  auto sums() { return std::tie(x); }
+  auto sums() const { return std::tie(x); }
+
+  using Aggregate::add, Aggregate::subtract;
+  template <Addable T> StateStatus add(T element, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<1>(element, memory);
+  }
+  template <Addable T>
+  StateStatus subtract(T element, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<-1>(element, memory);
+  }
+  /// Adds an element, sign times.
+  template <int sign, class T>
+  [[gnu::always_inline]] StateStatus update(T element, const StateAllocator& memory) noexcept {
+    Addend a = Addend::of(element);
+    // A zero has any exponent, so that it needs no branch.
+    if (a.magnitude == 0) a.exponent = ElementTerms::default_lowest + 64;
+    if (a.is_common && x.can_count<sign>() && x.can_add(a.exponent, magnitude_bits<T>)) [[likely]] {
+      x.add_at_once(a.negative != (sign < 0), a.magnitude, a.exponent);
+      x.count_at_once<sign>();
+      return StateStatus::ok;
+    }
+    return update_slowly(a, TermCounts::of(element), sign, memory);
+  }
+
+ private:
+  StateStatus update_slowly(const Addend& a, const TermCounts& counts, int sign,
+                            const StateAllocator& memory) noexcept;
+};
+
+/// n and Σxy, the dot product.
+struct AggregateProducts : Aggregate<AggregateProducts> {
+  static constexpr std::string_view name = "aggregate_products";
+  static constexpr bool has_pairs = true, counts_products = true;
+  GrowingSum<ProductTerms> xy;
+  auto sums() { return std::tie(xy); }
+  auto sums() const { return std::tie(xy); }
+
+  using Aggregate::add, Aggregate::subtract;
+  template <Addable T> StateStatus add(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<1>(a, b, memory);
+  }
+  template <Addable T>
+  StateStatus subtract(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<-1>(a, b, memory);
+  }
+  template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
+    return update(Addend::of(a), Addend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
+  }
+
+  /// Whether a product of finite elements is -0.
+  template <class T> static bool is_minus_zero(T a, T b) {
+    const BitsOf<T> sign = Format<T>::sign_bit, of_a = to_bits(a), of_b = to_bits(b);
+    const bool is_zero = BitsOf<T>(of_a & ~sign) == 0 || BitsOf<T>(of_b & ~sign) == 0;
+    return is_zero && ((of_a ^ of_b) & sign) != 0;
+  }
+
+ private:
+  StateStatus update(const Addend& a, const Addend& b, const TermCounts& of_a, const TermCounts& of_b,
+                     int sign, const StateAllocator& memory) noexcept;
+};
+
+/// n, Σx and Σx².
+struct AggregateMoments : Aggregate<AggregateMoments> {
+  static constexpr std::string_view name = "aggregate_moments";
+  static constexpr bool has_pairs = false, counts_products = false;
+  GrowingSum<ElementTerms> x;
+  GrowingSum<ProductTerms> xx;
+  auto sums() { return std::tie(x, xx); }
+  auto sums() const { return std::tie(x, xx); }
+
+  using Aggregate::add, Aggregate::subtract;
+  template <Addable T> StateStatus add(T element, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<1>(element, memory);
+  }
+  template <Addable T>
+  StateStatus subtract(T element, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<-1>(element, memory);
+  }
+  template <int sign, class T> StateStatus update(T element, const StateAllocator& memory) noexcept {
+    return update(Addend::of(element), TermCounts::of(element), sign, memory);
+  }
+
+ private:
+  StateStatus update(const Addend& a, const TermCounts& counts, int sign,
+                     const StateAllocator& memory) noexcept;
+};
+
+/// n, Σx, Σy, Σx², Σxy and Σy².
+struct AggregateComoments : Aggregate<AggregateComoments> {
+  static constexpr std::string_view name = "aggregate_comoments";
+  static constexpr bool has_pairs = true, counts_products = false;
+  GrowingSum<ElementTerms> x, y;
+  GrowingSum<ProductTerms> xx, xy, yy;
+  auto sums() { return std::tie(x, y, xx, xy, yy); }
+  auto sums() const { return std::tie(x, y, xx, xy, yy); }
+
+  using Aggregate::add, Aggregate::subtract;
+  template <Addable T> StateStatus add(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<1>(a, b, memory);
+  }
+  template <Addable T>
+  StateStatus subtract(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
+    return update<-1>(a, b, memory);
+  }
+  template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
+    return update(Addend::of(a), Addend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
+  }
+
+ private:
+  StateStatus update(const Addend& a, const Addend& b, const TermCounts& of_a, const TermCounts& of_b,
+                     int sign, const StateAllocator& memory) noexcept;
+};
+
+static_assert(sizeof(AggregateSum) == 32 && sizeof(AggregateProducts) == 40 &&
+              sizeof(AggregateMoments) == 72 && sizeof(AggregateComoments) == 184);
+
+}  // namespace samesum
