@@ -2,6 +2,7 @@
 /// which there are millions.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -143,19 +144,22 @@ template <class Terms> class GrowingSum {
   void add_at_once(bool negative, Wide magnitude, int exponent) {
     sum_.add_through(negative, magnitude, exponent - lowest());
   }
-  /// Adds one of 64 bits: in two words, and what they carry into the third, by half as many instructions.
+  /// Adds a number for which can_add() holds with 64 bits: in two words, and what they carry into the third,
+  /// by half as many instructions.
   void add_at_once(bool negative, std::uint64_t magnitude, int exponent) requires(words == 3) {
     const auto shift = static_cast<unsigned>(exponent - lowest());
-    const std::uint64_t mask = negative ? ~std::uint64_t{0} : 0;
-    const Wide part = Wide{magnitude} << shift % 64;
-    std::uint64_t *const word = sum_.word + shift / 64, low, high;
-    const bool first = __builtin_add_overflow(word[0], static_cast<std::uint64_t>(part) ^ mask, &low),
-               second = __builtin_add_overflow(low, mask & 1, &low),
-               third = __builtin_add_overflow(word[1], static_cast<std::uint64_t>(part >> 64) ^ mask, &high),
-               fourth = __builtin_add_overflow(high, static_cast<std::uint64_t>(first | second), &high);
-    word[0] = low;
-    word[1] = high;
-    sum_.word[2] += shift < 64 ? mask + static_cast<std::uint64_t>(third | fourth) : 0;
+    const std::uint64_t mask = 0 - std::uint64_t{negative}, low = magnitude << shift % 64,
+                        high = std::rotl(magnitude, static_cast<int>(shift % 64)) ^ low;
+    std::uint64_t* const word = sum_.word + shift / 64;
+    std::uint64_t first, second;
+    std::uint64_t carry = add_with_carry(word[0], low ^ mask, negative, first);
+    carry = add_with_carry(word[1], high ^ mask, carry, second);
+    // Without a branch, which random elements would mispredict, and without reading what has just been
+    // written.
+    const std::uint64_t last = sum_.word[2] + mask + carry;
+    word[0] = first;
+    word[1] = second;
+    sum_.word[2] = shift / 64 != 0 ? second : last;
   }
 
   /// Makes room for a term and for counts, so that add() can follow. The value does not change.
@@ -192,6 +196,20 @@ template <class Terms> class GrowingSum {
   /// Whether the number of the words is below a quarter of what they hold.
   template <int count> static bool has_room(const WideInteger<count>& sum) {
     return (sum.word[count - 1] + (std::uint64_t{1} << 62)) >> 63 == 0;
+  }
+  /// Writes a + b + carry to `sum`, and returns the carry.
+  static std::uint64_t add_with_carry(std::uint64_t a, std::uint64_t b, std::uint64_t carry,
+                                      std::uint64_t& sum) {
+#if defined(__x86_64__) && !defined(__CUDACC__)
+    unsigned long long all;
+    carry = __builtin_ia32_addcarryx_u64(static_cast<unsigned char>(carry), a, b, &all);
+    sum = all;
+    return carry;
+#else
+    const Wide all = Wide{a} + b + carry;
+    sum = static_cast<std::uint64_t>(all);
+    return static_cast<std::uint64_t>(all >> 64);
+#endif
   }
   static bool fit(const TermCounts& counts);
   void set_tag(const TermCounts& counts, int lowest);

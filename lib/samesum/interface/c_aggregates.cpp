@@ -122,26 +122,6 @@ void take_all(samesum_aggregate_kind kind, samesum_aggregate* state, const sames
   });
 }
 
-/// Adds element i to state i. Returns how many have been added.
-template <class State, class T>
-std::size_t add_each(samesum_aggregate* const* states, std::span<const T> x, const T* y,
-                     const StateAllocator& memory, StateStatus& status) {
-  constexpr std::size_t ahead = 64;  // states that are fetched: memory takes as long as so many additions
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (i + ahead < x.size())
-      for (std::size_t line = 0; line < sizeof(State); line += 64)
-        __builtin_prefetch(reinterpret_cast<const std::byte*>(states[i + ahead]) + line, 1);
-    auto* const state = reinterpret_cast<State*>(states[i]);
-    if (state == nullptr) continue;
-    if constexpr (State::has_pairs)
-      status = state->template update<1>(x[i], y[i], memory);
-    else
-      status = state->template update<1>(x[i], memory);
-    if (status != StateStatus::ok) return i;
-  }
-  return x.size();
-}
-
 template <int sign, class T>
 samesum_status take_one(samesum_aggregate_kind kind, samesum_aggregate* state, T x, T y,
                         const samesum_allocator* memory) noexcept {
@@ -229,8 +209,8 @@ SAMESUM_API samesum_status samesum_aggregate_add_each(samesum_aggregate_kind kin
       const StateAllocator allocator = allocator_of(memory);
       StateStatus status = StateStatus::ok;
       const auto add = [&, &first = first, &second = second]<class T>() {
-        count = add_each<State>(states, elements_of<T>(first), static_cast<const T*>(second.data), allocator,
-                                status);
+        status = State::template add_each<T>({reinterpret_cast<State* const*>(states), first.size},
+                                             elements_of<T>(first), elements_of<T>(second), count, allocator);
       };
       if (first.format == SAMESUM_INT64)
         add.template operator()<std::int64_t>();

@@ -41,14 +41,7 @@ struct Addend {
               d.exponent};
     }
   }
-  friend Addend operator-(Addend a) {
-    a.negative = !a.negative;
-    return a;
-  }
 };
-template <class T> inline constexpr int magnitude_bits = Format<T>::precision;
-template <> inline constexpr int magnitude_bits<std::int64_t> = 64;
-
 /// T is what states add: an element of a format, or an integer of 64 bits.
 template <class T>
 concept Addable = Element<T> || std::is_same_v<T, std::int64_t>;
@@ -88,6 +81,28 @@ template <class State> class Aggregate {
     return add_all(x, y, -1, memory);
   }
 
+  /// Adds element i of x, or the pair i of x and y, to *states[i], of which several may be the same; null
+  /// leaves it out. Faster than adding them one by one, since the states are fetched ahead. `done` receives
+  /// the number of elements that have been added or left out: all, if the status is `ok`.
+  template <Addable T>
+  static StateStatus add_each(std::span<State* const> states, std::span<const T> x, std::span<const T> y,
+                              std::size_t& done, const StateAllocator& memory = heap_allocator) noexcept {
+    constexpr std::size_t ahead = 64;  // memory takes as long as so many additions
+    for (done = 0; done < states.size(); ++done) {
+      if (done + ahead < states.size()) fetch(states[done + ahead]);
+      State* const state = states[done];
+      if (state == nullptr) continue;
+      StateStatus status;
+      if constexpr (State::has_pairs)
+        status = state->template update<1>(x[done], y[done], memory);
+      else
+        status = state->template update<1>(x[done], memory);
+      if (status != StateStatus::ok) [[unlikely]]
+        return status;
+    }
+    return StateStatus::ok;
+  }
+
   /// Makes `copy`, whose bytes are overwritten, a state of the same elements.
   StateStatus copy_to(State& copy, const StateAllocator& memory = heap_allocator) const noexcept;
   /// Gives back the memory of the state, which is empty then. A state whose memory the caller frees
@@ -119,6 +134,13 @@ template <class State> class Aggregate {
   StateStatus merge(const State& other, int sign, const StateAllocator& memory) noexcept;
 
  private:
+  /// Fetches all cache lines of a state.
+  static void fetch(const State* state) {
+    constexpr std::size_t line = 64;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(state);
+    for (std::size_t at = 0; at < sizeof(State); at += line) __builtin_prefetch(bytes + at, 1);
+    __builtin_prefetch(bytes + sizeof(State) - 1, 1);
+  }
   StateStatus add_all(const Values& x, const Values& y, int sign, const StateAllocator& memory) noexcept;
   StateStatus add_all(std::span<const std::int64_t> x, std::span<const std::int64_t> y, int sign,
                       const StateAllocator& memory) noexcept;
@@ -143,18 +165,34 @@ struct AggregateSum : Aggregate<AggregateSum> {
   /// Adds an element, sign times.
   template <int sign, class T>
   [[gnu::always_inline]] StateStatus update(T element, const StateAllocator& memory) noexcept {
-    Addend a = Addend::of(element);
-    // A zero has any exponent, so that it needs no branch.
-    if (a.magnitude == 0) a.exponent = ElementTerms::default_lowest + 64;
-    if (a.is_common && x.can_count<sign>() && x.can_add(a.exponent, magnitude_bits<T>)) [[likely]] {
-      x.add_at_once(a.negative != (sign < 0), a.magnitude, a.exponent);
-      x.count_at_once<sign>();
-      return StateStatus::ok;
-    }
-    return update_slowly(a, TermCounts::of(element), sign, memory);
+    return update_at_once<sign>(element) ? StateStatus::ok : update_slowly(element, sign, memory);
+  }
+  /// Returns false, and does nothing, if that takes more than a few instructions.
+  template <int sign, class T> [[gnu::always_inline]] bool update_at_once(T element) noexcept {
+    if (!x.can_count<sign>() || x.is_grown()) return false;
+    if (is_zero(element)) [[unlikely]]
+      return x.count_at_once<sign>(), true;
+    const Addend a = Addend::of(element);
+    if (!a.is_common || !x.can_add(a.exponent, 64)) [[unlikely]]
+      return false;
+    x.add_at_once(a.negative != (sign < 0), a.magnitude, a.exponent);
+    x.count_at_once<sign>();
+    return true;
   }
 
  private:
+  /// Whether an element is 0, but not -0.
+  template <class T> static bool is_zero(T element) {
+    if constexpr (std::is_integral_v<T>)
+      return element == 0;
+    else
+      return to_bits(element) == 0;
+  }
+  /// Takes the element, rather than what has been made of it, which then stays in registers.
+  template <class T>
+  [[gnu::noinline]] StateStatus update_slowly(T element, int sign, const StateAllocator& memory) noexcept {
+    return update_slowly(Addend::of(element), TermCounts::of(element), sign, memory);
+  }
   StateStatus update_slowly(const Addend& a, const TermCounts& counts, int sign,
                             const StateAllocator& memory) noexcept;
 };
@@ -176,6 +214,8 @@ struct AggregateProducts : Aggregate<AggregateProducts> {
     return update<-1>(a, b, memory);
   }
   template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
+    if constexpr (std::is_integral_v<T>)
+      if (a == 0 || b == 0) a = b = 0;  // no product of integers is -0
     return update(Addend::of(a), Addend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
   }
 
