@@ -23,10 +23,22 @@
 ///
 /// Registers and atomic instructions: lib/guides/partials_and_states.md.
 ///
+/// For hosts alone there are states of aggregate functions, one for each of millions of groups. Their elements
+/// can be subtracted again; they are bytes in a file or a message; and they grow by an allocator of the caller
+/// where elements lie too far apart:
+///
+/// | state | results | bytes |
+/// | --- | --- | --- |
+/// | AggregateSum | sum, mean | 32 |
+/// | AggregateProducts | dot product | 40 |
+/// | AggregateMoments | sum, mean, variance | 72 |
+/// | AggregateComoments | these of x and y, covariance, correlation, line | 184 |
+///
 /// Sources: Kulisch 1971 (exact sums in a long integer), Neal 2015 (digits whose carries wait), Collange,
 /// Defour, Graillat and Iakymchuk 2015 (such integers with atomic additions on a GPU).
 #pragma once
 
 #include "samesum/accumulator/exact_state.hpp"
 #include "samesum/accumulator/fixed_point_state.hpp"
+#include "samesum/operation/aggregates.hpp"
 #include "samesum/window/window_state.hpp"
