@@ -16,8 +16,10 @@ module samesum
   ! made from the header by lib/fortran.py {
   private :: c_find, c_run, c_estimate, c_bound, c_run_statistics, c_statistic_bound, c_workspace_size, c_prepare, &
     c_enqueue, c_state_kind_find, c_state_init, c_state_copy, c_state_add, c_state_merge, c_state_subtract, &
-    c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, c_partial_create, &
-    c_partial_copy, c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, c_partial_deserialise
+    c_state_unmerge, c_state_finish, c_state_finish_mean, c_state_serialise, c_state_deserialise, c_aggregate_copy, &
+    c_aggregate_add, c_aggregate_subtract, c_aggregate_add_each, c_aggregate_merge, c_aggregate_unmerge, &
+    c_aggregate_finish, c_aggregate_serialise, c_aggregate_deserialise, c_partial_create, c_partial_copy, &
+    c_partial_add, c_partial_merge, c_partial_finish, c_partial_serialise, c_partial_deserialise
 
   integer(c_int), parameter :: samesum_abi = 0  ! SAMESUM_ABI_VERSION
   integer(c_int32_t), parameter :: samesum_ok = 0, samesum_invalid_argument = 1, samesum_out_of_memory = 2, &
@@ -34,6 +36,12 @@ module samesum
     samesum_statistic_covariance = 3, samesum_statistic_correlation = 4, samesum_statistic_linear_regression = 5, &
     samesum_statistic_covariance_matrix = 6, samesum_statistic_correlation_matrix = 7
   integer(c_int32_t), parameter :: samesum_frequencies = 0, samesum_reliabilities = 1
+  integer(c_int32_t), parameter :: samesum_aggregate_sum = 1, samesum_aggregate_products = 2, &
+    samesum_aggregate_moments = 3, samesum_aggregate_comoments = 4
+  integer(c_int32_t), parameter :: samesum_result_sum = 1, samesum_result_mean = 2, samesum_result_variance = 3, &
+    samesum_result_sum_of_y = 4, samesum_result_mean_of_y = 5, samesum_result_variance_of_y = 6, &
+    samesum_result_covariance = 7, samesum_result_correlation = 8, samesum_result_slope = 9, &
+    samesum_result_intercept = 10
 
   !> A view of contiguous elements, or no input at all.
   type, bind(c) :: samesum_values
@@ -108,6 +116,11 @@ module samesum
   type, bind(c) :: samesum_state_options
     integer(c_size_t) :: struct_size = 24
     integer(c_int32_t) :: subtractable = 0, has_grid = 0, grid = 0, reserved_32 = 0
+  end type
+  !> Memory for states that grow.
+  type, bind(c) :: samesum_allocator
+    type(c_funptr) :: allocate = c_null_funptr, release = c_null_funptr
+    type(c_ptr) :: context = c_null_ptr
   end type
 
   interface
@@ -543,6 +556,180 @@ module samesum
       integer(c_int32_t) :: answer
     end function
 
+    function samesum_aggregate_bytes(kind) bind(c) result(answer)
+      import :: c_int32_t, c_size_t
+      integer(c_int32_t), value :: kind
+      integer(c_size_t) :: answer
+    end function
+
+    function samesum_aggregate_serialised_bytes(kind) bind(c) result(answer)
+      import :: c_int32_t, c_size_t
+      integer(c_int32_t), value :: kind
+      integer(c_size_t) :: answer
+    end function
+
+    subroutine samesum_aggregate_destroy(kind, state, memory) bind(c)
+      import :: c_int32_t, c_ptr, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      type(samesum_allocator), intent(in), optional :: memory
+    end subroutine
+
+    function c_aggregate_copy(kind, state, copy, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_copy') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state, copy
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_aggregate_size(kind, state) bind(c) result(answer)
+      import :: c_int32_t, c_int64_t, c_ptr
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      integer(c_int64_t) :: answer
+    end function
+
+    function c_aggregate_add(kind, state, x, y, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_add') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator, samesum_values
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      type(samesum_values), intent(in) :: x
+      type(samesum_values), intent(in), optional :: y
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_subtract(kind, state, x, y, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_subtract') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator, samesum_values
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      type(samesum_values), intent(in) :: x
+      type(samesum_values), intent(in), optional :: y
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_add_each(kind, states, x, y, memory, done, message, message_bytes) &
+      bind(c, name='samesum_aggregate_add_each') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator, samesum_values
+      integer(c_int32_t), value :: kind
+      type(c_ptr), intent(in) :: states(*)
+      type(samesum_values), intent(in) :: x
+      type(samesum_values), intent(in), optional :: y
+      type(samesum_allocator), intent(in), optional :: memory
+      integer(c_size_t), intent(out), optional :: done
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_aggregate_add_fp64(kind, state, x, y, memory) bind(c) result(answer)
+      import :: c_double, c_int32_t, c_ptr, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      real(c_double), value :: x, y
+      type(samesum_allocator), intent(in), optional :: memory
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_aggregate_subtract_fp64(kind, state, x, y, memory) bind(c) result(answer)
+      import :: c_double, c_int32_t, c_ptr, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      real(c_double), value :: x, y
+      type(samesum_allocator), intent(in), optional :: memory
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_aggregate_add_int64(kind, state, x, y, memory) bind(c) result(answer)
+      import :: c_int32_t, c_int64_t, c_ptr, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      integer(c_int64_t), value :: x, y
+      type(samesum_allocator), intent(in), optional :: memory
+      integer(c_int32_t) :: answer
+    end function
+
+    function samesum_aggregate_subtract_int64(kind, state, x, y, memory) bind(c) result(answer)
+      import :: c_int32_t, c_int64_t, c_ptr, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      integer(c_int64_t), value :: x, y
+      type(samesum_allocator), intent(in), optional :: memory
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_merge(kind, state, other, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_merge') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state, other
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_unmerge(kind, state, other, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_unmerge') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state, other
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_finish(kind, state, which, ddof, format, out, message, message_bytes) &
+      bind(c, name='samesum_aggregate_finish') result(answer)
+      import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state
+      integer(c_int32_t), value :: which
+      integer(c_int64_t), value :: ddof
+      integer(c_int32_t), value :: format
+      type(c_ptr), value :: out
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_serialise(kind, state, bytes, capacity, size, message, message_bytes) &
+      bind(c, name='samesum_aggregate_serialise') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: state, bytes
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(out) :: size
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
+    function c_aggregate_deserialise(kind, bytes, size, state, memory, message, message_bytes) &
+      bind(c, name='samesum_aggregate_deserialise') result(answer)
+      import :: c_char, c_int32_t, c_ptr, c_size_t, samesum_allocator
+      integer(c_int32_t), value :: kind
+      type(c_ptr), value :: bytes
+      integer(c_size_t), value :: size
+      type(c_ptr), value :: state
+      type(samesum_allocator), intent(in), optional :: memory
+      character(kind=c_char), intent(inout), optional :: message(*)
+      integer(c_size_t), value :: message_bytes
+      integer(c_int32_t) :: answer
+    end function
+
     function c_partial_create(method, begin, has_grid, grid, partial, message, message_bytes) &
       bind(c, name='samesum_partial_create') result(answer)
       import :: c_char, c_int32_t, c_int64_t, c_ptr, c_size_t
@@ -913,6 +1100,109 @@ contains
     character(len=*), intent(out), optional :: message
     integer(c_int32_t) :: answer
     answer = c_state_deserialise(kind, bytes, size, memory, memory_bytes, state, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_copy(kind, state, copy, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state, copy
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_copy(kind, state, copy, memory, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_add(kind, state, x, y, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state
+    type(samesum_values), intent(in) :: x
+    type(samesum_values), intent(in), optional :: y
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_add(kind, state, x, y, memory, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_subtract(kind, state, x, y, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state
+    type(samesum_values), intent(in) :: x
+    type(samesum_values), intent(in), optional :: y
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_subtract(kind, state, x, y, memory, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_add_each(kind, states, x, y, memory, done, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: states(*)
+    type(samesum_values), intent(in) :: x
+    type(samesum_values), intent(in), optional :: y
+    type(samesum_allocator), intent(in), optional :: memory
+    integer(c_size_t), intent(out), optional :: done
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_add_each(kind, states, x, y, memory, done, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_merge(kind, state, other, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state, other
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_merge(kind, state, other, memory, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_unmerge(kind, state, other, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state, other
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_unmerge(kind, state, other, memory, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_finish(kind, state, which, ddof, format, out, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state
+    integer(c_int32_t), intent(in) :: which
+    integer(c_int64_t), intent(in) :: ddof
+    integer(c_int32_t), intent(in) :: format
+    type(c_ptr), intent(in) :: out
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_finish(kind, state, which, ddof, format, out, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_serialise(kind, state, bytes, capacity, size, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: state, bytes
+    integer(c_size_t), intent(in) :: capacity
+    integer(c_size_t), intent(out) :: size
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_serialise(kind, state, bytes, capacity, size, message, samesum_room(message))
+    call samesum_pad(message)
+  end function
+
+  function samesum_aggregate_deserialise(kind, bytes, size, state, memory, message) result(answer)
+    integer(c_int32_t), intent(in) :: kind
+    type(c_ptr), intent(in) :: bytes
+    integer(c_size_t), intent(in) :: size
+    type(c_ptr), intent(in) :: state
+    type(samesum_allocator), intent(in), optional :: memory
+    character(len=*), intent(out), optional :: message
+    integer(c_int32_t) :: answer
+    answer = c_aggregate_deserialise(kind, bytes, size, state, memory, message, samesum_room(message))
     call samesum_pad(message)
   end function
 

@@ -672,31 +672,31 @@ SAMESUM_API samesum_status samesum_aggregate_unmerge(samesum_aggregate_kind kind
                                                      const samesum_allocator* memory, char* message,
                                                      size_t message_bytes);
 
-/// What is computed from a state: one of the values below. A sum and a mean, all kinds have; the variance,
+/// A result of a state: one of the values below. A sum and a mean, all kinds have; the variance,
 /// MOMENTS and COMOMENTS; the others, COMOMENTS alone.
-typedef int32_t samesum_statistic;
+typedef int32_t samesum_aggregate_result;
 enum {
-  SAMESUM_SUM = 1,            ///< Σx, or Σxy of PRODUCTS; +0 for no elements
-  SAMESUM_MEAN = 2,           ///< the sum over n; NaN for no elements
-  SAMESUM_VARIANCE = 3,       ///< (n·Σx² - (Σx)²) / (n·(n - ddof)); NaN unless n > ddof
-  SAMESUM_SUM_OF_Y = 4,       ///< Σy
-  SAMESUM_MEAN_OF_Y = 5,      ///< Σy/n
-  SAMESUM_VARIANCE_OF_Y = 6,  ///< that of y
-  SAMESUM_COVARIANCE = 7,     ///< (n·Σxy - Σx·Σy) / (n·(n - ddof)); NaN unless n > ddof
-  SAMESUM_CORRELATION = 8,    ///< of x and y; NaN if one of them is constant
-  SAMESUM_SLOPE = 9,          ///< of the line y = slope·x + intercept; NaN if x is constant
-  SAMESUM_INTERCEPT = 10      ///< of the same line
+  SAMESUM_RESULT_SUM = 1,            ///< Σx, or Σxy of PRODUCTS; +0 for no elements
+  SAMESUM_RESULT_MEAN = 2,           ///< the sum over n; NaN for no elements
+  SAMESUM_RESULT_VARIANCE = 3,       ///< (n·Σx² - (Σx)²) / (n·(n - ddof)); NaN unless n > ddof
+  SAMESUM_RESULT_SUM_OF_Y = 4,       ///< Σy
+  SAMESUM_RESULT_MEAN_OF_Y = 5,      ///< Σy/n
+  SAMESUM_RESULT_VARIANCE_OF_Y = 6,  ///< that of y
+  SAMESUM_RESULT_COVARIANCE = 7,     ///< (n·Σxy - Σx·Σy) / (n·(n - ddof)); NaN unless n > ddof
+  SAMESUM_RESULT_CORRELATION = 8,    ///< of x and y; NaN if one of them is constant
+  SAMESUM_RESULT_SLOPE = 9,          ///< of the line y = slope·x + intercept; NaN if x is constant
+  SAMESUM_RESULT_INTERCEPT = 10      ///< of the same line
 };
 
-/// Writes a statistic, rounded once to `format` (to nearest, ties to even), to `out`. The state can go on.
+/// Writes a result, rounded once to `format` (to nearest, ties to even), to `out`. The state can go on.
 ///
-/// Sums have the special values of Exact::result, means those of mean/exact. All other statistics are NaN if
+/// Sums have the special values of Exact::result, means those of mean/exact. All other results are NaN if
 /// an element is NaN or infinite.
 /// @param ddof for variances and covariances: 1 for a sample, 0 for a population.
 /// @return SAMESUM_INVALID_ARGUMENT also if more elements were subtracted than added.
 SAMESUM_API samesum_status samesum_aggregate_finish(samesum_aggregate_kind kind,
                                                     const samesum_aggregate* state,
-                                                    samesum_statistic statistic, uint64_t ddof,
+                                                    samesum_aggregate_result which, uint64_t ddof,
                                                     samesum_format format, void* out, char* message,
                                                     size_t message_bytes);
 

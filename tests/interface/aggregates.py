@@ -1,8 +1,8 @@
-"""States of aggregate functions that grow have the bits of Python's fractions, whatever is added, merged and subtracted.
+"""Aggregate states that grow have the bits of Python's fractions, whatever is added, merged and subtracted.
 
 Usage: aggregates.py LIBRARY [SEQUENCES [SEED]]. For each format, runs so many random sequences of additions, merges,
 subtractions, copies, moves and round trips through bytes, some of them with an allocator that fails, and compares the
-statistics, the counts and the bytes of the states with a model of exact fractions. 10^5 sequences take minutes.
+results, the counts and the bytes of the states with a model of exact fractions. 10^5 sequences take minutes.
 """
 
 import ctypes as c
@@ -20,14 +20,15 @@ SUM, PRODUCTS, MOMENTS, COMOMENTS = 1, 2, 3, 4
 NAMES = {SUM: b"aggregate_sum", PRODUCTS: b"aggregate_products", MOMENTS: b"aggregate_moments",
          COMOMENTS: b"aggregate_comoments"}
 OK, INVALID, OUT_OF_MEMORY = 0, 1, 2
-STATISTICS = {SUM: 2, PRODUCTS: 2, MOMENTS: 3, COMOMENTS: 10}
+RESULTS = {SUM: 2, PRODUCTS: 2, MOMENTS: 3, COMOMENTS: 10}
 
 
 class Values(c.Structure):
     _fields_ = [("data", c.c_void_p), ("size", c.c_size_t), ("format", c.c_int32)]
 
 
-ALLOCATE, RELEASE = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t), c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
+ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t)
+RELEASE = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
 
 
 class Allocator(c.Structure):
@@ -152,13 +153,18 @@ class ExactSum:
         return bits if bits or self.sum >= 0 else bits_of(-0.0, code)
 
 
+def like(x):
+    """A number of the same sign that is zero, infinite or NaN if x is, else 1 or -1."""
+    return math.copysign(1, x) if math.isfinite(x) and x else x
+
+
 def product(x, y):
     """The exact product of two elements, or what it is if it is no finite number other than 0."""
     if isinstance(x, int):
         return x * y
     if math.isfinite(x) and math.isfinite(y) and x and y:
         return Fraction(x) * Fraction(y)
-    return math.copysign(1, x) * y if math.isfinite(x) and x else x * (math.copysign(1, y) if math.isfinite(y) and y else y)
+    return like(x) * like(y)
 
 
 class Model:
@@ -208,29 +214,29 @@ class Model:
                     return False
         return True
 
-    def result(self, statistic, ddof, code):
+    def result(self, which, ddof, code):
         """The bits, or nothing if no elements have these sums."""
         n = self.size()
-        if statistic in (1, 2, 4, 5):
-            total = list(self.sums.values())[statistic > 3]
+        if which in (1, 2, 4, 5):
+            total = list(self.sums.values())[which > 3]
             if not total.is_possible():
                 return None
-            return total.quotient(1 if statistic in (1, 4) else n, code)
-        names = {3: "x", 6: "y"}.get(statistic, "xy")
+            return total.quotient(1 if which in (1, 4) else n, code)
+        names = {3: "x", 6: "y"}.get(which, "xy")
         if not self.is_possible(names):
             return None
         if not all(self.sums[name].is_finite() for name in names):
             return nan_bits(code)
         over = n * (n - ddof)
-        if statistic in (3, 6, 7):
+        if which in (3, 6, 7):
             return rounded(self.moment(names[0], names[-1]) / over, code) if n > ddof else nan_bits(code)
         x, y, xy = self.moment("x", "x"), self.moment("y", "y"), self.moment("x", "y")
-        if statistic == 8:
+        if which == 8:
             return rounded(xy, code, x * y) if x * y > 0 else nan_bits(code)
         if x <= 0:
             return nan_bits(code)
         sums = {name: total.sum for name, total in self.sums.items()}
-        return rounded((xy if statistic == 9 else sums["y"] * sums["xx"] - sums["x"] * sums["xy"]) / x, code)
+        return rounded((xy if which == 9 else sums["y"] * sums["xx"] - sums["x"] * sums["xy"]) / x, code)
 
 
 # --- sequences -----------------------------------------------------------------------------------------------------
@@ -257,21 +263,22 @@ class Elements:
         self.centre = rng.uniform(-1000, 1000)
 
     def one(self):
-        rng, span = self.rng, 0 if self.code == INT64 else 1
+        rng = self.rng
         x = {
             "normal": lambda: rng.gauss(0, 1),
             "near": lambda: rng.gauss(0, 1) * 2.0 ** rng.randint(-20, 20),
             "wide": lambda: rng.gauss(0, 1) * 2.0 ** rng.randint(-500, 500),
             "far": lambda: math.ldexp(rng.gauss(0, 1), int(self.centre) + rng.randint(-40, 20)),
-            "ends": lambda: rng.choice([5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 1.0, 2.0**62]),
+            "ends": lambda: rng.choice([-1, 1]) * rng.choice([5e-324, 1.7976931348623157e308, 1.0, 2.0**62]),
             "few": lambda: rng.choice([1.0, -1.0, 0.1, -0.1, 3.0]),
             "zeros": lambda: rng.choice([0.0, -0.0, -0.0, 1.0, -1.0]),
             "special": lambda: rng.choice([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 1e300, -1e-300]),
             "integers": lambda: float(rng.randint(-1000, 1000)),
         }[self.flavour]()
         if self.code == INT64:
-            return rng.randint(-2**63, 2**63 - 1) if self.flavour in ("wide", "far", "ends") else to_format(100 * x, INT64)
-        return to_format(x * span, self.code)
+            is_wide = self.flavour in ("wide", "far", "ends")
+            return rng.randint(-2**63, 2**63 - 1) if is_wide else to_format(100 * x, INT64)
+        return to_format(x, self.code)
 
 
 def array_of(elements, code):
@@ -388,13 +395,13 @@ class Sequence:
 
     def check_results(self, i):
         ddof, code = self.rng.randint(0, 2), self.rng.randint(1, 4)
-        for statistic in range(1, STATISTICS[self.kind] + 1):
-            out, expected = c.c_uint64(), self.models[i].result(statistic, ddof, code)
+        for which in range(1, RESULTS[self.kind] + 1):
+            out, expected = c.c_uint64(), self.models[i].result(which, ddof, code)
             if expected is None:
-                self.call("samesum_aggregate_finish", self.states[i], statistic, ddof, code, c.byref(out), allowed=(INVALID,))
+                self.call("samesum_aggregate_finish", self.states[i], which, ddof, code, c.byref(out), allowed=(INVALID,))
                 continue
-            self.call("samesum_aggregate_finish", self.states[i], statistic, ddof, code, c.byref(out))
-            assert out.value == expected, (self.seed, i, "statistic", statistic, "format", code, hex(out.value), hex(expected))
+            self.call("samesum_aggregate_finish", self.states[i], which, ddof, code, c.byref(out))
+            assert out.value == expected, (self.seed, i, "result", which, "format", code, hex(out.value), hex(expected))
         assert self.library.samesum_aggregate_size(self.kind, self.states[i]) == self.models[i].size()
 
     def run(self):
@@ -431,7 +438,8 @@ def main():
                                                  c.c_char_p, c.c_size_t]
     for name in "add", "subtract":
         for kind, suffix in ((c.c_double, "_fp64"), (c.c_int64, "_int64")):
-            getattr(library, f"samesum_aggregate_{name}{suffix}").argtypes = [c.c_int32, c.c_void_p, kind, kind, c.c_void_p]
+            function = getattr(library, f"samesum_aggregate_{name}{suffix}")
+            function.argtypes = [c.c_int32, c.c_void_p, kind, kind, c.c_void_p]
     library.samesum_aggregate_deserialise.argtypes = [c.c_int32, c.c_char_p, c.c_size_t, c.c_void_p, c.c_void_p,
                                                       c.c_char_p, c.c_size_t]
     for code in (*FORMATS, INT64):

@@ -80,9 +80,9 @@ class Aggregate {
   Answer unmerge(const Aggregate& other) {
     return ask(samesum_aggregate_unmerge, kind_, get(), other.get(), memory_);
   }
-  Number result(samesum_statistic statistic, const FormatInfo& format, std::uint64_t ddof = 1) const {
+  Number result(samesum_aggregate_result which, const FormatInfo& format, std::uint64_t ddof = 1) const {
     std::uint64_t bits = 0;
-    EXPECT_THAT(ask(samesum_aggregate_finish, kind_, get(), statistic, ddof, format_in_c(&format),
+    EXPECT_THAT(ask(samesum_aggregate_finish, kind_, get(), which, ddof, format_in_c(&format),
                     static_cast<void*>(&bits)),
                 IsOk());
     return {&format, bits};
@@ -126,12 +126,12 @@ TEST(AnAggregateState, HasTheBitsOfSumMeanMomentsAndDot) {
     ASSERT_THAT(pairs.add(x, x), IsOk());
     for (const FormatInfo& f : formats) {
       const Number expected = method("sum", f, x), mean = method("mean", f, x);
-      EXPECT_EQ(sum.result(SAMESUM_SUM, f), expected) << c << " in " << f.name;
-      EXPECT_EQ(sum.result(SAMESUM_MEAN, f), mean) << c << " in " << f.name;
-      for (const samesum_statistic statistic : {SAMESUM_SUM, SAMESUM_SUM_OF_Y})
-        EXPECT_EQ(pairs.result(statistic, f), expected) << c << " in " << f.name;
+      EXPECT_EQ(sum.result(SAMESUM_RESULT_SUM, f), expected) << c << " in " << f.name;
+      EXPECT_EQ(sum.result(SAMESUM_RESULT_MEAN, f), mean) << c << " in " << f.name;
+      for (const samesum_aggregate_result which : {SAMESUM_RESULT_SUM, SAMESUM_RESULT_SUM_OF_Y})
+        EXPECT_EQ(pairs.result(which, f), expected) << c << " in " << f.name;
       const Method& dot = find("dot/exact", {.format = f.name});
-      EXPECT_EQ(products.result(SAMESUM_SUM, f), dot(x, x)) << c << " in " << f.name;
+      EXPECT_EQ(products.result(SAMESUM_RESULT_SUM, f), dot(x, x)) << c << " in " << f.name;
       for (const std::uint64_t ddof : {0, 1, 2}) {
         std::uint64_t two[2] = {};
         const Method& both = find("moments/exact", {.format = f.name});
@@ -142,12 +142,13 @@ TEST(AnAggregateState, HasTheBitsOfSumMeanMomentsAndDot) {
              .options = {.ddof = static_cast<double>(ddof)}});
         std::uint64_t variance = 0;
         std::memcpy(&variance, reinterpret_cast<const std::byte*>(two) + f.bytes, f.bytes);
-        EXPECT_EQ(moments.result(SAMESUM_VARIANCE, f, ddof), (Number{&f, variance})) << c << " in " << f.name;
-        EXPECT_EQ(pairs.result(SAMESUM_VARIANCE_OF_Y, f, ddof), (Number{&f, variance}));
-        EXPECT_EQ(pairs.result(SAMESUM_COVARIANCE, f, ddof), (Number{&f, variance}));
+        EXPECT_EQ(moments.result(SAMESUM_RESULT_VARIANCE, f, ddof), (Number{&f, variance}))
+            << c << " in " << f.name;
+        EXPECT_EQ(pairs.result(SAMESUM_RESULT_VARIANCE_OF_Y, f, ddof), (Number{&f, variance}));
+        EXPECT_EQ(pairs.result(SAMESUM_RESULT_COVARIANCE, f, ddof), (Number{&f, variance}));
       }
-      EXPECT_EQ(moments.result(SAMESUM_MEAN, f), mean) << c << " in " << f.name;
-      EXPECT_EQ(pairs.result(SAMESUM_MEAN_OF_Y, f), mean) << c << " in " << f.name;
+      EXPECT_EQ(moments.result(SAMESUM_RESULT_MEAN, f), mean) << c << " in " << f.name;
+      EXPECT_EQ(pairs.result(SAMESUM_RESULT_MEAN_OF_Y, f), mean) << c << " in " << f.name;
     }
   }
 }
@@ -207,7 +208,7 @@ TEST(AnAggregateState, AddsIntegersExactly) {
   Aggregate sum{SAMESUM_AGGREGATE_SUM};
   for (const std::int64_t v : {std::int64_t{9007199254740993}, std::int64_t{-9007199254740992}})
     ASSERT_EQ(samesum_aggregate_add_int64(SAMESUM_AGGREGATE_SUM, sum.get(), v, 0, nullptr), SAMESUM_OK);
-  EXPECT_EQ(sum.result(SAMESUM_SUM, format_info<fp64>()).to_double(), 1);
+  EXPECT_EQ(sum.result(SAMESUM_RESULT_SUM, format_info<fp64>()).to_double(), 1);
 }
 
 TEST(AnAggregateState, OfOrdinaryDataNeedsNoMemory) {
@@ -358,7 +359,7 @@ TEST(ManyAggregateStates, SayHowManyElementsTheyTookWhenMemoryRanOut) {
       IsRefusal(SAMESUM_OUT_OF_MEMORY, "memory"));
   EXPECT_EQ(done, 3u);
   EXPECT_EQ(state.size(), 3);
-  EXPECT_EQ(state.result(SAMESUM_SUM, format_info<fp64>()).to_double(), 6);
+  EXPECT_EQ(state.result(SAMESUM_RESULT_SUM, format_info<fp64>()).to_double(), 6);
 }
 
 TEST(TheBytesOfAnAggregateState, DependOnItsElementsAlone) {
@@ -433,12 +434,12 @@ TEST(AnAggregateState, RefusesResultsOfMoreSubtractedThanAdded) {
       ASSERT_THAT(state.add(added, added), IsOk());
       ASSERT_THAT(state.subtract(subtracted, subtracted), IsOk());
       double out = 7;
-      EXPECT_THAT(ask(samesum_aggregate_finish, kind, std::as_const(state).get(), SAMESUM_SUM,
+      EXPECT_THAT(ask(samesum_aggregate_finish, kind, std::as_const(state).get(), SAMESUM_RESULT_SUM,
                       std::uint64_t{1}, SAMESUM_FP64, static_cast<void*>(&out)),
                   IsInvalid("more elements were subtracted"));
       EXPECT_EQ(out, 7);
       ASSERT_THAT(state.add(subtracted, subtracted), IsOk());
-      EXPECT_EQ(state.result(SAMESUM_SUM, format_info<fp64>()).to_double(), 1);
+      EXPECT_EQ(state.result(SAMESUM_RESULT_SUM, format_info<fp64>()).to_double(), 1);
     }
 }
 
@@ -464,12 +465,12 @@ TEST(AnAggregateState, NamesTheArgumentThatIsWrong) {
                   &two, nullptr),
               IsInvalid("aligned"));
   double out = 0;
-  const auto finish = [&](samesum_aggregate_kind kind, samesum_statistic statistic) {
-    return ask(samesum_aggregate_finish, kind, std::as_const(state).get(), statistic, std::uint64_t{1},
+  const auto finish = [&](samesum_aggregate_kind kind, samesum_aggregate_result which) {
+    return ask(samesum_aggregate_finish, kind, std::as_const(state).get(), which, std::uint64_t{1},
                SAMESUM_FP64, static_cast<void*>(&out));
   };
-  EXPECT_THAT(finish(SAMESUM_AGGREGATE_SUM, SAMESUM_VARIANCE), IsInvalid("no such statistic"));
-  EXPECT_THAT(finish(SAMESUM_AGGREGATE_COMOMENTS, 11), IsInvalid("statistic is 11"));
+  EXPECT_THAT(finish(SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_VARIANCE), IsInvalid("no such result"));
+  EXPECT_THAT(finish(SAMESUM_AGGREGATE_COMOMENTS, 11), IsInvalid("which is 11"));
   EXPECT_EQ(samesum_aggregate_bytes(5), 0u);
   EXPECT_EQ(samesum_aggregate_add_fp64(5, s, 1, 1, nullptr), SAMESUM_INVALID_ARGUMENT);
   EXPECT_EQ(samesum_aggregate_add_fp64(SAMESUM_AGGREGATE_SUM, nullptr, 1, 1, nullptr),

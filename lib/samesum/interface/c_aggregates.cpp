@@ -10,16 +10,16 @@
 namespace samesum::c {
 namespace {
 
-static_assert(static_cast<int>(Statistic::sum) == SAMESUM_SUM &&
-              static_cast<int>(Statistic::mean) == SAMESUM_MEAN &&
-              static_cast<int>(Statistic::variance) == SAMESUM_VARIANCE &&
-              static_cast<int>(Statistic::sum_of_y) == SAMESUM_SUM_OF_Y &&
-              static_cast<int>(Statistic::mean_of_y) == SAMESUM_MEAN_OF_Y &&
-              static_cast<int>(Statistic::variance_of_y) == SAMESUM_VARIANCE_OF_Y &&
-              static_cast<int>(Statistic::covariance) == SAMESUM_COVARIANCE &&
-              static_cast<int>(Statistic::correlation) == SAMESUM_CORRELATION &&
-              static_cast<int>(Statistic::slope) == SAMESUM_SLOPE &&
-              static_cast<int>(Statistic::intercept) == SAMESUM_INTERCEPT);
+static_assert(static_cast<int>(AggregateResult::sum) == SAMESUM_RESULT_SUM &&
+              static_cast<int>(AggregateResult::mean) == SAMESUM_RESULT_MEAN &&
+              static_cast<int>(AggregateResult::variance) == SAMESUM_RESULT_VARIANCE &&
+              static_cast<int>(AggregateResult::sum_of_y) == SAMESUM_RESULT_SUM_OF_Y &&
+              static_cast<int>(AggregateResult::mean_of_y) == SAMESUM_RESULT_MEAN_OF_Y &&
+              static_cast<int>(AggregateResult::variance_of_y) == SAMESUM_RESULT_VARIANCE_OF_Y &&
+              static_cast<int>(AggregateResult::covariance) == SAMESUM_RESULT_COVARIANCE &&
+              static_cast<int>(AggregateResult::correlation) == SAMESUM_RESULT_CORRELATION &&
+              static_cast<int>(AggregateResult::slope) == SAMESUM_RESULT_SLOPE &&
+              static_cast<int>(AggregateResult::intercept) == SAMESUM_RESULT_INTERCEPT);
 
 /// Calls visit(std::type_identity<State>) with the type of a kind. Returns false if there is no such kind.
 template <class Visit>
@@ -258,16 +258,18 @@ SAMESUM_API samesum_status samesum_aggregate_unmerge(samesum_aggregate_kind kind
 
 SAMESUM_API samesum_status samesum_aggregate_finish(samesum_aggregate_kind kind,
                                                     const samesum_aggregate* state,
-                                                    samesum_statistic statistic, uint64_t ddof,
+                                                    samesum_aggregate_result which, uint64_t ddof,
                                                     samesum_format format, void* out, char* message,
                                                     size_t message_bytes) {
   return guarded(message, message_bytes, [&] {
     with_given_kind(kind, [&]<class State>(std::type_identity<State>) {
       const FormatInfo& to = format_of(format, "format");
-      if (statistic < SAMESUM_SUM || statistic > SAMESUM_INTERCEPT)
-        refuse("statistic is " + std::to_string(statistic) + "; use one of SAMESUM_SUM to SAMESUM_INTERCEPT");
+      if (which < SAMESUM_RESULT_SUM || which > SAMESUM_RESULT_INTERCEPT)
+        refuse("which is " + std::to_string(which) +
+               "; use one of SAMESUM_RESULT_SUM to SAMESUM_RESULT_INTERCEPT");
       given(static_cast<char*>(out), "out");
-      write_number(state_of<State>(state, "state").result(static_cast<Statistic>(statistic), to, ddof), out);
+      write_number(state_of<State>(state, "state").result(static_cast<AggregateResult>(which), to, ddof),
+                   out);
     });
   });
 }

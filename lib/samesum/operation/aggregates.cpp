@@ -76,9 +76,8 @@ constexpr TermCounts uncounted{};
 TermCounts counts_of_product(const Addend& a, const Addend& b, const TermCounts& of_a,
                              const TermCounts& of_b) {
   TermCounts product{.elements = 1};
-  const bool is_negative = a.negative != b.negative,
-             has_zero = (a.magnitude == 0 && !of_a.has_specials()) ||
-                        (b.magnitude == 0 && !of_b.has_specials());
+  const bool is_negative = a.negative != b.negative, has_zero = (a.magnitude == 0 && !of_a.has_specials()) ||
+                                                                (b.magnitude == 0 && !of_b.has_specials());
   if (!of_a.has_specials() && !of_b.has_specials())
     product.minus_zeros = has_zero && is_negative;
   else if (has_zero || of_a.nan != 0 || of_b.nan != 0)
@@ -278,9 +277,9 @@ Number divided(const Dyadic& moment, std::uint64_t n, std::uint64_t ddof, const 
   return ratio(moment, Dyadic{n} * (Dyadic{n} - Dyadic{ddof}), format);
 }
 
-[[noreturn]] void refuse_statistic(std::string_view name) {
+[[noreturn]] void refuse_result(std::string_view name) {
   throw std::invalid_argument("samesum: an " + std::string{name} +
-                              " has no such statistic; choose another statistic, or another kind of state");
+                              " has no such result; ask for another one, or use another kind of state");
 }
 
 Number variance(const Variable& v, std::uint64_t ddof, const FormatInfo& format) {
@@ -288,25 +287,25 @@ Number variance(const Variable& v, std::uint64_t ddof, const FormatInfo& format)
   return divided(v.moment(), v.n, ddof, format);
 }
 
-/// Returns a statistic of two variables and the sum of their products.
-Number joint(Statistic statistic, const Variable& x, const Variable& y, const Dyadic& products,
+/// Returns a result of two variables and the sum of their products.
+Number joint(AggregateResult which, const Variable& x, const Variable& y, const Dyadic& products,
              std::uint64_t ddof, const FormatInfo& format) {
   if (!x.are_finite || !y.are_finite) return {&format, format.canonical_nan};
   const Dyadic moment = Dyadic{x.n} * products - x.sum * y.sum;
-  switch (statistic) {
-    case Statistic::covariance:
+  switch (which) {
+    case AggregateResult::covariance:
       return divided(moment, x.n, ddof, format);
-    case Statistic::correlation: {
+    case AggregateResult::correlation: {
       const Dyadic variances = x.moment() * y.moment();
       return variances.is_positive() ? moment.rounded_ratio_to_root(format, variances)
                                      : Number{&format, format.canonical_nan};
     }
-    case Statistic::slope:
+    case AggregateResult::slope:
       return ratio(moment, x.moment(), format);
-    case Statistic::intercept:
+    case AggregateResult::intercept:
       return ratio(y.sum * x.squares - x.sum * products, x.moment(), format);
     default:
-      refuse_statistic(AggregateComoments::name);
+      refuse_result(AggregateComoments::name);
   }
 }
 
@@ -317,20 +316,20 @@ template <class Terms> Number sum_or_mean(const GrowingSum<Terms>& sum, bool mea
 }  // namespace
 
 template <class State>
-Number Aggregate<State>::result(Statistic statistic, const FormatInfo& format, std::uint64_t ddof) const {
+Number Aggregate<State>::result(AggregateResult which, const FormatInfo& format, std::uint64_t ddof) const {
   const State& state = static_cast<const State&>(*this);
-  if (statistic == Statistic::sum || statistic == Statistic::mean)
-    return sum_or_mean(std::get<0>(state.sums()), statistic == Statistic::mean, format);
+  if (which == AggregateResult::sum || which == AggregateResult::mean)
+    return sum_or_mean(std::get<0>(state.sums()), which == AggregateResult::mean, format);
   if constexpr (requires { state.xx; })
-    if (statistic == Statistic::variance) return variance(Variable{state.x, state.xx}, ddof, format);
+    if (which == AggregateResult::variance) return variance(Variable{state.x, state.xx}, ddof, format);
   if constexpr (requires { state.yy; }) {
-    if (statistic == Statistic::sum_of_y || statistic == Statistic::mean_of_y)
-      return sum_or_mean(state.y, statistic == Statistic::mean_of_y, format);
-    if (statistic == Statistic::variance_of_y) return variance(Variable{state.y, state.yy}, ddof, format);
-    return joint(statistic, Variable{state.x, state.xx}, Variable{state.y, state.yy}, value_of(state.xy),
-                 ddof, format);
+    if (which == AggregateResult::sum_of_y || which == AggregateResult::mean_of_y)
+      return sum_or_mean(state.y, which == AggregateResult::mean_of_y, format);
+    if (which == AggregateResult::variance_of_y) return variance(Variable{state.y, state.yy}, ddof, format);
+    return joint(which, Variable{state.x, state.xx}, Variable{state.y, state.yy}, value_of(state.xy), ddof,
+                 format);
   }
-  refuse_statistic(State::name);
+  refuse_result(State::name);
 }
 
 // --- bytes -------------------------------------------------------------------------------------------------

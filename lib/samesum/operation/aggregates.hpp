@@ -9,8 +9,8 @@
 
 namespace samesum {
 
-/// What is computed from a state. `sum` and `mean` of AggregateProducts are those of x·y.
-enum class Statistic : std::uint8_t {
+/// A result of a state. `sum` and `mean` of AggregateProducts are those of x·y.
+enum class AggregateResult : std::uint8_t {
   sum = 1,
   mean = 2,
   variance = 3,
@@ -111,14 +111,14 @@ template <class State> class Aggregate {
 
   /// Number of elements, or of pairs: those that were added, less those that were subtracted.
   std::int64_t size() const;
-  /// Returns a statistic, rounded once to a format (to nearest, ties to even).
+  /// Returns a result, rounded once to a format (to nearest, ties to even).
   ///
   /// A sum has the special values of Exact::result, a mean those of mean/exact: the mean of no elements is
   /// NaN. All others are NaN if an element is NaN or infinite. A variance and a covariance have the divisor
   /// n - ddof, and are NaN unless it is positive; a correlation is NaN if x or y is constant, a line if x is.
-  /// @throws std::invalid_argument if the state has no such statistic, or if more elements were subtracted
+  /// @throws std::invalid_argument if the state has no such result, or if more elements were subtracted
   ///   than added. @throws std::bad_alloc.
-  Number result(Statistic statistic, const FormatInfo& format, std::uint64_t ddof = 1) const;
+  Number result(AggregateResult which, const FormatInfo& format, std::uint64_t ddof = 1) const;
 
   /// Returns the state as bytes, with a version and a checksum. Equal counts and sums give equal bytes.
   /// @throws std::bad_alloc.
