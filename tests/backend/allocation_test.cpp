@@ -12,6 +12,7 @@
 #include "interface/c_support.hpp"
 #include "operation/by_key_support.hpp"
 #include "samesum/backend/cpu/schedule/threads.hpp"
+#include "samesum/states.hpp"
 
 namespace {
 constexpr int never = -1;
@@ -123,6 +124,41 @@ TEST(APartial, IsUnchangedIfAnAllocationFails) {
         ASSERT_GT(partial.size(), portion->values().size);
       }
   EXPECT_GT(failures, 100);
+}
+
+TEST(AStateThatGrows, IsUnchangedIfAnAllocationOfTheLibraryFails) {
+  // Numbers that span so many powers of two that the library allocates memory for their sums and quotients.
+  const std::vector<double> x = wide(40'000, 2000, 1), y = wide(40'000, 2000, 2);
+  int failures = 0;
+  const auto expect_unchanged = [&]<class State>(State state, const Values& second) {
+    (void)state.add(x[0], x[1]);
+    const std::vector<std::byte> before = state.serialise();
+    StateStatus status = StateStatus::out_of_memory;
+    for (int k = 1; status != StateStatus::ok; ++k) {
+      with_failure(k, [&] { status = state.add(x, second); });
+      failures += status == StateStatus::out_of_memory;
+      if (status == StateStatus::out_of_memory) {
+        ASSERT_TRUE(state.serialise() == before) << k;
+      }
+    }
+    for (const auto& use :
+         {+[](const State& s) { (void)s.serialise(); },
+          +[](const State& s) { (void)s.result(AggregateResult::correlation, format_info<fp64>()); }})
+      for (int k = 1; with_failure(k, [&] { use(state); }).threw; ++k) ++failures;
+    const std::vector<std::byte> bytes = state.serialise();
+    for (int k = 1; with_failure(k,
+                                 [&] {
+                                   State read;
+                                   (void)State::deserialise(bytes, read);
+                                   read.destroy();
+                                 })
+                        .threw;
+         ++k)
+      ++failures;
+    state.destroy();
+  };
+  expect_unchanged(AggregateComoments{}, Values{y});
+  EXPECT_GT(failures, 5);
 }
 
 // --- every allocation of every method ----------------------------------------------------------------------

@@ -15,7 +15,7 @@ namespace {
 
 /// Fewer elements are added one by one. Elements are added in blocks: of arrays that are longer than caches,
 /// in larger ones.
-constexpr std::size_t few = 48, block = 2048, large_block = 32768;
+constexpr std::size_t few = 96, block = 2048, large_block = 32768;
 
 /// Memory for a state that grows, on the stack. It suffices for every state.
 class StackMemory {
