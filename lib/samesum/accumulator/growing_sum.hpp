@@ -86,9 +86,10 @@ struct WideTerm {
   int end() const;
 };
 
-/// Sums of elements of any formats and of integers of 64 bits.
+/// Sums of elements of any formats and of integers of 64 bits. Windows are where they need not move for data
+/// near 1. Those of most elements then begin in the first word: a branch on it is predicted.
 struct ElementTerms {
-  static constexpr int words = 3, default_lowest = -112, block_words = 34, block_lowest = -64 * 17;
+  static constexpr int words = 3, default_lowest = -96, block_words = 34, block_lowest = -64 * 17;
 };
 /// Sums of products of two of them.
 struct ProductTerms {
@@ -154,8 +155,7 @@ template <class Terms> class GrowingSum {
     std::uint64_t first, second;
     std::uint64_t carry = add_with_carry(word[0], low ^ mask, negative, first);
     carry = add_with_carry(word[1], high ^ mask, carry, second);
-    // Without a branch, which random elements would mispredict, and without reading what has just been
-    // written.
+    // Does not read what has just been written, which may be in the third word.
     const std::uint64_t last = sum_.word[2] + mask + carry;
     word[0] = first;
     word[1] = second;

@@ -76,7 +76,11 @@ template <class State> class Chunk {
     add_term(sum, counts, {});
     for (const double word : *words) {
       const Addend a = Addend::of(word);
-      if (a.magnitude != 0) add_term(sum, {}, {a.negative, {&a.magnitude, 1}, a.exponent});
+      if (a.magnitude == 0) continue;
+      if (sum.can_add(a.exponent, 64))
+        sum.add_at_once(a.negative, Wide{a.magnitude}, a.exponent);
+      else
+        add_term(sum, {}, {a.negative, {&a.magnitude, 1}, a.exponent});
     }
   }
   template <class Terms>

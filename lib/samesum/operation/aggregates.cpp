@@ -87,13 +87,19 @@ TermCounts counts_of_product(const Addend& a, const Addend& b, const TermCounts&
   return product;
 }
 
+template <class Terms> bool can_count(const GrowingSum<Terms>& sum, int sign) {
+  return sign > 0 ? sum.template can_count<1>() : sum.template can_count<-1>();
+}
+template <class Terms> void count_at_once(GrowingSum<Terms>& sum, int sign) {
+  sign > 0 ? sum.template count_at_once<1>() : sum.template count_at_once<-1>();
+}
 /// Whether an element can be counted, and added, at once.
 bool can_take(const GrowingSum<ElementTerms>& sum, const Addend& a, const ShortTerm& term, int sign) {
-  return a.is_common && (sign > 0 ? sum.can_count<1>() : sum.can_count<-1>()) && term.can_add_to(sum);
+  return a.is_common && can_count(sum, sign) && term.can_add_to(sum);
 }
 void take_at_once(GrowingSum<ElementTerms>& sum, const ShortTerm& term, int sign) {
   term.add_at_once_to(sum, sign);
-  sign > 0 ? sum.count_at_once<1>() : sum.count_at_once<-1>();
+  count_at_once(sum, sign);
 }
 
 }  // namespace
@@ -110,6 +116,11 @@ StateStatus AggregateProducts::update(const Addend& a, const Addend& b, const Te
                                       const TermCounts& of_b, int sign,
                                       const StateAllocator& memory) noexcept {
   const ShortTerm product{a, b};
+  if (a.magnitude != 0 && b.magnitude != 0 && can_count(xy, sign) && product.can_add_to(xy)) {
+    product.add_at_once_to(xy, sign);
+    count_at_once(xy, sign);
+    return StateStatus::ok;
+  }
   return take(sign, memory, Step<ProductTerms>{xy, counts_of_product(a, b, of_a, of_b), product});
 }
 

@@ -88,6 +88,7 @@ template <class State> class Aggregate {
   static StateStatus add_each(std::span<State* const> states, std::span<const T> x, std::span<const T> y,
                               std::size_t& done, const StateAllocator& memory = heap_allocator) noexcept {
     constexpr std::size_t ahead = 64;  // memory takes as long as so many additions
+    for (std::size_t i = 0; i < ahead && i < states.size(); ++i) fetch(states[i]);
     for (done = 0; done < states.size(); ++done) {
       if (done + ahead < states.size()) fetch(states[done + ahead]);
       State* const state = states[done];
