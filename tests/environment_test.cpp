@@ -520,6 +520,85 @@ const std::vector<EntryPoint>& entry_points() {
                << state.mean(formats[2], 1803);
          }
        }},
+      {"states of aggregate functions",
+       {"Aggregate::add",
+        "Aggregate::subtract",
+        "Aggregate::add_each",
+        "Aggregate::merge",
+        "Aggregate::unmerge",
+        "Aggregate::copy_to",
+        "Aggregate::result",
+        "Aggregate::serialise",
+        "Aggregate::deserialise",
+        "samesum_aggregate_copy",
+        "samesum_aggregate_add",
+        "samesum_aggregate_subtract",
+        "samesum_aggregate_add_each",
+        "samesum_aggregate_add_fp64",
+        "samesum_aggregate_subtract_fp64",
+        "samesum_aggregate_add_int64",
+        "samesum_aggregate_subtract_int64",
+        "samesum_aggregate_merge",
+        "samesum_aggregate_unmerge",
+        "samesum_aggregate_finish",
+        "samesum_aggregate_serialise",
+        "samesum_aggregate_deserialise"},
+       [](Text& out, int) {
+         constexpr double tenth = 0.1;
+         AggregateComoments state{}, copy{}, read{};
+         for (const Array& x : arrays) (void)state.add(x.values(), x.values());
+         (void)state.add(subnormal, tenth);
+         (void)state.copy_to(copy);
+         (void)copy.add(Values{tinier}, Values{tinier});
+         (void)copy.subtract(Values{tiny}, Values{tiny});
+         (void)copy.subtract(subnormal, subnormal);
+         AggregateComoments* const both[] = {&state, &copy};
+         std::size_t done = 0;
+         (void)AggregateComoments::add_each<double>(both, std::array{subnormal, tenth},
+                                                    std::array{tenth, subnormal}, done);
+         (void)state.merge(copy);
+         (void)copy.unmerge(state);
+         (void)AggregateComoments::deserialise(state.serialise(), read);
+         out << read.serialise() << copy.serialise();
+         for (const AggregateResult r :
+              {AggregateResult::mean, AggregateResult::variance, AggregateResult::correlation,
+               AggregateResult::slope, AggregateResult::intercept})
+           out << read.result(r, formats[3]) << read.result(r, formats[0]);
+         // The functions in C call these.
+         const samesum_values x = c_interface::values_in_c(Values{tiny});
+         const samesum_aggregate_kind kind = SAMESUM_AGGREGATE_COMOMENTS;
+         auto* const c = reinterpret_cast<samesum_aggregate*>(&copy);
+         samesum_aggregate* const states[] = {c, c, c, c, c, c, c, c, nullptr};
+         std::uint64_t other[23] = {};
+         auto* const second = reinterpret_cast<samesum_aggregate*>(other);
+         using c_interface::ask;
+         out << ask(samesum_aggregate_add, kind, c, &x, &x, nullptr).message
+             << ask(samesum_aggregate_add_each, kind, states, &x, &x, nullptr, nullptr).message
+             << ask(samesum_aggregate_copy, kind, std::as_const(c), second, nullptr).message
+             << ask(samesum_aggregate_subtract, kind, c, &x, &x, nullptr).message
+             << std::uint64_t(samesum_aggregate_add_fp64(kind, c, subnormal, tenth, nullptr))
+             << std::uint64_t(samesum_aggregate_subtract_fp64(kind, c, tenth, subnormal, nullptr))
+             << std::uint64_t(samesum_aggregate_add_int64(kind, c, 3, -5, nullptr))
+             << std::uint64_t(samesum_aggregate_subtract_int64(kind, c, -7, 11, nullptr))
+             << ask(samesum_aggregate_merge, kind, c, std::as_const(second), nullptr).message
+             << ask(samesum_aggregate_unmerge, kind, second, std::as_const(c), nullptr).message;
+         std::vector<std::byte> bytes(samesum_aggregate_serialised_bytes(kind));
+         std::size_t size = 0;
+         out << ask(samesum_aggregate_serialise, kind, std::as_const(c), static_cast<void*>(bytes.data()),
+                    bytes.size(), &size)
+                    .message;
+         samesum_aggregate_destroy(kind, second, nullptr);
+         out << ask(samesum_aggregate_deserialise, kind, static_cast<const void*>(bytes.data()), size, second,
+                    nullptr)
+                    .message;
+         double value = 0;
+         out << ask(samesum_aggregate_finish, kind, std::as_const(second), SAMESUM_RESULT_SLOPE,
+                    std::uint64_t{1}, SAMESUM_FP64, static_cast<void*>(&value))
+                    .message
+             << value << bytes;
+         samesum_aggregate_destroy(kind, second, nullptr);
+         for (AggregateComoments* s : {&state, &copy, &read}) s->destroy();
+       }},
       {"partials of the C interface",
        {"samesum_partial_create", "samesum_partial_copy", "samesum_partial_destroy", "samesum_partial_add",
         "samesum_partial_merge", "samesum_partial_finish", "samesum_partial_serialise",
@@ -619,6 +698,7 @@ constexpr std::string_view face_elsewhere[] = {"samesum/accumulator/exact.hpp",
                                                "samesum/accumulator/fixed_point_state.hpp",
                                                "samesum/window/window_state.hpp",
                                                "samesum/format/number.hpp",
+                                               "samesum/operation/aggregates.hpp",
                                                "samesum/operation/distinct.hpp"};
 
 /// Returns the functions of the public headers and of the headers for custom reducers.
@@ -668,7 +748,9 @@ const std::set<std::string> without_guard{
     "samesum_method_takes_window", "samesum_method_takes_grid", "samesum_method_can_combine",
     "samesum_method_accepts", "samesum_state_bytes", "samesum_state_alignment",
     "samesum_state_serialised_bytes", "samesum_state_destroy", "samesum_state_is_empty",
-    "samesum_partial_method", "samesum_partial_begin", "samesum_partial_end",
+    "samesum_partial_method", "samesum_partial_begin", "samesum_partial_end", "samesum_aggregate_bytes",
+    "samesum_aggregate_serialised_bytes", "samesum_aggregate_destroy", "samesum_aggregate_size",
+    "Aggregate::destroy", "Aggregate::most_serialised_bytes", "Aggregate::size",
     // the guard itself
     "in_standard_environment",
     // facts of calls of statistics

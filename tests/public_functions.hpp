@@ -35,7 +35,7 @@ inline std::string code_of_text(const std::string& text) {
 inline std::string declared_function(const std::string& statement) {
   std::istringstream words{statement};
   for (std::string word; words >> word;)
-    for (const char* other : {"using", "friend", "static_assert", "catch", "concept"})
+    for (const char* other : {"using", "typedef", "friend", "static_assert", "catch", "concept"})
       if (word.substr(0, word.find('(')) == other) return {};
   int angles = 0;
   for (std::size_t i = 0; i < statement.size(); ++i) {

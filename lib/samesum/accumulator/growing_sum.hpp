@@ -75,6 +75,25 @@ struct TermCounts {
   }
 };
 
+/// One element as an integer times a power of two.
+struct ExactAddend {
+  bool negative, is_common;  ///< whether it is finite, and not -0
+  std::uint64_t magnitude;   ///< 0 unless it is finite
+  int exponent;
+
+  template <class T> static ExactAddend of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      const auto bits = static_cast<std::uint64_t>(x);
+      return {x < 0, true, x < 0 ? 0 - bits : bits, 0};
+    } else {
+      const BitsOf<T> bits = to_bits(x);
+      const Decomposed d = decompose<T>(bits);
+      const bool is_finite = BitsOf<T>(bits & ~Format<T>::sign_bit) < Format<T>::infinity;
+      return {d.negative, is_finite && bits != Format<T>::sign_bit, is_finite ? d.significand : 0,
+              d.exponent};
+    }
+  }
+};
 /// ±Σ words[i] · 2^(exponent + 64 i). It does not own the words; neither the first nor the last is 0.
 struct WideTerm {
   bool negative = false;

@@ -75,7 +75,7 @@ template <class State> class Chunk {
   void add_words(GrowingSum<Terms>& sum, const TermCounts& counts, const SumInWords& words) {
     add_term(sum, counts, {});
     for (const double word : *words) {
-      const Addend a = Addend::of(word);
+      const ExactAddend a = ExactAddend::of(word);
       if (a.magnitude == 0) continue;
       if (sum.can_add(a.exponent, 64))
         sum.add_at_once(a.negative, Wide{a.magnitude}, a.exponent);

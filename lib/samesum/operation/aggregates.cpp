@@ -7,6 +7,7 @@
 #include <string>
 
 #include "samesum/accumulator/dyadic.hpp"
+#include "samesum/base/environment.hpp"
 #include "samesum/base/serial_form.hpp"
 
 namespace samesum {
@@ -32,9 +33,9 @@ class ShortTerm {
         negative, {words_ + first, first < end ? end - first : 0}, exponent + 64 * static_cast<int>(first)};
     exponent_ = exponent;
   }
-  explicit ShortTerm(const Addend& a) : ShortTerm{a.negative, a.magnitude, a.exponent} {}
+  explicit ShortTerm(const ExactAddend& a) : ShortTerm{a.negative, a.magnitude, a.exponent} {}
   /// The product of two elements; zero if one of them is not finite.
-  ShortTerm(const Addend& a, const Addend& b)
+  ShortTerm(const ExactAddend& a, const ExactAddend& b)
       : ShortTerm{a.negative != b.negative, Wide{a.magnitude} * b.magnitude, a.exponent + b.exponent} {}
   ShortTerm(const ShortTerm&) = delete;
 
@@ -73,7 +74,7 @@ StateStatus take(int sign, const StateAllocator& memory, const Step<Terms>&... s
 constexpr TermCounts uncounted{};
 
 /// The counts of a product. Those of numbers other than 0 are numbers other than 0.
-TermCounts counts_of_product(const Addend& a, const Addend& b, const TermCounts& of_a,
+TermCounts counts_of_product(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
                              const TermCounts& of_b) {
   TermCounts product{.elements = 1};
   const bool is_negative = a.negative != b.negative, has_zero = (a.magnitude == 0 && !of_a.has_specials()) ||
@@ -94,7 +95,7 @@ template <class Terms> void count_at_once(GrowingSum<Terms>& sum, int sign) {
   sign > 0 ? sum.template count_at_once<1>() : sum.template count_at_once<-1>();
 }
 /// Whether an element can be counted, and added, at once.
-bool can_take(const GrowingSum<ElementTerms>& sum, const Addend& a, const ShortTerm& term, int sign) {
+bool can_take(const GrowingSum<ElementTerms>& sum, const ExactAddend& a, const ShortTerm& term, int sign) {
   return a.is_common && can_count(sum, sign) && term.can_add_to(sum);
 }
 void take_at_once(GrowingSum<ElementTerms>& sum, const ShortTerm& term, int sign) {
@@ -106,13 +107,13 @@ void take_at_once(GrowingSum<ElementTerms>& sum, const ShortTerm& term, int sign
 
 // --- single elements ---------------------------------------------------------------------------------------
 
-StateStatus AggregateSum::update_slowly(const Addend& a, const TermCounts& counts, int sign,
+StateStatus AggregateSum::update_slowly(const ExactAddend& a, const TermCounts& counts, int sign,
                                         const StateAllocator& memory) noexcept {
   const ShortTerm term{a};
   return take(sign, memory, Step<ElementTerms>{x, counts, term});
 }
 
-StateStatus AggregateProducts::update(const Addend& a, const Addend& b, const TermCounts& of_a,
+StateStatus AggregateProducts::update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
                                       const TermCounts& of_b, int sign,
                                       const StateAllocator& memory) noexcept {
   const ShortTerm product{a, b};
@@ -124,7 +125,7 @@ StateStatus AggregateProducts::update(const Addend& a, const Addend& b, const Te
   return take(sign, memory, Step<ProductTerms>{xy, counts_of_product(a, b, of_a, of_b), product});
 }
 
-StateStatus AggregateMoments::update(const Addend& a, const TermCounts& counts, int sign,
+StateStatus AggregateMoments::update(const ExactAddend& a, const TermCounts& counts, int sign,
                                      const StateAllocator& memory) noexcept {
   const ShortTerm term{a}, square{a, a};
   if (can_take(x, a, term, sign) && square.can_add_to(xx)) {
@@ -135,7 +136,7 @@ StateStatus AggregateMoments::update(const Addend& a, const TermCounts& counts, 
   return take(sign, memory, Step<ElementTerms>{x, counts, term}, Step<ProductTerms>{xx, uncounted, square});
 }
 
-StateStatus AggregateComoments::update(const Addend& a, const Addend& b, const TermCounts& of_a,
+StateStatus AggregateComoments::update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
                                        const TermCounts& of_b, int sign,
                                        const StateAllocator& memory) noexcept {
   const ShortTerm of_x{a}, of_y{b}, of_xx{a, a}, of_xy{a, b}, of_yy{b, b};
@@ -328,6 +329,7 @@ template <class Terms> Number sum_or_mean(const GrowingSum<Terms>& sum, bool mea
 
 template <class State>
 Number Aggregate<State>::result(AggregateResult which, const FormatInfo& format, std::uint64_t ddof) const {
+  const FloatingPointEnvironment environment;
   const State& state = static_cast<const State&>(*this);
   if (which == AggregateResult::sum || which == AggregateResult::mean)
     return sum_or_mean(std::get<0>(state.sums()), which == AggregateResult::mean, format);

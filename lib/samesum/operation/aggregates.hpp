@@ -23,25 +23,6 @@ enum class AggregateResult : std::uint8_t {
   intercept = 10
 };
 
-/// One element as an integer times a power of two.
-struct Addend {
-  bool negative, is_common;  ///< whether it is finite, and not -0
-  std::uint64_t magnitude;   ///< 0 unless it is finite
-  int exponent;
-
-  template <class T> static Addend of(T x) {
-    if constexpr (std::is_integral_v<T>) {
-      const auto bits = static_cast<std::uint64_t>(x);
-      return {x < 0, true, x < 0 ? 0 - bits : bits, 0};
-    } else {
-      const BitsOf<T> bits = to_bits(x);
-      const Decomposed d = decompose<T>(bits);
-      const bool is_finite = BitsOf<T>(bits & ~Format<T>::sign_bit) < Format<T>::infinity;
-      return {d.negative, is_finite && bits != Format<T>::sign_bit, is_finite ? d.significand : 0,
-              d.exponent};
-    }
-  }
-};
 /// T is what states add: an element of a format, or an integer of 64 bits.
 template <class T>
 concept Addable = Element<T> || std::is_same_v<T, std::int64_t>;
@@ -173,7 +154,7 @@ struct AggregateSum : Aggregate<AggregateSum> {
     if (!x.can_count<sign>() || x.is_grown()) return false;
     if (is_zero(element)) [[unlikely]]
       return x.count_at_once<sign>(), true;
-    const Addend a = Addend::of(element);
+    const ExactAddend a = ExactAddend::of(element);
     if (!a.is_common || !x.can_add(a.exponent, 64)) [[unlikely]]
       return false;
     x.add_at_once(a.negative != (sign < 0), a.magnitude, a.exponent);
@@ -192,9 +173,9 @@ struct AggregateSum : Aggregate<AggregateSum> {
   /// Takes the element, rather than what has been made of it, which then stays in registers.
   template <class T>
   [[gnu::noinline]] StateStatus update_slowly(T element, int sign, const StateAllocator& memory) noexcept {
-    return update_slowly(Addend::of(element), TermCounts::of(element), sign, memory);
+    return update_slowly(ExactAddend::of(element), TermCounts::of(element), sign, memory);
   }
-  StateStatus update_slowly(const Addend& a, const TermCounts& counts, int sign,
+  StateStatus update_slowly(const ExactAddend& a, const TermCounts& counts, int sign,
                             const StateAllocator& memory) noexcept;
 };
 
@@ -217,7 +198,7 @@ struct AggregateProducts : Aggregate<AggregateProducts> {
   template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
     if constexpr (std::is_integral_v<T>)
       if (a == 0 || b == 0) a = b = 0;  // no product of integers is -0
-    return update(Addend::of(a), Addend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
+    return update(ExactAddend::of(a), ExactAddend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
   }
 
   /// Whether a product of finite elements is -0.
@@ -228,8 +209,8 @@ struct AggregateProducts : Aggregate<AggregateProducts> {
   }
 
  private:
-  StateStatus update(const Addend& a, const Addend& b, const TermCounts& of_a, const TermCounts& of_b,
-                     int sign, const StateAllocator& memory) noexcept;
+  StateStatus update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
+                     const TermCounts& of_b, int sign, const StateAllocator& memory) noexcept;
 };
 
 /// n, Σx and Σx².
@@ -250,11 +231,11 @@ struct AggregateMoments : Aggregate<AggregateMoments> {
     return update<-1>(element, memory);
   }
   template <int sign, class T> StateStatus update(T element, const StateAllocator& memory) noexcept {
-    return update(Addend::of(element), TermCounts::of(element), sign, memory);
+    return update(ExactAddend::of(element), TermCounts::of(element), sign, memory);
   }
 
  private:
-  StateStatus update(const Addend& a, const TermCounts& counts, int sign,
+  StateStatus update(const ExactAddend& a, const TermCounts& counts, int sign,
                      const StateAllocator& memory) noexcept;
 };
 
@@ -276,12 +257,12 @@ struct AggregateComoments : Aggregate<AggregateComoments> {
     return update<-1>(a, b, memory);
   }
   template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
-    return update(Addend::of(a), Addend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
+    return update(ExactAddend::of(a), ExactAddend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
   }
 
  private:
-  StateStatus update(const Addend& a, const Addend& b, const TermCounts& of_a, const TermCounts& of_b,
-                     int sign, const StateAllocator& memory) noexcept;
+  StateStatus update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
+                     const TermCounts& of_b, int sign, const StateAllocator& memory) noexcept;
 };
 
 static_assert(sizeof(AggregateSum) == 32 && sizeof(AggregateProducts) == 40 &&
