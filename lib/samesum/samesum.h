@@ -702,7 +702,7 @@ SAMESUM_API samesum_status samesum_aggregate_finish(samesum_aggregate_kind kind,
 
 /// Writes the state as bytes, versioned, little-endian and with a checksum. Equal elements give equal bytes,
 /// in whichever order they were added, and so do elements of equal counts and sums.
-/// @param bytes at most samesum_aggregate_serialised_bytes(), about 100 for a sum of ordinary data.
+/// @param bytes at most samesum_aggregate_serialised_bytes(); fewer than 100 for a sum of ordinary data.
 /// @param size receives the number of bytes, also if `capacity` is less: then SAMESUM_INVALID_ARGUMENT is
 ///   returned and `bytes` is unchanged.
 SAMESUM_API samesum_status samesum_aggregate_serialise(samesum_aggregate_kind kind,
