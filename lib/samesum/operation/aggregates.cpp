@@ -259,24 +259,24 @@ template <class Terms> Dyadic value_of(const GrowingSum<Terms>& sum) {
   return {all.term().negative, all.term().words, all.term().exponent / 64};
 }
 
-/// The exact sums of n values of one variable; `are_finite` says whether they are.
+/// The exact sums of n values of one variable; `are_finite` says whether they are. The moment is
+/// n·Σx² - (Σx)².
 struct Variable {
-  explicit Variable(const GrowingSum<ElementTerms>& of, const GrowingSum<ProductTerms>& of_squares)
+  Variable(const GrowingSum<ElementTerms>& of, const GrowingSum<ProductTerms>& of_squares)
       : n{static_cast<std::uint64_t>(of.counts().elements)},
         sum{value_of(of)},
         squares{value_of(of_squares)},
+        moment{Dyadic{n} * squares - sum * sum},
         are_finite{!of.counts().has_specials()} {
     check(of);
     const TermCounts counts = of.counts();
-    const bool has_numbers = counts.elements > counts.minus_zeros + counts.specials();
-    const Dyadic too_small = has_numbers ? Dyadic{} - moment() : squares * squares;
-    if (are_finite && too_small.is_positive()) refuse_subtracted();
+    const bool has_numbers = counts.elements > counts.minus_zeros + counts.specials(),
+               is_possible = has_numbers ? moment.is_zero() || moment.is_positive() : squares.is_zero();
+    if (are_finite && !is_possible) refuse_subtracted();
   }
-  /// Returns n·Σx² - (Σx)².
-  Dyadic moment() const { return Dyadic{n} * squares - sum * sum; }
 
   std::uint64_t n;
-  Dyadic sum, squares;
+  Dyadic sum, squares, moment;
   bool are_finite;
 };
 
@@ -296,7 +296,7 @@ Number divided(const Dyadic& moment, std::uint64_t n, std::uint64_t ddof, const 
 
 Number variance(const Variable& v, std::uint64_t ddof, const FormatInfo& format) {
   if (!v.are_finite) return {&format, format.canonical_nan};
-  return divided(v.moment(), v.n, ddof, format);
+  return divided(v.moment, v.n, ddof, format);
 }
 
 /// Returns a result of two variables and the sum of their products.
@@ -308,14 +308,14 @@ Number joint(AggregateResult which, const Variable& x, const Variable& y, const 
     case AggregateResult::covariance:
       return divided(moment, x.n, ddof, format);
     case AggregateResult::correlation: {
-      const Dyadic variances = x.moment() * y.moment();
+      const Dyadic variances = x.moment * y.moment;
       return variances.is_positive() ? moment.rounded_ratio_to_root(format, variances)
                                      : Number{&format, format.canonical_nan};
     }
     case AggregateResult::slope:
-      return ratio(moment, x.moment(), format);
+      return ratio(moment, x.moment, format);
     case AggregateResult::intercept:
-      return ratio(y.sum * x.squares - x.sum * products, x.moment(), format);
+      return ratio(y.sum * x.squares - x.sum * products, x.moment, format);
     default:
       refuse_result(AggregateComoments::name);
   }
