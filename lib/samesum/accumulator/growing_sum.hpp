@@ -28,11 +28,9 @@ inline constexpr StateAllocator heap_allocator{[](void*, std::size_t bytes) { re
                                                [](void*, void* memory, std::size_t) { std::free(memory); },
                                                nullptr};
 
-/// What became of an update. Unless it is `ok`, the state has the value that it had.
-enum class [[nodiscard]] StateStatus : std::uint8_t{
-    ok, out_of_memory,
-    too_many,  ///< 2^62 elements or more, or the sum of as many
-};
+/// What became of an update. Unless it is `ok`, the state has the value that it had. `too_many` are 2^62
+/// elements or more, or the sum of as many.
+enum class [[nodiscard]] StateStatus{ok, out_of_memory, too_many};
 
 /// How many terms of each kind have been added, less those that have been subtracted.
 struct TermCounts {
@@ -94,6 +92,7 @@ struct ExactAddend {
     }
   }
 };
+
 /// ±Σ words[i] · 2^(exponent + 64 i). It does not own the words; neither the first nor the last is 0.
 struct WideTerm {
   bool negative = false;
@@ -184,8 +183,7 @@ template <class Terms> class GrowingSum {
   /// Makes room for a term and for counts, so that add() can follow. The value does not change.
   StateStatus make_room(const TermCounts& more, const WideTerm& term, int sign,
                         const StateAllocator& memory) noexcept;
-  /// Adds a term and counts, sign times; make_room() has returned ok for them, or for those of the opposite
-  /// sign of another state that this one has been merged with since.
+  /// Adds a term and counts, sign times. make_room() has returned ok for them.
   void add(const TermCounts& more, const WideTerm& term, int sign) noexcept;
 
   /// The same for the terms of another sum, which may be this one.
@@ -212,7 +210,7 @@ template <class Terms> class GrowingSum {
     return static_cast<int>(static_cast<std::int64_t>(tag_ << (64 - first - bits)) >> (64 - bits));
   }
   int lowest() const { return Terms::default_lowest + field(1, place_bits); }
-  /// Whether the number of the words is below a quarter of what they hold.
+  /// Whether a sum of so many words is at most half of what they hold.
   template <int count> static bool has_room(const WideInteger<count>& sum) {
     return (sum.word[count - 1] + (std::uint64_t{1} << 62)) >> 63 == 0;
   }

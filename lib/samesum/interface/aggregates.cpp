@@ -1,4 +1,4 @@
-/// States of aggregate functions take in arrays at the speed of the library's sums.
+/// States of aggregate functions take in arrays by the loops of exact sums.
 #include "samesum/operation/aggregates.hpp"
 
 #include <algorithm>
@@ -83,6 +83,7 @@ template <class State> class Chunk {
         add_term(sum, {}, {a.negative, {&a.magnitude, 1}, a.exponent});
     }
   }
+  /// Adds a term to the sum of the arrays, whose memory suffices.
   template <class Terms>
   void add_term(GrowingSum<Terms>& sum, const TermCounts& counts, const WideTerm& term) {
     if (sum.make_room(counts, term, 1, memory_) == StateStatus::ok) sum.add(counts, term, 1);
