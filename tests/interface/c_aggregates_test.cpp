@@ -9,6 +9,7 @@
 
 #include "cases.hpp"
 #include "interface/c_support.hpp"
+#include "samesum/backend/cpu/loops/instruction_set.hpp"
 #include "samesum/states.hpp"
 
 namespace samesum::c_interface {
@@ -190,24 +191,30 @@ TEST(AStateThatGrows, TakesArraysAsItTakesTheirElements) {
       }
 }
 
-TEST(AStateThatGrows, TakesLargeArraysAsItTakesTheirParts) {
-  const std::size_t n = 70'000, part = 2000;
+TEST(AStateThatGrows, TakesLargeArraysAsItTakesTheirPartsInEveryInstructionSet) {
+  const std::size_t n = 9000, part = 90;  // parts are added one by one
   std::vector<std::vector<double>> all{uniform(n, 1), wide(n, 700, 2), std::vector<double>(n, -0.0)};
   for (const double special : {nan, -0.0}) {
     all.push_back(uniform(n, 4));
     all.back()[n / 2] = all.back()[n - 1] = special;
   }
-  for (const std::vector<double>& data : all)
-    for (const FormatInfo& f : formats) {
-      const Array x{f, data};
-      Aggregate at_once{SAMESUM_AGGREGATE_SUM}, in_parts{SAMESUM_AGGREGATE_SUM};
-      ASSERT_THAT(at_once.add(x.values()), IsOk());
-      for (std::size_t i = 0; i < n; i += part)
-        ASSERT_THAT(in_parts.add({f, static_cast<const std::byte*>(x.values().data) + i * f.bytes, part}),
-                    IsOk());
-      EXPECT_TRUE(at_once.bytes() == in_parts.bytes()) << f.name;
-      EXPECT_EQ(at_once.result(SAMESUM_RESULT_SUM, f), method("sum", f, x.values())) << f.name;
-    }
+  const cpu::InstructionSet before = cpu::instruction_set();
+  for (const cpu::InstructionSet set : cpu::instruction_sets) {
+    if (!cpu::is_supported(set)) continue;
+    cpu::force(set);
+    for (const std::vector<double>& data : all)
+      for (const FormatInfo& f : formats) {
+        const Array x{f, data};
+        Aggregate at_once{SAMESUM_AGGREGATE_SUM}, in_parts{SAMESUM_AGGREGATE_SUM};
+        ASSERT_THAT(at_once.add(x.values()), IsOk());
+        for (std::size_t i = 0; i < n; i += part)
+          ASSERT_THAT(in_parts.add({f, static_cast<const std::byte*>(x.values().data) + i * f.bytes, part}),
+                      IsOk());
+        EXPECT_TRUE(at_once.bytes() == in_parts.bytes()) << f.name << ", " << cpu::name_of(set);
+        EXPECT_EQ(at_once.result(SAMESUM_RESULT_SUM, f), method("sum", f, x.values())) << f.name;
+      }
+  }
+  cpu::force(before);
 }
 
 TEST(AStateThatGrows, AddsIntegersExactly) {

@@ -13,9 +13,8 @@
 namespace samesum {
 namespace {
 
-/// Fewer elements are added one by one. Elements are added in blocks: of arrays that are longer than caches,
-/// in larger ones.
-constexpr std::size_t few = 96, block = 2048, large_block = 32768;
+/// Fewer elements are added one by one, and more in blocks; those of a sum, from `many` on, at once.
+constexpr std::size_t few = 96, block = 2048, many = 2 * block;
 
 /// Memory for a state that grows, on the stack. It suffices for every state.
 class StackMemory {
@@ -56,10 +55,10 @@ template <class State> class Chunk {
  private:
   template <class T> void add(const T* x, const T* y, std::size_t n) {
     if (n < few) return add_one_by_one(x, y, n);
-    const std::size_t most =
-        std::is_same_v<State, AggregateSum> && n >= large_block / 2 ? large_block : block;
-    for (std::size_t i = 0; i < n; i += most)
-      add_block(x + i, State::has_pairs ? y + i : nullptr, std::min(n - i, most));
+    if constexpr (std::is_same_v<State, AggregateSum> && Element<T>)
+      if (n >= many && add_sum(std::span{x, n})) return;
+    for (std::size_t i = 0; i < n; i += block)
+      add_block(x + i, State::has_pairs ? y + i : nullptr, std::min(n - i, block));
   }
   template <class T> void add_one_by_one(const T* x, const T* y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -121,14 +120,15 @@ template <class State> class Chunk {
     return {.elements = static_cast<std::int64_t>(x.size),
             .minus_zeros = static_cast<std::int64_t>(cpu::count_minus_zeros(x))};
   }
-  /// Adds a block of elements. Returns false, and adds nothing, if one of them is not finite.
+  /// Adds elements. Returns false, and adds nothing, if one of them is not finite.
   bool add_sum(const Values& x) {
-    // Counted first: then the sum finds the elements in the cache.
-    const TermCounts counts = counts_of(x);
     if (x.size <= block)
-      if (const SumInWords words = cpu::sum_in_words(x, {})) return add_words(sum_.x, counts, words), true;
-    const Exact sum = cpu::sum_exact(x, 1);
+      if (const SumInWords words = cpu::sum_in_words(x, {}))
+        return add_words(sum_.x, counts_of(x), words), true;
+    const auto [sum, others] = cpu::sum_counting(x);
     if (sum.is_special()) return false;
+    const TermCounts counts{.elements = static_cast<std::int64_t>(x.size),
+                            .minus_zeros = static_cast<std::int64_t>(x.size - others)};
     std::array<std::int64_t, Exact::digit_count> digits;
     std::ranges::copy(sum.digits(), digits.begin());
     propagate_carries(digits.data(), Exact::digit_count);

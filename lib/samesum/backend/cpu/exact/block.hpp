@@ -16,6 +16,21 @@ namespace {
 /// A source of elements all of which take part.
 template <class T> struct AllElements { const T* x; };
 
+/// A source of all elements that counts those other than -0.
+template <class T> struct CountedElements {
+  using Signed = std::make_signed_t<BitsOf<T>>;
+  const T* x;
+
+  /// The bit patterns of W elements. Adds 1 to the counts of the lanes of those other than -0.
+  template <int W>
+  [[gnu::always_inline]] Register<Signed, W> bits(std::size_t i, Register<Signed, W>& counts) const {
+    Register<Signed, W> bits;
+    std::memcpy(&bits, x + i, sizeof bits);
+    counts -= bits != std::numeric_limits<Signed>::min();
+    return bits;
+  }
+};
+
 template <class T, class Elements> class ExactBlocks {
   static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
   static constexpr std::size_t w = width, chains = 4, step = w * chains;
@@ -24,7 +39,7 @@ template <class T, class Elements> class ExactBlocks {
   using Bits = BitsOf<T>;
   using Words = Register<Bits, narrow>;
   static constexpr bool selects = !std::is_same_v<Elements, AllElements<T>>,
-                        skips_nan = selects && !std::is_same_v<Elements, SelectedElements<T, true, false>>;
+                        counts_flags = std::is_same_v<Elements, SelectedElements<T, true, false>>;
   template <int W> using Lanes = Register<std::make_signed_t<Bits>, W>;
   static_assert(exact_step % step == 0 && exact_step % narrow == 0);
 
@@ -45,11 +60,12 @@ template <class T, class Elements> class ExactBlocks {
   /// Adds the elements of a block that take part: see AddSelected.
   static std::size_t add_selected(Expansions& sum, Elements x, std::size_t n, std::size_t& count) {
     // Counted first: then the loop over the elements finds the flags in the first-level cache.
-    const std::size_t flags = skips_nan ? 0 : count_flags(x.where, n);
+    std::size_t flags = 0;
+    if constexpr (counts_flags) flags = count_flags(x.where, n);
     ExactBlocks blocks{sum};
     if (!blocks.add_block(x, n)) return 0;
     blocks.save(sum);
-    count += skips_nan ? blocks.count_ : flags;
+    count += counts_flags ? flags : blocks.count_;
     return n;
   }
 
@@ -151,7 +167,7 @@ template <class T, class Elements> class ExactBlocks {
   }
   /// Keeps the number of elements of the last block that take part.
   void keep_count(const Lanes<narrow>& counts) {
-    if constexpr (skips_nan) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
+    if constexpr (selects && !counts_flags) count_ = static_cast<std::size_t>(sum_of<narrow>(counts));
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
@@ -252,6 +268,7 @@ std::size_t add_selected(Expansions& sum, const void* x, const std::uint8_t* whe
     using Elements = SelectedElements<T, flagged, skips_nan>;
     return ExactBlocks<T, Elements>::add_selected(sum, Elements{elements, where}, n, count);
   };
+  if (!where && !skip_nan) return ExactBlocks<T, CountedElements<T>>::add_selected(sum, {elements}, n, count);
   if (!skip_nan) return add.template operator()<true, false>();
   return where ? add.template operator()<true, true>() : add.template operator()<false, true>();
 }

@@ -62,8 +62,8 @@ inline constexpr std::size_t exactly_summed = 3;
 
 /// Adds those elements of a block that take part, and increases `count` by their number. Returns n; 0, and
 /// adds nothing, if the words cannot hold them. An element takes part if its flag is not 0 and, if
-/// `skip_nan`, it is no NaN; then `where` may be null. n is a multiple of exact_step, and at most
-/// exact_block.
+/// `skip_nan`, it is no NaN; then `where` may be null. Without both, all but -0 take part, which changes no
+/// sum. n is a multiple of exact_step, and at most exact_block.
 using AddSelected = std::size_t (*)(Expansions& sum, const void* x, const std::uint8_t* where, bool skip_nan,
                                     std::size_t n, std::size_t& count);
 

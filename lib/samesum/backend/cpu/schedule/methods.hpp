@@ -37,6 +37,9 @@ SelectedSum sum_selected(Values x, const std::uint8_t* where, bool skip_nan, int
 
 /// The number of elements that are -0.
 std::size_t count_minus_zeros(Values x);
+/// Adds all elements on one thread, and counts those that are not -0. The flags of the sum tell only of NaN
+/// and infinities.
+SelectedSum sum_counting(Values x);
 
 /// The sum of contiguous elements, at least one, in words that need not be exact, see ExactResults: for data
 /// of which most words are not. A sum of only -0 is +0.

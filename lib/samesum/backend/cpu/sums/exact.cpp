@@ -16,11 +16,16 @@ template <class T> class ExactSum {
  public:
   explicit ExactSum(Exact& sum) : sum_{sum} {}
 
+  /// Number of elements before the next cache line. A vector of 64 bytes that crosses a line is read at two
+  /// thirds of the speed.
+  static std::size_t before_line(const T* x) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    return (line - reinterpret_cast<std::uintptr_t>(x) / sizeof(T) % line) % line;
+  }
+
   void add(const T* x, std::size_t n) {
     if (n >= many) {
-      // A vector of 64 bytes that crosses a cache line is read at two thirds of the speed.
-      constexpr std::size_t line = 64 / sizeof(T);
-      const std::size_t before = (line - reinterpret_cast<std::uintptr_t>(x) / sizeof(T) % line) % line;
+      const std::size_t before = before_line(x);
       add_rest(x, before);
       x += before;
       n -= before;
@@ -42,6 +47,14 @@ template <class T> class ExactSum {
     count = loops.keep_selected({x, where, n, 1, n, skip_nan, Format<T>::sign_bit}, kept, nullptr);
     add(kept, n);
     return count;
+  }
+
+  /// Adds whole steps of at most one block, and increases `count` by the number of elements that are not -0.
+  /// Returns false, and does nothing, if the words cannot hold them.
+  bool add_counting(const T* x, std::size_t n, std::size_t& count) {
+    if (kernels(Formats::index_of<T>()).add_selected(words_, x, nullptr, false, n, count) == 0) return false;
+    empty_ = false;
+    return true;
   }
 
   /// Moves everything into the superaccumulator.
@@ -184,6 +197,29 @@ SelectedSum sum_selected(const T* x, const std::uint8_t* where, bool skip_nan, s
 }
 
 }  // namespace
+
+SelectedSum sum_counting(Values x) {
+  constexpr std::size_t wide = 32 * 1024;  // elements that are added otherwise, once a block does not fit
+  return with_format(*x.format, [&]<class T>() {
+    const T* const all = static_cast<const T*>(x.data);
+    SelectedSum total;
+    ExactSum<T> sum{total.sum};
+    const auto add = [&](std::size_t first, std::size_t n) {
+      const Values part{format_info<T>(), all + first, n};
+      total.count += n - count_minus_zeros(part);  // first: then the sum finds the elements in the cache
+      sum.add(all + first, n);
+      return n;
+    };
+    std::size_t i = add(0, std::min(x.size, ExactSum<T>::before_line(all)));
+    while (i < x.size) {
+      const std::size_t left = x.size - i, whole = std::min(left, exact_block) / exact_step * exact_step;
+      const bool fits = whole > 0 && sum.add_counting(all + i, whole, total.count);
+      i += fits ? whole : add(i, std::min(left, wide));
+    }
+    sum.flush();
+    return total;
+  });
+}
 
 Exact sum_exact(Values x, int threads) {
   return with_format(*x.format,
