@@ -25,8 +25,11 @@ constexpr samesum_aggregate_kind kinds[] = {SAMESUM_AGGREGATE_SUM, SAMESUM_AGGRE
 /// Memory of which an allocation can fail, and that knows what has not been released.
 class CountedMemory {
  public:
+  CountedMemory() = default;
+  CountedMemory(const CountedMemory&) = delete;
   ~CountedMemory() { EXPECT_TRUE(held_.empty()) << held_.size() << " blocks were not released"; }
-  operator const samesum_allocator*() const { return &allocator_; }
+  operator const samesum_allocator*() const { return get(); }
+  const samesum_allocator* get() const { return &allocator_; }
 
   int allocations = 0;
   int failing = -1;  ///< the allocation that fails
@@ -334,7 +337,7 @@ TEST(AStateThatGrows, KeepsItsValueIfAnAllocationFails) {
       expect_unchanged([&](Aggregate& s) { return s.deserialise(bytes).status; });
       expect_unchanged([&](Aggregate&) {
         Aggregate copy{kind, memory};
-        return ask(samesum_aggregate_copy, kind, std::as_const(wide).get(), copy.get(), memory).status;
+        return ask(samesum_aggregate_copy, kind, std::as_const(wide).get(), copy.get(), memory.get()).status;
       });
       EXPECT_GE(failures, kind == SAMESUM_AGGREGATE_COMOMENTS ? 10 : 5);
     }
@@ -381,9 +384,9 @@ TEST(StatesThatGrow, SayHowManyElementsTheyTookWhenMemoryRanOut) {
   const samesum_values values = values_in_c(x);
   std::size_t done = 0;
   memory.failing = 0;
-  EXPECT_THAT(
-      ask(samesum_aggregate_add_each, SAMESUM_AGGREGATE_SUM, states.data(), &values, nullptr, memory, &done),
-      IsRefusal(SAMESUM_OUT_OF_MEMORY, "memory"));
+  EXPECT_THAT(ask(samesum_aggregate_add_each, SAMESUM_AGGREGATE_SUM, states.data(), &values, nullptr,
+                  memory.get(), &done),
+              IsRefusal(SAMESUM_OUT_OF_MEMORY, "memory"));
   EXPECT_EQ(done, 3u);
   EXPECT_EQ(state.size(), 3);
   EXPECT_EQ(state.result(SAMESUM_RESULT_SUM, format_info<fp64>()).to_double(), 6);
