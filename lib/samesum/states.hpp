@@ -23,9 +23,9 @@
 ///
 /// Registers and atomic instructions: lib/guides/partials_and_states.md.
 ///
-/// For hosts alone there are states of aggregate functions, one for each of millions of groups. Their elements
-/// can be subtracted again; they are bytes in a file or a message; and they grow by an allocator of the caller
-/// where elements lie too far apart:
+/// For hosts alone there are states of aggregate functions, one for each of millions of groups. Their
+/// elements can be subtracted again; they are bytes in a file or a message; and they grow by an allocator of
+/// the caller where elements lie too far apart:
 ///
 /// | state | results | bytes |
 /// | --- | --- | --- |
