@@ -55,14 +55,14 @@ class ShortTerm {
 };
 
 /// A term that is added to a sum.
-template <class Terms> struct Step {
+template <class Terms> struct TermAddition {
   GrowingSum<Terms>& sum;
   TermCounts counts;
   const ShortTerm& term;
 };
 /// Adds all terms, or none.
 template <class... Terms>
-StateStatus take(int sign, const StateAllocator& memory, const Step<Terms>&... steps) {
+StateStatus take(int sign, const StateAllocator& memory, const TermAddition<Terms>&... steps) {
   StateStatus status = StateStatus::ok;
   const auto make_room = [&](const auto& step) {
     status = step.sum.make_room(step.counts, step.term.term(), sign, memory);
@@ -110,7 +110,7 @@ void take_at_once(GrowingSum<ElementTerms>& sum, const ShortTerm& term, int sign
 StateStatus AggregateSum::update_slowly(const ExactAddend& a, const TermCounts& counts, int sign,
                                         const StateAllocator& memory) noexcept {
   const ShortTerm term{a};
-  return take(sign, memory, Step<ElementTerms>{x, counts, term});
+  return take(sign, memory, TermAddition<ElementTerms>{x, counts, term});
 }
 
 StateStatus AggregateProducts::update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
@@ -122,7 +122,7 @@ StateStatus AggregateProducts::update(const ExactAddend& a, const ExactAddend& b
     count_at_once(xy, sign);
     return StateStatus::ok;
   }
-  return take(sign, memory, Step<ProductTerms>{xy, counts_of_product(a, b, of_a, of_b), product});
+  return take(sign, memory, TermAddition<ProductTerms>{xy, counts_of_product(a, b, of_a, of_b), product});
 }
 
 StateStatus AggregateMoments::update(const ExactAddend& a, const TermCounts& counts, int sign,
@@ -133,7 +133,8 @@ StateStatus AggregateMoments::update(const ExactAddend& a, const TermCounts& cou
     square.add_at_once_to(xx, sign);
     return StateStatus::ok;
   }
-  return take(sign, memory, Step<ElementTerms>{x, counts, term}, Step<ProductTerms>{xx, uncounted, square});
+  return take(sign, memory, TermAddition<ElementTerms>{x, counts, term},
+              TermAddition<ProductTerms>{xx, uncounted, square});
 }
 
 StateStatus AggregateComoments::update(const ExactAddend& a, const ExactAddend& b, const TermCounts& of_a,
@@ -149,9 +150,10 @@ StateStatus AggregateComoments::update(const ExactAddend& a, const ExactAddend& 
     of_yy.add_at_once_to(yy, sign);
     return StateStatus::ok;
   }
-  return take(sign, memory, Step<ElementTerms>{x, of_a, of_x}, Step<ElementTerms>{y, of_b, of_y},
-              Step<ProductTerms>{xx, uncounted, of_xx}, Step<ProductTerms>{xy, uncounted, of_xy},
-              Step<ProductTerms>{yy, uncounted, of_yy});
+  return take(sign, memory, TermAddition<ElementTerms>{x, of_a, of_x},
+              TermAddition<ElementTerms>{y, of_b, of_y}, TermAddition<ProductTerms>{xx, uncounted, of_xx},
+              TermAddition<ProductTerms>{xy, uncounted, of_xy},
+              TermAddition<ProductTerms>{yy, uncounted, of_yy});
 }
 
 // --- whole states ------------------------------------------------------------------------------------------
