@@ -9,6 +9,7 @@
 #include "samesum/accumulator/dyadic.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/base/serial_form.hpp"
+#include "samesum/operation/statistics.hpp"
 
 namespace samesum {
 namespace {
@@ -282,13 +283,10 @@ struct Variable {
   bool are_finite;
 };
 
-/// Returns a / b, rounded once; NaN if b is not positive.
-Number ratio(const Dyadic& a, const Dyadic& b, const FormatInfo& format) {
-  return b.is_positive() ? a.rounded_quotient(format, b) : Number{&format, format.canonical_nan};
-}
-/// Returns a moment over n·(n - ddof).
+/// Returns a moment of n elements over n·(n - ddof).
 Number divided(const Dyadic& moment, std::uint64_t n, std::uint64_t ddof, const FormatInfo& format) {
-  return ratio(moment, Dyadic{n} * (Dyadic{n} - Dyadic{ddof}), format);
+  const Dyadic total{n};
+  return covariance_of(format, moment, divisor_of(total, Dyadic{ddof}, total));
 }
 
 [[noreturn]] void refuse_result(std::string_view name) {
@@ -309,15 +307,13 @@ Number joint(AggregateResult which, const Variable& x, const Variable& y, const 
   switch (which) {
     case AggregateResult::covariance:
       return divided(moment, x.n, ddof, format);
-    case AggregateResult::correlation: {
-      const Dyadic variances = x.moment * y.moment;
-      return variances.is_positive() ? moment.rounded_ratio_to_root(format, variances)
-                                     : Number{&format, format.canonical_nan};
-    }
+    case AggregateResult::correlation:
+      return correlation_of(format, moment, x.moment, y.moment);
     case AggregateResult::slope:
-      return ratio(moment, x.moment, format);
-    case AggregateResult::intercept:
-      return ratio(y.sum * x.squares - x.sum * products, x.moment, format);
+    case AggregateResult::intercept: {
+      const Line line = line_of(format, total_of(x.n), {x.sum}, {y.sum}, {products}, {x.squares});
+      return which == AggregateResult::slope ? line.slope : line.intercept;
+    }
     default:
       refuse_result(AggregateComoments::name);
   }
