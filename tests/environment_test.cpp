@@ -524,6 +524,7 @@ const std::vector<EntryPoint>& entry_points() {
        {"Aggregate::add",
         "Aggregate::subtract",
         "Aggregate::add_each",
+        "Aggregate::update_from",
         "Aggregate::merge",
         "Aggregate::unmerge",
         "Aggregate::copy_to",
@@ -552,6 +553,7 @@ const std::vector<EntryPoint>& entry_points() {
          (void)copy.add(Values{tinier}, Values{tinier});
          (void)copy.subtract(Values{tiny}, Values{tiny});
          (void)copy.subtract(subnormal, subnormal);
+         (void)copy.update_from<-1>(&tenth, &tenth, 0, heap_allocator);
          AggregateComoments* const both[] = {&state, &copy};
          std::size_t done = 0;
          (void)AggregateComoments::add_each<double>(both, std::array{subnormal, tenth},

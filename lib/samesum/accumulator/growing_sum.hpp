@@ -186,7 +186,7 @@ template <class Terms> class GrowingSum {
   /// Adds a term and counts, sign times. make_room() has returned ok for them.
   void add(const TermCounts& more, const WideTerm& term, int sign) noexcept;
 
-  /// The same for the terms of another sum, which may be this one.
+  /// Makes room for, and adds, the terms of another sum, which may be this one.
   StateStatus make_room(const GrowingSum& other, int sign, const StateAllocator& memory) noexcept;
   void add(const GrowingSum& other, int sign) noexcept;
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/canonical_digits.hpp"
 
 namespace samesum {
 
@@ -127,12 +127,9 @@ class RunningSum {
  public:
   RunningSum() : RunningSum{Exact{}} {}
   explicit RunningSum(const Exact& sum) {
-    std::array<std::int64_t, Exact::digit_count> digits;
-    std::ranges::copy(sum.digits(), digits.begin());
-    propagate_carries(digits.data(), Exact::digit_count);
+    const auto digits = canonical_digits(sum);
     for (std::size_t i = 0; i < digits.size() / 2; ++i)
-      sum_.set(static_cast<int>(i), static_cast<std::uint64_t>(digits[2 * i]) |
-                                        static_cast<std::uint64_t>(digits[2 * i + 1]) << 32);
+      sum_.set(static_cast<int>(i), word_of_digits(digits, i));
     sum_.add_flags(sum.flags());
   }
 

@@ -6,7 +6,7 @@
 #include <new>
 #include <optional>
 
-#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/canonical_digits.hpp"
 #include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/base/environment.hpp"
 
@@ -61,12 +61,7 @@ template <class State> class Chunk {
       add_block(x + i, State::has_pairs ? y + i : nullptr, std::min(n - i, block));
   }
   template <class T> void add_one_by_one(const T* x, const T* y, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      if constexpr (State::has_pairs)
-        (void)sum_.template update<1>(x[i], y[i], memory_);
-      else
-        (void)sum_.template update<1>(x[i], memory_);
-    }
+    for (std::size_t i = 0; i < n; ++i) (void)sum_.template update_from<1>(x, y, i, memory_);
   }
 
   /// Adds a sum of n elements in words.
@@ -129,14 +124,10 @@ template <class State> class Chunk {
     if (sum.is_special()) return false;
     const TermCounts counts{.elements = static_cast<std::int64_t>(x.size),
                             .minus_zeros = static_cast<std::int64_t>(x.size - others)};
-    std::array<std::int64_t, Exact::digit_count> digits;
-    std::ranges::copy(sum.digits(), digits.begin());
-    propagate_carries(digits.data(), Exact::digit_count);
+    const auto digits = canonical_digits(sum);
     WideInteger<ElementTerms::block_words> all;
     static_assert(2 * all.words == Exact::digit_count);
-    for (std::size_t i = 0; i < digits.size() / 2; ++i)
-      all.word[i] = static_cast<std::uint64_t>(digits[2 * i]) | static_cast<std::uint64_t>(digits[2 * i + 1])
-                                                                    << 32;
+    for (std::size_t i = 0; i < all.words; ++i) all.word[i] = word_of_digits(digits, i);
     add_term(sum_.x, counts, TermOfSum<ElementTerms>{all, Exact::lowest_exponent}.term());
     return true;
   }
@@ -178,12 +169,12 @@ StateStatus take(State& state, const Array& x, const Array& y, int sign, const S
 template <class State>
 StateStatus Aggregate<State>::add_all(const Values& x, const Values& y, int sign,
                                       const StateAllocator& memory) noexcept {
-  return take(static_cast<State&>(*this), x, y, sign, memory);
+  return take(self(), x, y, sign, memory);
 }
 template <class State>
 StateStatus Aggregate<State>::add_all(std::span<const std::int64_t> x, std::span<const std::int64_t> y,
                                       int sign, const StateAllocator& memory) noexcept {
-  return take(static_cast<State&>(*this), x, y, sign, memory);
+  return take(self(), x, y, sign, memory);
 }
 
 #define SAMESUM_AGGREGATE(State)                                                    \

@@ -41,7 +41,7 @@ template <class Visit>
       return false;
   }
 }
-/// The same for functions with messages.
+/// As with_kind, for functions with messages: an unknown kind is an error.
 template <class Visit> void with_given_kind(samesum_aggregate_kind kind, const Visit& visit) {
   if (!with_kind(kind, visit))
     refuse("kind is " + std::to_string(kind) +
@@ -128,10 +128,7 @@ samesum_status take_one(samesum_aggregate_kind kind, samesum_aggregate* state, T
   StateStatus status = StateStatus::ok;
   const bool is_known = state != nullptr && with_kind(kind, [&]<class State>(std::type_identity<State>) {
                           State& s = *reinterpret_cast<State*>(state);
-                          if constexpr (State::has_pairs)
-                            status = s.template update<sign>(x, y, allocator_of(memory));
-                          else
-                            status = s.template update<sign>(x, allocator_of(memory));
+                          status = s.template update_from<sign>(&x, &y, 0, allocator_of(memory));
                         });
   return is_known ? code_of(status) : SAMESUM_INVALID_ARGUMENT;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "samesum/accumulator/canonical_digits.hpp"
 #include "samesum/accumulator/dyadic.hpp"
 #include "samesum/backend/cpu/schedule/methods.hpp"
 #include "samesum/base/serial_form.hpp"
@@ -25,16 +26,6 @@ constexpr std::int64_t most_counted = std::int64_t{1} << 62;
       "samesum: a state holds fewer than 2^63 elements, and a subtractable one fewer than 2^62; add no more");
 }
 
-using Digits = std::array<std::int64_t, Exact::digit_count>;
-
-/// The digits of a sum after all carries: those of equal sums are equal.
-Digits canonical_digits(const Exact& sum) {
-  Digits digits;
-  std::ranges::copy(sum.digits(), digits.begin());
-  propagate_carries(digits.data(), Exact::digit_count);
-  return digits;
-}
-
 /// Whether a sum is beyond that of 2^63 elements. The highest digit counts units of 2^1070.
 bool is_too_large(const Exact& sum) {
   constexpr std::int64_t most = 1 << 20;
@@ -48,7 +39,7 @@ void check_size(const Exact& sum) {
 
 /// The sum with the other sign, and without flags.
 Exact negative(const Exact& sum) {
-  Digits digits;
+  std::array<std::int64_t, Exact::digit_count> digits;
   std::ranges::transform(sum.digits(), digits.begin(), std::negate{});
   return Exact{digits, 0};
 }
@@ -134,7 +125,7 @@ void SubtractableSum::add_counts(const Counts& other, int sign) {
 
 /// The state that adding the remaining elements alone gives.
 Exact SubtractableSum::state() const {
-  const Digits digits = canonical_digits(finite);
+  const auto digits = canonical_digits(finite);
   const bool has_sum = std::ranges::any_of(digits, [](std::int64_t digit) { return digit != 0; });
   const std::int64_t least = std::min({counts.nan, counts.plus_infinity, counts.minus_infinity});
   const std::int64_t numbers = counts.other_than_minus_zero - counts.specials();
@@ -156,7 +147,7 @@ Number SubtractableSum::result(const FormatInfo& format, std::uint64_t divisor) 
 
 std::vector<std::byte> SubtractableSum::serialise() const {
   check_size(finite);
-  const Digits digits = canonical_digits(finite);
+  const auto digits = canonical_digits(finite);
   SerialWriter out{name};
   Counts all = counts;
   all.with(counts, [&](std::int64_t& count, std::int64_t) { out.put(static_cast<std::uint64_t>(count)); });
@@ -174,7 +165,7 @@ void SubtractableSum::deserialise(std::span<const std::byte> bytes) {
     if (count >= most_counted || count <= -most_counted)
       SerialReader::refuse("it counts 2^62 or more elements");
   });
-  Digits digits;
+  std::array<std::int64_t, Exact::digit_count> digits;
   for (std::int64_t& digit : digits) digit = in.get<std::uint32_t>();
   digits.back() = static_cast<std::int32_t>(digits.back());
   in.finish();

@@ -177,7 +177,7 @@ template <class State, class Visit> void for_each_sum(State& state, Visit visit)
 
 template <class State>
 StateStatus Aggregate<State>::merge(const State& other, int sign, const StateAllocator& memory) noexcept {
-  State& state = static_cast<State&>(*this);
+  State& state = self();
   StateStatus status = StateStatus::ok;
   if (zip(state, other, [&](auto& mine, const auto& its) {
         status = mine.make_room(its, sign, memory);
@@ -193,7 +193,7 @@ StateStatus Aggregate<State>::merge(const State& other, int sign, const StateAll
 template <class State>
 StateStatus Aggregate<State>::copy_to(State& copy, const StateAllocator& memory) const noexcept {
   State made{};
-  const StateStatus status = made.merge(static_cast<const State&>(*this), 1, memory);
+  const StateStatus status = made.merge(self(), 1, memory);
   if (status == StateStatus::ok)
     copy = made;
   else
@@ -202,11 +202,11 @@ StateStatus Aggregate<State>::copy_to(State& copy, const StateAllocator& memory)
 }
 
 template <class State> void Aggregate<State>::destroy(const StateAllocator& memory) noexcept {
-  for_each_sum(static_cast<State&>(*this), [&](auto& sum) { sum.destroy(memory); });
+  for_each_sum(self(), [&](auto& sum) { sum.destroy(memory); });
 }
 
 template <class State> std::int64_t Aggregate<State>::size() const {
-  return std::get<0>(static_cast<const State&>(*this).sums()).counts().elements;
+  return std::get<0>(self().sums()).counts().elements;
 }
 
 // --- results -----------------------------------------------------------------------------------------------
@@ -262,31 +262,33 @@ template <class Terms> Dyadic value_of(const GrowingSum<Terms>& sum) {
   return {all.term().negative, all.term().words, all.term().exponent / 64};
 }
 
-/// The exact sums of n values of one variable; `are_finite` says whether they are. The moment is
-/// n·Σx² - (Σx)².
+/// A sum with its flags. Sums of products have no counts, and no flags.
+template <class Terms> SumOfProducts exact_sum_of(const GrowingSum<Terms>& sum) {
+  return {value_of(sum), special_flags(sum.counts())};
+}
+
+/// The exact sums of n values of one variable, and their moment n·Σx² - (Σx)².
 struct Variable {
   Variable(const GrowingSum<ElementTerms>& of, const GrowingSum<ProductTerms>& of_squares)
-      : n{static_cast<std::uint64_t>(of.counts().elements)},
-        sum{value_of(of)},
-        squares{value_of(of_squares)},
-        moment{Dyadic{n} * squares - sum * sum},
-        are_finite{!of.counts().has_specials()} {
+      : total{total_of(static_cast<std::uint64_t>(of.counts().elements))},
+        sum{exact_sum_of(of)},
+        squares{exact_sum_of(of_squares)},
+        moment{moment_of(total, sum, sum, squares)} {
     check(of);
     const TermCounts counts = of.counts();
     const bool has_numbers = counts.elements > counts.minus_zeros + counts.specials(),
                is_possible = has_numbers ? moment.is_zero() || moment.is_positive() : squares.is_zero();
-    if (are_finite && !is_possible) refuse_subtracted();
+    if (are_finite(sum) && !is_possible) refuse_subtracted();
   }
 
-  std::uint64_t n;
-  Dyadic sum, squares, moment;
-  bool are_finite;
+  SumOfProducts total, sum, squares;
+  Dyadic moment;
 };
 
-/// Returns a moment of n elements over n·(n - ddof).
-Number divided(const Dyadic& moment, std::uint64_t n, std::uint64_t ddof, const FormatInfo& format) {
-  const Dyadic total{n};
-  return covariance_of(format, moment, divisor_of(total, Dyadic{ddof}, total));
+/// Returns a moment over n·(n - ddof).
+Number divided(const Dyadic& moment, const SumOfProducts& total, std::uint64_t ddof,
+               const FormatInfo& format) {
+  return covariance_of(format, moment, divisor_of(total.value, Dyadic{ddof}, total.value));
 }
 
 [[noreturn]] void refuse_result(std::string_view name) {
@@ -295,23 +297,23 @@ Number divided(const Dyadic& moment, std::uint64_t n, std::uint64_t ddof, const 
 }
 
 Number variance(const Variable& v, std::uint64_t ddof, const FormatInfo& format) {
-  if (!v.are_finite) return {&format, format.canonical_nan};
-  return divided(v.moment, v.n, ddof, format);
+  if (!are_finite(v.sum)) return {&format, format.canonical_nan};
+  return divided(v.moment, v.total, ddof, format);
 }
 
 /// Returns a result of two variables and the sum of their products.
-Number joint(AggregateResult which, const Variable& x, const Variable& y, const Dyadic& products,
+Number joint(AggregateResult which, const Variable& x, const Variable& y, const SumOfProducts& products,
              std::uint64_t ddof, const FormatInfo& format) {
-  if (!x.are_finite || !y.are_finite) return {&format, format.canonical_nan};
-  const Dyadic moment = Dyadic{x.n} * products - x.sum * y.sum;
+  if (!are_finite(x.sum, y.sum)) return {&format, format.canonical_nan};
+  const Dyadic moment = moment_of(x.total, x.sum, y.sum, products);
   switch (which) {
     case AggregateResult::covariance:
-      return divided(moment, x.n, ddof, format);
+      return divided(moment, x.total, ddof, format);
     case AggregateResult::correlation:
       return correlation_of(format, moment, x.moment, y.moment);
     case AggregateResult::slope:
     case AggregateResult::intercept: {
-      const Line line = line_of(format, total_of(x.n), {x.sum}, {y.sum}, {products}, {x.squares});
+      const Line line = line_of(format, x.total, x.sum, y.sum, products, x.squares);
       return which == AggregateResult::slope ? line.slope : line.intercept;
     }
     default:
@@ -328,7 +330,7 @@ template <class Terms> Number sum_or_mean(const GrowingSum<Terms>& sum, bool mea
 template <class State>
 Number Aggregate<State>::result(AggregateResult which, const FormatInfo& format, std::uint64_t ddof) const {
   const FloatingPointEnvironment environment;
-  const State& state = static_cast<const State&>(*this);
+  const State& state = self();
   if (which == AggregateResult::sum || which == AggregateResult::mean)
     return sum_or_mean(std::get<0>(state.sums()), which == AggregateResult::mean, format);
   if constexpr (requires { state.xx; })
@@ -337,8 +339,8 @@ Number Aggregate<State>::result(AggregateResult which, const FormatInfo& format,
     if (which == AggregateResult::sum_of_y || which == AggregateResult::mean_of_y)
       return sum_or_mean(state.y, which == AggregateResult::mean_of_y, format);
     if (which == AggregateResult::variance_of_y) return variance(Variable{state.y, state.yy}, ddof, format);
-    return joint(which, Variable{state.x, state.xx}, Variable{state.y, state.yy}, value_of(state.xy), ddof,
-                 format);
+    return joint(which, Variable{state.x, state.xx}, Variable{state.y, state.yy}, exact_sum_of(state.xy),
+                 ddof, format);
   }
   refuse_result(State::name);
 }
@@ -391,7 +393,7 @@ template <class State> struct Unread {
 
 template <class State> std::vector<std::byte> Aggregate<State>::serialise() const {
   SerialWriter out{State::name};
-  for_each_sum(static_cast<const State&>(*this), [&]<class Sum>(const Sum& sum) {
+  for_each_sum(self(), [&]<class Sum>(const Sum& sum) {
     TermCounts counts = sum.counts();
     if (is_counted<State, Sum>)
       counts.with(counts, [&](std::int64_t& n, std::int64_t) { out.put(static_cast<std::uint64_t>(n)); });

@@ -27,6 +27,11 @@ enum class AggregateResult : std::uint8_t {
 template <class T>
 concept Addable = Element<T> || std::is_same_v<T, std::int64_t>;
 
+template <class State>
+concept StateOfPairs = State::has_pairs;
+template <class State>
+concept StateOfElements = !State::has_pairs;
+
 /// What all states have. State::sums() is a tuple of references to its sums.
 ///
 /// A state is plain memory: all bytes 0, as State{} has them, is the state of no elements, and memcpy moves
@@ -41,6 +46,32 @@ template <class State> class Aggregate {
   }
   StateStatus unmerge(const State& other, const StateAllocator& memory = heap_allocator) noexcept {
     return merge(other, -1, memory);
+  }
+  /// Adds, or subtracts, an element; for states of pairs, a pair.
+  template <Addable T, StateOfElements S = State>
+  StateStatus add(T x, const StateAllocator& memory = heap_allocator) noexcept {
+    return self().template update<1>(x, memory);
+  }
+  template <Addable T, StateOfElements S = State>
+  StateStatus subtract(T x, const StateAllocator& memory = heap_allocator) noexcept {
+    return self().template update<-1>(x, memory);
+  }
+  template <Addable T, StateOfPairs S = State>
+  StateStatus add(T x, T y, const StateAllocator& memory = heap_allocator) noexcept {
+    return self().template update<1>(x, y, memory);
+  }
+  template <Addable T, StateOfPairs S = State>
+  StateStatus subtract(T x, T y, const StateAllocator& memory = heap_allocator) noexcept {
+    return self().template update<-1>(x, y, memory);
+  }
+  /// Adds element i of x, or the pair i of x and y, sign times. Without pairs, y is not read.
+  template <int sign, class T>
+  [[gnu::always_inline]] StateStatus update_from(const T* x, const T* y, std::size_t i,
+                                                 const StateAllocator& memory) noexcept {
+    if constexpr (State::has_pairs)
+      return self().template update<sign>(x[i], y[i], memory);
+    else
+      return self().template update<sign>(x[i], memory);
   }
   /// Adds elements that lie in host memory, on the calling thread: those of x, or pairs of x and y, which
   /// have one format and one size. Complexity: linear.
@@ -74,11 +105,7 @@ template <class State> class Aggregate {
       if (done + ahead < states.size()) fetch(states[done + ahead]);
       State* const state = states[done];
       if (state == nullptr) continue;
-      StateStatus status;
-      if constexpr (State::has_pairs)
-        status = state->template update<1>(x[done], y[done], memory);
-      else
-        status = state->template update<1>(x[done], memory);
+      const StateStatus status = state->template update_from<1>(x.data(), y.data(), done, memory);
       if (status != StateStatus::ok) [[unlikely]]
         return status;
     }
@@ -116,6 +143,8 @@ template <class State> class Aggregate {
   StateStatus merge(const State& other, int sign, const StateAllocator& memory) noexcept;
 
  private:
+  State& self() { return static_cast<State&>(*this); }
+  const State& self() const { return static_cast<const State&>(*this); }
   /// Fetches all cache lines of a state.
   static void fetch(const State* state) {
     constexpr std::size_t line = 64;
@@ -136,14 +165,6 @@ struct AggregateSum : Aggregate<AggregateSum> {
   auto sums() { return std::tie(x); }
   auto sums() const { return std::tie(x); }
 
-  using Aggregate::add, Aggregate::subtract;
-  template <Addable T> StateStatus add(T element, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<1>(element, memory);
-  }
-  template <Addable T>
-  StateStatus subtract(T element, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<-1>(element, memory);
-  }
   /// Adds an element, sign times.
   template <int sign, class T>
   [[gnu::always_inline]] StateStatus update(T element, const StateAllocator& memory) noexcept {
@@ -187,14 +208,6 @@ struct AggregateProducts : Aggregate<AggregateProducts> {
   auto sums() { return std::tie(xy); }
   auto sums() const { return std::tie(xy); }
 
-  using Aggregate::add, Aggregate::subtract;
-  template <Addable T> StateStatus add(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<1>(a, b, memory);
-  }
-  template <Addable T>
-  StateStatus subtract(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<-1>(a, b, memory);
-  }
   template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
     if constexpr (std::is_integral_v<T>)
       if (a == 0 || b == 0) a = b = 0;  // no product of integers is -0
@@ -222,14 +235,6 @@ struct AggregateMoments : Aggregate<AggregateMoments> {
   auto sums() { return std::tie(x, xx); }
   auto sums() const { return std::tie(x, xx); }
 
-  using Aggregate::add, Aggregate::subtract;
-  template <Addable T> StateStatus add(T element, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<1>(element, memory);
-  }
-  template <Addable T>
-  StateStatus subtract(T element, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<-1>(element, memory);
-  }
   template <int sign, class T> StateStatus update(T element, const StateAllocator& memory) noexcept {
     return update(ExactAddend::of(element), TermCounts::of(element), sign, memory);
   }
@@ -248,14 +253,6 @@ struct AggregateComoments : Aggregate<AggregateComoments> {
   auto sums() { return std::tie(x, y, xx, xy, yy); }
   auto sums() const { return std::tie(x, y, xx, xy, yy); }
 
-  using Aggregate::add, Aggregate::subtract;
-  template <Addable T> StateStatus add(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<1>(a, b, memory);
-  }
-  template <Addable T>
-  StateStatus subtract(T a, T b, const StateAllocator& memory = heap_allocator) noexcept {
-    return update<-1>(a, b, memory);
-  }
   template <int sign, class T> StateStatus update(T a, T b, const StateAllocator& memory) noexcept {
     return update(ExactAddend::of(a), ExactAddend::of(b), TermCounts::of(a), TermCounts::of(b), sign, memory);
   }

@@ -3,16 +3,15 @@
 
 #include <algorithm>
 
+#include "samesum/accumulator/canonical_digits.hpp"
+
 namespace samesum {
 namespace {
 
 /// The integer of digits whose carries are propagated.
 ExactTerms::Integer integer_of(const ExactTerms::Digits& digits) {
   ExactTerms::Integer all;
-  for (std::size_t i = 0; i < digits.size() / 2; ++i) {
-    const auto low = static_cast<std::uint64_t>(digits[2 * i]);
-    all.word[i] = low | static_cast<std::uint64_t>(digits[2 * i + 1]) << 32;
-  }
+  for (std::size_t i = 0; i < digits.size() / 2; ++i) all.word[i] = word_of_digits(digits, i);
   return all;
 }
 

@@ -261,9 +261,7 @@ template <class T, class F> class ExactColumn {
   }
   /// Takes the sum from a superaccumulator. Returns false if the integer cannot hold it.
   bool take_units(const Exact& sum) {
-    std::array<std::int64_t, Exact::digit_count> digits;
-    std::ranges::copy(sum.digits(), digits.begin());
-    propagate_carries(digits.data(), Exact::digit_count);
+    auto digits = canonical_digits(sum);
     const bool negative = digits.back() < 0;
     if (negative) {
       for (std::int64_t& digit : digits) digit = -digit;

@@ -27,9 +27,9 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   static_assert(lanes == warp * mine);
 
  public:
-  /// /// Whether threads may also have lanes 32 apart: loads of doubles, if not those of fewer bytes, are as
-  /// fast, /// and the merges are fewer. If the fast path suits only short rows, it is for lanes. Longer
-  /// states, and shares that depend on the number of elements, leave too few registers.
+  /// Whether threads may also have lanes 32 apart: loads of doubles, if not those of fewer bytes, are as
+  /// fast, and the merges are fewer. If the fast path suits only short rows, it is for lanes. Longer states,
+  /// and shares that depend on the number of elements, leave too few registers.
   static constexpr bool may_spread = Shape::in_turn && sizeof(Raw) > 16 && has_light_rows<Reducer> &&
                                      sizeof(typename RowPath<Reducer>::type::State) <= 16 && !requires {
     Reducer::FastPath::longest_row;
