@@ -8,6 +8,7 @@
 #include "samesum/operation/exact_reduction.hpp"
 #include "samesum/window/compact_exact.hpp"
 #include "samesum/window/exponent_range.hpp"
+#include "samesum/window/leading_sum.hpp"
 
 namespace samesum {
 namespace {
@@ -453,8 +454,8 @@ template <class T> void expect_moments(const std::vector<T>& x, std::uint64_t dd
   Formats::for_each([&]<class F>() {
     const Number mean = exact_moments(terms, squares, x.size(), ddof, format_info<F>())[0],
                  variance = variance_by_products(terms, squares, x.size(), ddof, format_info<F>());
-    EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), mean.bits);
-    EXPECT_EQ(state.template variance_bits<F>(of, state.variance_quotient(of)), variance.bits);
+    EXPECT_EQ(of.bits<F>(state.flags, state.quotient(of)), mean.bits);
+    EXPECT_EQ(of.variance_bits<F>(state.flags, state.variance_quotient(of)), variance.bits);
     if (state.is_wide()) return;
     F result;
     if (state.words().round_sum(of, result)) {
@@ -523,7 +524,7 @@ TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
         CompactExact<T, ExactlySummed::elements_and_squares> state;
         for (const T element : x) state.flags |= seen_flags(element);
         const ExactResult of{x.size(), true, ddof};
-        EXPECT_EQ(state.template variance_bits<T>(of, state.variance_quotient(of)), Format<T>::canonical_nan);
+        EXPECT_EQ(of.variance_bits<T>(state.flags, state.variance_quotient(of)), Format<T>::canonical_nan);
       } else {
         expect_moments(x, ddof, by_words);
       }
@@ -558,7 +559,7 @@ TYPED_TEST(WordsOfProducts, AreRoundedOnce) {
       const ExactResult of{n, mean, 0};
       Formats::for_each([&]<class F>() {
         const Number result = expected.quotient(format_info<F>(), mean ? n : 1);
-        EXPECT_EQ(state.template bits<F>(of, state.quotient(of)), result.bits);
+        EXPECT_EQ(of.bits<F>(state.flags, state.quotient(of)), result.bits);
         F found;
         if (!state.is_wide() && state.words().round_sum(of, found)) {
           EXPECT_EQ(to_bits(found), result.bits);
@@ -568,6 +569,88 @@ TYPED_TEST(WordsOfProducts, AreRoundedOnce) {
     }
   }
   EXPECT_GT(by_words, 10000);
+}
+
+template <class T> class LeadingBitsOfSums : public ::testing::Test {};
+TYPED_TEST_SUITE(LeadingBitsOfSums, LongFormats);
+
+/// Elements of any bit pattern that is a number; with `cancel`, every other one is nearly the previous one's
+/// negative.
+template <class T> std::vector<T> any_numbers(std::mt19937_64& generator, std::size_t n, bool cancel) {
+  std::vector<T> x(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    do x[i] = from_bits<T>(static_cast<BitsOf<T>>(generator()));
+    while (!std::isfinite(convert<double>(x[i])));
+    if (cancel && i % 2 == 1)
+      x[i] =
+          from_bits<T>(static_cast<BitsOf<T>>((to_bits(x[i - 1]) ^ Format<T>::sign_bit) ^ (generator() % 2)));
+  }
+  return x;
+}
+template <ExactlySummed what, class T>
+LeadingExact<what> leading_sums(const std::vector<T>& x, const std::vector<T>& y) {
+  std::vector<IntegerTerm> terms;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Decomposed a = decompose<T>(to_bits(x[i])), b = decompose<T>(to_bits(y[i]));
+    terms.push_back(what == ExactlySummed::products
+                        ? IntegerTerm{a.negative != b.negative, Wide{a.significand} * b.significand,
+                                      a.exponent + b.exponent}
+                        : IntegerTerm{a.negative, a.significand, a.exponent});
+  }
+  LeadingExact<what> sums;
+  sums.flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+  int top = IntegerTerm{}.top();
+  for (const IntegerTerm& term : terms) top = std::max(top, term.top());
+  sums.place(top, ceil_log2(terms.size()));
+  for (const IntegerTerm& term : terms) sums.add(term);
+  return sums;
+}
+
+// Where both bounds round to the same number, that is the result, as for nearly all sums that do not cancel.
+TYPED_TEST(LeadingBitsOfSums, BoundTheResult) {
+  using T = TypeParam;
+  std::mt19937_64 generator{12};
+  int sure = 0, unsure = 0, unsure_of_cancelling = 0;
+  bool cancels = false;
+  const auto check = [&]<class F>(BitsOf<F> low, BitsOf<F> high, const Number& expected) {
+    if (low == high) {
+      EXPECT_EQ(low, expected.bits);
+    }
+    ++(low == high ? sure : cancels ? unsure_of_cancelling : unsure);
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const std::size_t n = 1 + generator() % 40;
+    cancels = i % 4 == 0;
+    const std::uint64_t ddof = generator() % 3;
+    const auto x = any_numbers<T>(generator, n, cancels),
+               y = cancels ? x : any_numbers<T>(generator, n, false);
+    ExactTerms terms, squares, products;
+    for (std::size_t k = 0; k < n; ++k) {
+      terms.add(Term::element, x[k], x[k]);
+      squares.add(Term::square, x[k], x[k]);
+      products.add(Term::product, x[k], y[k]);
+    }
+    const auto of_elements = leading_sums<ExactlySummed::elements_and_squares>(x, x);
+    const auto of_products = leading_sums<ExactlySummed::products>(x, y);
+    for (const bool mean : {false, true}) {
+      const ExactResult of{n, mean, ddof};
+      Formats::for_each([&]<class F>() {
+        const FormatInfo& format = format_info<F>();
+        const auto both = [&](const auto& sums, const Number& expected) {
+          check.template operator()<F>(of.bits<F>(sums.flags, sums.quotient(of, -1)),
+                                       of.bits<F>(sums.flags, sums.quotient(of, 1)), expected);
+        };
+        both(of_elements, terms.quotient(format, mean ? n : 1));
+        both(of_products, products.quotient(format, mean ? n : 1));
+        check.template operator()<F>(
+            of.variance_bits<F>(of_elements.flags, of_elements.variance_quotient(of, -1)),
+            of.variance_bits<F>(of_elements.flags, of_elements.variance_quotient(of, 1)),
+            exact_moments(terms, squares, n, ddof, format)[1]);
+      });
+    }
+  }
+  EXPECT_GT(sure, 10000 * unsure);
+  EXPECT_GT(unsure_of_cancelling, 100);
 }
 
 TEST(DistilledWords, HaveTheSameSumAndNoBitTwice) {

@@ -22,6 +22,20 @@ struct ExactResult {
   std::uint64_t n = 0;  ///< number of elements
   bool mean = false;    ///< whether the sum is divided by n
   std::uint64_t ddof = 0;
+
+  /// Bit pattern of the sum, or the mean, rounded once to F. `flags` is a combination of SumFlags::Flag.
+  template <class F> SAMESUM_HD BitsOf<F> bits(std::uint64_t flags, const LeadingBits& quotient) const {
+    if (mean && n == 0) return Format<F>::canonical_nan;
+    if (flags & SumFlags::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
+    if (flags == SumFlags::seen_any) return Format<F>::sign_bit;
+    return quotient.template rounded<F>();
+  }
+  /// Bit pattern of the variance, rounded once to F.
+  template <class F>
+  SAMESUM_HD BitsOf<F> variance_bits(std::uint64_t flags, const LeadingBits& quotient) const {
+    if ((flags & SumFlags::special_flags) || n <= ddof) return Format<F>::canonical_nan;
+    return quotient.template rounded<F>();
+  }
 };
 
 /// Exact sums in a few words each: of the terms, and for moments of the squares. Results that more bits would
@@ -186,19 +200,6 @@ template <class T, ExactlySummed what> struct CompactExact {
     if (of.n <= of.ddof) return {};
     const auto numerator = scaled_variance(of.n, terms.integer(), squares.integer());
     return leading_quotient(numerator, of.n, of.n - of.ddof, 2 * Terms::lowest);
-  }
-  /// Bit pattern of the sum, or the mean, rounded once to F.
-  template <class F> SAMESUM_HD BitsOf<F> bits(const ExactResult& of, const LeadingBits& quotient) const {
-    if (of.mean && of.n == 0) return Format<F>::canonical_nan;
-    if (flags & SumFlags::special_flags) return special_bits<F>(static_cast<std::uint32_t>(flags));
-    if (flags == SumFlags::seen_any) return Format<F>::sign_bit;
-    return quotient.template rounded<F>();
-  }
-  /// Bit pattern of the variance, rounded once to F.
-  template <class F>
-  SAMESUM_HD BitsOf<F> variance_bits(const ExactResult& of, const LeadingBits& quotient) const {
-    if ((flags & SumFlags::special_flags) || of.n <= of.ddof) return Format<F>::canonical_nan;
-    return quotient.template rounded<F>();
   }
 };
 

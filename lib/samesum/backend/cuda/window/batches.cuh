@@ -23,14 +23,12 @@ inline constexpr bool sums_short_elements_on_grid = Reducer::what == ExactlySumm
                                                     sizeof(typename Reducer::Element) == 2 && requires {
   Reducer::most_on_chip;
 };
-/// Minimum resident blocks per multiprocessor for kernels whose threads hold whole rows of `rows` rows. Those
-/// of fp64 wait for long chains of additions: many warps hide that better than many rows of a thread.
-template <class Reducer, int rows, int size>
-inline constexpr int short_row_blocks = sums_short_elements_on_grid<Reducer> ? 8
-                                        : sizeof(typename Reducer::Element) < 8
-                                            ? window_blocks<Reducer, rows == 1>
-                                        : Reducer::what == ExactlySummed::elements&& rows* size <= 8 ? 8
-                                                                                                     : 5;
+/// Minimum resident blocks per multiprocessor for kernels whose threads hold `size` elements of a row.
+template <class Reducer, int size>
+inline constexpr int short_row_blocks = sums_short_elements_on_grid<Reducer>    ? 8
+                                        : sizeof(typename Reducer::Element) < 8 ? window_blocks<Reducer, true>
+                                        : Reducer::what == ExactlySummed::elements&& size <= 8 ? 8
+                                                                                               : 5;
 /// The index of a block among those of a reduction.
 template <class Reducer> __device__ std::size_t block_index(const Reducer& reducer) {
   return reducer.is_backwards() ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -38,59 +36,38 @@ template <class Reducer> __device__ std::size_t block_index(const Reducer& reduc
 /// The reader of the elements of a reducer.
 template <class Reducer> using ReaderFor = Reader<typename Reducer::Element, typename Reducer::Element>;
 
-/// The rows that a group of threads reduces at a time.
-template <class Reducer> struct GroupRows {
-  ReaderFor<Reducer> reader;
-  Layout l;
-  std::size_t first;
-  WarpGroup group;
-  Term term;
-
-  __device__ bool exists(int r) const { return first + r < l.outer; }
-  __device__ RowSource<typename Reducer::Element> operator()(int r) const {
-    return {reader, exists(r) ? l.first(first + r) : 0, exists(r) ? static_cast<int>(l.n) : 0, group, term};
-  }
-  /// Writes the result of each row, whose words one of its threads has.
-  template <int rows>
-  __device__ __forceinline__ void finish(const Reducer& reducer, const typename Reducer::Words& words,
-                                         void* out) const {
-    const int r = group.template row_of_thread<rows>();
-    if (exists(r) && group.index() % (group.threads / rows) == 0 &&
-        !reducer.finish_words(words, l.n, first + static_cast<std::size_t>(r), out))
-      finish_slowly(reducer, words, l.n, first + static_cast<std::size_t>(r), out);
-  }
-};
-/// Reduces rows that narrow windows do not hold.
-template <int rows, int size, class Reducer>
-__device__ __noinline__ void reduce_rows_again(Reducer reducer, GroupRows<Reducer> all, void* out) {
+/// Reduces a row that a narrow window does not hold.
+template <class Reducer>
+__device__ __noinline__ void reduce_row_again(Reducer reducer, RowSource<typename Reducer::Element> source,
+                                              WarpGroup group, bool exists, std::size_t row, void* out) {
   using Leaf = typename Reducer::template Leaf<WarpGroup>;
   if constexpr (requires { Leaf::has_wide_windows; }) {
     typename Reducer::Words words;
-    if (Leaf::template add_rows_again<rows, size>(all, all.group, static_cast<int>(all.l.n), words))
-      return all.template finish<rows>(reducer, words, out);
+    if (Leaf::template add_row_again<Reducer::of_tile>(source, group, source.n, words)) {
+      if (exists && group.index() == 0) finish_row(reducer, words, source.n, row, out);
+      return;
+    }
   }
-#pragma unroll 1
-  for (int r = 0; r < rows; ++r) {
-    const auto source = all(r);
-    reduce_slowly(reducer, source, all.group, source.n, all.exists(r), all.first + r, out);
-    __syncwarp();  // the threads that write may leave the last row apart from the others
-  }
+  reduce_slowly(reducer, source, group, source.n, exists, row, out);
 }
-/// Reduces `rows` rows per group of threads, of at most size·threads elements each.
-template <int rows, int size, class Reducer>
-__global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, rows, size>)
+/// Reduces a row per group of threads, of at most size·threads elements. The fewer threads share a row, the
+/// fewer shuffles and roundings a warp executes per row.
+template <int size, class Reducer>
+__global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, size>)
     reduce_short_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int threads,
                              Destination out) {
   const WarpGroup group{threads};
-  const std::size_t first =
-      ((std::size_t{blockIdx.x} * window_threads + threadIdx.x) >> (__ffs(threads) - 1)) * rows;
-  const GroupRows<Reducer> all{reader, l, first, group, reducer.kind.term};
+  const std::size_t row = (std::size_t{blockIdx.x} * window_threads + threadIdx.x) >> (__ffs(threads) - 1);
+  const bool exists = row < l.outer;
+  const int n = static_cast<int>(l.n);
+  const RowSource<typename Reducer::Element> source{reader, exists ? l.first(row) : 0, exists ? n : 0, group,
+                                                    reducer.kind.term};
   using Leaf = typename Reducer::template Leaf<WarpGroup>;
   typename Reducer::Words words;
-  if (Leaf::template add_rows<rows, size>(reducer, all, group, static_cast<int>(l.n), words))
-    all.template finish<rows>(reducer, words, out.out);
-  else
-    reduce_rows_again<rows, size>(reducer, all, out.out);
+  if (!Leaf::template add_row<size>(reducer, source, group, n, words))
+    reduce_row_again(reducer, source, group, exists, row, out.out);
+  else if (exists && group.index() == 0)
+    finish_row(reducer, words, n, row, out.out);
 }
 
 /// Reduces rows on a block each, of at most size·threads elements.
@@ -191,19 +168,12 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
 
 /// Plans and launches the kernels for rows and segments.
 template <class Shape, class Reducer> struct WindowRowLaunch {
-  using T = typename Reducer::Element;
-  static constexpr ExactlySummed what = Reducer::what;
-  // Elements of a thread at a time, in one row and in several.
-  static constexpr int of_tile = Reducer::of_tile,
-                       in_rows = sizeof(T) == 8                    ? 8
-                                 : what == ExactlySummed::elements ? 32
-                                                                   : 16,
-                       at_once = sizeof(T) == 2 && what == ExactlySummed::elements ? 2 : 1;
+  static constexpr int of_tile = Reducer::of_tile, of_row = Reducer::of_row;
   WindowRowPlan plan{Shape::leaf, 1, 1, 0};
   bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
 
   WindowRowLaunch(const Reducer& reducer, const Layout& l, const ReaderFor<Reducer>&, std::size_t elements)
-      : on_blocks{reducer.is_held() && l.n > of_tile * warp} {
+      : on_blocks{reducer.is_held() && l.n > of_row * warp} {
     // Enough elements that a warp spends most of its time in its loop, few enough that all warps occupy a
     // GPU.
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
@@ -223,23 +193,20 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
 
   cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
-    if (!l.offsets && l.n <= of_tile * warp) {
-      const auto run = [&]<int rows, int size>(std::size_t threads) {
-        const std::size_t all = ((l.outer - 1) / rows + 1) * threads;
-        return launch(reduce_short_window_rows<rows, size, Reducer>, (all - 1) / window_threads + 1,
-                      window_threads, stream, reducer, reader, l, static_cast<int>(threads), out);
+    if (!l.offsets && l.n <= of_row * warp) {
+      const auto run = [&]<int size>(std::size_t threads) {
+        const std::size_t all = l.outer * threads;
+        return launch(reduce_short_window_rows<size, Reducer>, (all - 1) / window_threads + 1, window_threads,
+                      stream, reducer, reader, l, static_cast<int>(threads), out);
       };
-      if (reducer.is_wide())
-        return run.template operator()<at_once, of_tile>(
-            std::clamp<std::size_t>(std::bit_ceil(l.n) / 4, at_once, warp));
-      if (l.n <= 8) return run.template operator()<2, 4>(2);
-      if (l.n <= 4 * warp)
-        return run.template operator()<in_rows / 4, 4>(l.n <= 32 ? 8 : std::bit_ceil(l.n) / 4);
-      if (l.n <= 8 * warp) return run.template operator()<std::max(in_rows / 8, 1), 8>(warp);
-      if constexpr (of_tile >= 16)
-        if (of_tile == 16 || l.n <= 16 * warp)
-          return run.template operator()<std::max(in_rows / 16 * at_once, 1), 16>(warp);
-      if constexpr (of_tile > 16) return run.template operator()<at_once, of_tile>(warp);
+      const std::size_t n = std::bit_ceil(l.n);
+      if (reducer.is_wide()) return run.template operator()<8>(std::clamp<std::size_t>(n / 4, 1, warp));
+      if (n <= 8 || of_row == 8) return run.template operator()<8>(std::max<std::size_t>(n / 8, 1));
+      if constexpr (of_row >= 16)
+        if (n <= 64 || of_row == 16) return run.template operator()<16>(std::max<std::size_t>(n / 16, 1));
+      if constexpr (of_row >= 32)
+        if (n <= 256 || of_row == 32) return run.template operator()<32>(n / 32);
+      if constexpr (of_row >= 64) return run.template operator()<64>(n / 64);
     }
     if constexpr (requires { Reducer::most_on_chip; })
       if (on_blocks)

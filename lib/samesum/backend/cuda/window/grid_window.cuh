@@ -131,6 +131,8 @@ template <class T, ExactlySummed added> struct GridReducer : AnyWindowReducer<T,
     using Rows = WindowRowLaunch<Shape, GridReducer>;
     using Columns = WindowColumnLaunch<Shape, GridReducer>;
   };
+  static constexpr int of_row =
+      std::max(AnyWindowReducer<T, added>::of_row, AnyWindowReducer<T, added>::of_tile);
   /// Most elements of a row, and of a column, whose grid is found before they leave the chip.
   static constexpr std::size_t most_on_chip = std::size_t{BlockGroup::most_threads} *
                                               AnyWindowReducer<T, added>::of_tile,
@@ -268,35 +270,21 @@ template <class T, ExactlySummed what, class Group> struct GridLeaf {
     return group.everywhere(holds(reducer, words, n));
   }
 
-  /// Adds the terms of several rows of n <= size·threads elements; a thread gets the words of row
-  /// group.row_of_thread(). Returns false if the window does not hold any row of the warp.
-  template <int rows, int size, class SourceOf>
-  __device__ __forceinline__ static bool add_rows(const Reducer& reducer, SourceOf source_of, Group group,
-                                                  int n, Words& words) {
+  /// Adds the terms of a row of n <= size·threads elements. Returns false if the window does not hold any row
+  /// of the warp.
+  template <int size, class Source>
+  __device__ __forceinline__ static bool add_row(const Reducer& reducer, const Source& source, Group group,
+                                                 int n, Words& words) {
     if (reducer.is_wide()) return false;
-    using Tile = decltype(source_of(0).template tile<what, size>(0));
-    Tile tile[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
-    BitsOf<C> largest[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) largest[r] = largest_magnitude(tile[r]);
-    words.largest = group.template spread<rows>(largest, Larger{});
+    words = {};
+    const auto tile = source.template tile<what, size>(0);
+    words.largest = group.combined(largest_magnitude(tile), Larger{});
     words.grid = reducer.finds()
                      ? reducer.placed(exponent_of(from_bits<C>(words.largest)), static_cast<std::uint64_t>(n))
                      : reducer.source.given;
-    std::int64_t word[Window::words][rows] = {};
-    Window window{words.grid};
+    Window{words.grid}.add(words.word, tile);
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      std::int64_t of_row[Window::words] = {};
-      if (reducer.finds()) window = Window{group.template of_row<rows>(words.grid, r)};
-      window.add(of_row, tile[r]);
-#pragma unroll
-      for (int w = 0; w < Window::words; ++w) word[w][r] = of_row[w];
-    }
-#pragma unroll
-    for (int w = 0; w < Window::words; ++w) words.word[w] = group.template spread<rows>(word[w], Plus{});
+    for (std::int64_t& word : words.word) word = group.combined(word, Plus{});
     return group.everywhere(holds(reducer, words, n));
   }
 

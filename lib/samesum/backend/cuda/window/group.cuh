@@ -36,28 +36,6 @@ struct WarpGroup {
     for (int delta = threads / 2; delta > 0; delta /= 2) x = combine(x, shuffle_xor(x, delta));
     return x;
   }
-  /// Combines one value per row and thread, of at most `threads` rows; a thread gets that of row
-  /// row_of_thread().
-  template <int rows, class X, class Combine>
-  __device__ __forceinline__ X spread(X (&x)[rows], Combine combine) const {
-    int delta = threads / 2;
-#pragma unroll
-    for (int half = rows / 2; half > 0; half /= 2, delta /= 2) {
-      const bool upper = thread() & delta;
-#pragma unroll
-      for (int i = 0; i < half; ++i) {
-        const X sent = upper ? x[i] : x[i + half], kept = upper ? x[i + half] : x[i];
-        x[i] = combine(kept, __shfl_xor_sync(whole_warp, sent, delta));
-      }
-    }
-    for (; delta > 0; delta /= 2) x[0] = combine(x[0], __shfl_xor_sync(whole_warp, x[0], delta));
-    return x[0];
-  }
-  template <int rows> __device__ int row_of_thread() const { return index() / (threads / rows); }
-  /// The value that the threads of a row have after `spread`.
-  template <int rows, class X> __device__ X of_row(X x, int row) const {
-    return __shfl_sync(whole_warp, x, (thread() & ~(threads - 1)) + row * (threads / rows));
-  }
   /// Whether the condition holds in all threads of the group.
   __device__ bool all(bool condition) const {
     if (threads == warp) return __all_sync(whole_warp, condition);

@@ -192,6 +192,9 @@ __device__ __noinline__ void add_slowly(Reducer reducer, std::size_t at, std::ui
 template <class Reducer, class Group, class Source>
 __device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group group, int n, bool writes,
                                            std::size_t at, void* out) {
+  using Leaf = typename Reducer::template Leaf<Group>;
+  if constexpr (requires { Leaf::has_leading_bits; })
+    if (!reducer.as_digits && Leaf::reduce_leading(reducer, source, group, n, writes, at, out)) return;
   typename Reducer::State state;
   const auto count = static_cast<std::uint64_t>(n);
   add_slowly(reducer, at, count, source, group, n, &state);
@@ -202,6 +205,13 @@ template <class Reducer>
 __device__ __noinline__ void finish_slowly(Reducer reducer, typename Reducer::Words words, std::uint64_t n,
                                            std::size_t at, void* out) {
   reducer.finish(typename Reducer::State{words}, n, at, out);
+}
+
+/// Writes result `at` of n elements from their words.
+template <class Reducer>
+__device__ __forceinline__ void finish_row(const Reducer& reducer, const typename Reducer::Words& words,
+                                           std::uint64_t n, std::size_t at, void* out) {
+  if (!reducer.finish_words(words, n, at, out)) finish_slowly(reducer, words, n, at, out);
 }
 
 /// The sum of the n elements of a group, in words if `held`; if not, finish() and write() add the elements
@@ -223,9 +233,7 @@ template <class Reducer, class Group, class Source> struct WindowPart {
   /// Writes the result, which has no other elements; thread 0 of the group does so if `writes`.
   __device__ __forceinline__ void finish(bool writes, void* out) const {
     if (!held) return reduce_slowly(reducer, source, group, n, writes, at, out);
-    const auto count = static_cast<std::uint64_t>(n);
-    if (writes && group.index() == 0 && !reducer.finish_words(words, count, at, out))
-      finish_slowly(reducer, words, count, at, out);
+    if (writes && group.index() == 0) finish_row(reducer, words, static_cast<std::uint64_t>(n), at, out);
   }
   /// Thread 0 of the group writes the state.
   __device__ __forceinline__ void write(typename Reducer::State* to) const {

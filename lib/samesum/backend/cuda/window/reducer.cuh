@@ -4,7 +4,7 @@
 #include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/operation/exact_reduction.hpp"
 #include "samesum/operation/reducer.hpp"
-#include "samesum/window/compact_exact.hpp"
+#include "samesum/window/leading_sum.hpp"
 
 namespace samesum::gpu {
 // Internal linkage: the compiler knows all callers of a function that is not inlined, and can fit the calling
@@ -21,8 +21,11 @@ template <class T, ExactlySummed added> struct AnyWindowReducer {
   using Element = T;
   static constexpr ExactlySummed what = added;
   static constexpr bool merges_in_any_order = true;
-  /// Most elements of a thread at a time, as registers allow.
+  /// Most elements of a thread at a time, as registers allow: in a loop, and of a row that a group holds.
   static constexpr int of_tile = added == ExactlySummed::products || sizeof(T) > 4 ? 16 : 32;
+  static constexpr int of_row = added == ExactlySummed::elements && sizeof(T) == 2   ? 64
+                                : added == ExactlySummed::products && sizeof(T) == 8 ? 8
+                                                                                     : 32;
 
   // Facts of a call. Reducers that know better hide these functions.
   /// Whether windows hold no terms, so that one row at a time is added slowly.
@@ -56,6 +59,11 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
   __device__ bool finish_words(const Words& words, std::uint64_t n, std::size_t at, void* out) const {
     return !as_digits && write_words(words, {n, kind.mean || kind.moments, ddof}, at, out, format);
   }
+  /// Writes result `at` of n elements, if the leading bits of their sums suffice; otherwise returns false.
+  __device__ bool finish_leading(const LeadingExact<what>& sums, std::uint64_t n, std::size_t at,
+                                 void* out) const {
+    return write_leading(sums, {n, kind.mean || kind.moments, ddof}, at, out, format);
+  }
   __device__ void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     if (as_digits)
       write_digits(&state, static_cast<ExactDigits*>(out) + at);
@@ -79,6 +87,26 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
     });
     return done;
   }
+  __device__ __noinline__ static bool write_leading(LeadingExact<what> sums, ExactResult kind_of_result,
+                                                    std::size_t at, void* out, std::size_t format) {
+    const LeadingBits sum[] = {sums.quotient(kind_of_result, -1), sums.quotient(kind_of_result, 1)};
+    LeadingBits variance[2] = {};
+    if constexpr (State::moments)
+      for (int i = 0; i < 2; ++i) variance[i] = sums.variance_quotient(kind_of_result, 2 * i - 1);
+    bool is_sure = false;
+    visit_format(format, [&]<class F>() {
+      BitsOf<F> mean[2], of_variance[2];
+      for (int i = 0; i < 2; ++i) {
+        mean[i] = kind_of_result.bits<F>(sums.flags, sum[i]);
+        of_variance[i] = kind_of_result.variance_bits<F>(sums.flags, variance[i]);
+      }
+      is_sure = mean[0] == mean[1] && (!State::moments || of_variance[0] == of_variance[1]);
+      auto* const result = static_cast<BitsOf<F>*>(out) + (State::moments ? 2 * at : at);
+      if (is_sure) result[0] = mean[0];
+      if (is_sure && State::moments) result[1] = of_variance[0];
+    });
+    return is_sure;
+  }
   __device__ __noinline__ static void merge_states(State* state, const State* other) { state->merge(*other); }
   __device__ __noinline__ static void finish_integers(const State* state, ExactResult kind_of_result,
                                                       std::size_t at, void* out, std::size_t format) {
@@ -88,8 +116,8 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
     if constexpr (State::moments) variance = state->variance_quotient(kind_of_result);
     visit_format(format, [&]<class F>() {
       auto* const result = static_cast<BitsOf<F>*>(out) + (State::moments ? 2 * at : at);
-      result[0] = state->template bits<F>(kind_of_result, sum);
-      if constexpr (State::moments) result[1] = state->template variance_bits<F>(kind_of_result, variance);
+      result[0] = kind_of_result.bits<F>(state->flags, sum);
+      if constexpr (State::moments) result[1] = kind_of_result.variance_bits<F>(state->flags, variance);
     });
   }
   __device__ __noinline__ static void write_digits(const State* state, ExactDigits* out) {

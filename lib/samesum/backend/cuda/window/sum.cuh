@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/backend/cuda/window/leaf_windows.cuh"
+#include "samesum/window/leading_sum.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -42,7 +43,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   static constexpr bool moments = State::moments, products = what == ExactlySummed::products;
   static constexpr std::uint32_t plain_flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
 
-  static constexpr bool has_wide_windows = true;
+  static constexpr bool has_wide_windows = true, has_leading_bits = true;
 
   /// Adds the terms of n elements, with tiles of `size` elements per thread: in a narrow window, and in wide
   /// ones from the first tile on that it does not hold. Returns false if that fails.
@@ -64,92 +65,77 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     }
     return complete<size>(source, group, n, any, held, words);
   }
-  /// Adds the terms of several rows of n <= size·threads elements, each in a narrow window of its own; a
-  /// thread gets the words of row group.row_of_thread(). Returns false if that fails for any row of the warp.
-  template <int rows, int size, class Reducer, class SourceOf>
-  __device__ __forceinline__ static bool add_rows(const Reducer&, SourceOf source_of, Group group, int n,
-                                                  Words& words) {
-    return add_rows_in<rows, size, true>(source_of, group, n, words);
+  /// Adds the terms of a row of n <= size·threads elements in a narrow window. Returns false if that fails
+  /// for any row of the warp.
+  template <int size, class Reducer, class Source>
+  __device__ __forceinline__ static bool add_row(const Reducer&, const Source& source, Group group, int n,
+                                                 Words& words) {
+    using Windows = WindowsOf<true, size, Source>;
+    const auto tile = source.template tile<what, size>(0);
+    const KeyRange keys = Windows::keys(tile);
+    const std::uint32_t largest = group.largest(keys.largest);
+    Windows windows;
+    windows.place(largest, 0, n, size);
+    if (!group.everywhere(windows.holds(largest, keys.least_minus_1))) return false;
+    typename Windows::Sums sums;
+    add_tile(group, windows, sums, tile, keys);
+    const bool held = total_of(group, sums, words);
+    return group.everywhere(complete<size>(source, group, n, largest != 0, held, words));
   }
-  /// Adds them in wide windows.
-  template <int rows, int size, class SourceOf>
-  __device__ __forceinline__ static bool add_rows_again(SourceOf source_of, Group group, int n,
-                                                        Words& words) {
-    return add_rows_in<rows, size, false>(source_of, group, n, words);
+  /// Adds the terms of a row in wide windows, with tiles of `size` elements per thread. Returns false if that
+  /// fails for any row of the warp.
+  template <int size, class Source>
+  __device__ static bool add_row_again(const Source& source, Group group, int n, Words& words) {
+    Total total;
+    add_rest<size>(source, group, n, 0, {}, false, &total);
+    words = total.words;
+    return group.everywhere(complete<size>(source, group, n, total.any, total.held, words));
   }
   /// Adds the terms of n elements of any values, each thread to its own integers; thread 0 of the group
   /// writes the state.
   template <class Reducer, class Source>
   __device__ static void add_slowly(const Reducer&, std::size_t, std::uint64_t, const Source& source,
                                     Group group, int n, State* to) {
-    constexpr int size = sizeof(T) == 8 ? 4 : 8;
     State state;
     std::uint32_t flags = 0;
     auto& terms = state.terms.widened();
     if constexpr (moments) state.squares.widened();
-#pragma unroll 1
-    for (int first = 0; first < n; first += size * group.threads) {
-      const auto tile = source.template tile<what, size>(first);
-#pragma unroll
-      for (int i = 0; i < size; ++i)
-        if (source.exists(first, i)) flags |= add_exactly(state, tile, i);
-    }
+    for_each_term(source, group, n, [&](const IntegerTerm& term, std::uint32_t of_term) {
+      flags |= of_term;
+      state.terms.add_to_integer(term.negative, term.magnitude, term.exponent);
+      if constexpr (moments) state.squares.add_to_integer(false, term.square().magnitude, 2 * term.exponent);
+    });
     add_across(group, terms);
     if constexpr (moments) add_across(group, state.squares.widened());
     state.flags = group.together(flags);
     if (group.index() == 0) *to = state;
   }
-
- private:
-  template <int rows, int size, bool is_narrow, class SourceOf>
-  __device__ __forceinline__ static bool add_rows_in(SourceOf source_of, Group group, int n, Words& words) {
-    using Tile = decltype(source_of(0).template tile<what, size>(0));
-    using Windows = LeafWindows<T, what, is_narrow, typename Tile::Keyed, Group>;
-    Tile tile[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) tile[r] = source_of(r).template tile<what, size>(0);
-    std::uint32_t largest[rows], own_largest[rows], least_minus_1[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const KeyRange keys = Windows::keys(tile[r]);
-      own_largest[r] = largest[r] = keys.largest;
-      least_minus_1[r] = keys.least_minus_1;
-    }
-    const std::uint32_t of_thread =
-        group.template spread<rows>(largest, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
-    double term[Windows::Terms::words][rows], square[Windows::Squares::words][rows];
-    bool held = true;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const std::uint32_t of_row = group.template of_row<rows>(of_thread, r);
-      Windows windows;
-      windows.place(of_row, 0, n, size);
-      held = held && windows.holds(of_row, least_minus_1[r]);
-      if (rows == 1 && !group.everywhere(held)) return false;  // several rows would need more registers
-      typename Windows::Sums sums;
-      add_tile(group, windows, sums, tile[r], {own_largest[r], least_minus_1[r]});
-#pragma unroll
-      for (int w = 0; w < Windows::Terms::words; ++w) term[w][r] = sums.term[w];
-      if constexpr (moments)
-#pragma unroll
-        for (int w = 0; w < Windows::Squares::words; ++w) square[w][r] = sums.square[w];
-    }
-    const auto total = [&](auto& by_row, auto& to) {
-      constexpr int count = std::extent_v<std::remove_reference_t<decltype(by_row)>>;
-      double word[count];
-#pragma unroll
-      for (int w = 0; w < count; ++w)
-        word[w] = group.template spread<rows>(by_row[w], [](double a, double b) { return a + b; });
-      held = reduce_words(word, to) && held;
-    };
-    total(term, words.term);
-    if constexpr (moments) total(square, words.square);
-    words.flags = n > 0 ? plain_flags : 0;
-    const bool may_be_zeros = of_thread == 0 || (Windows::template in_floats<Tile> && words.term[0] == 0);
-    if (!group.everywhere(!may_be_zeros)) words.flags = flags_of_rows<rows, size>(source_of, group);
-    return group.everywhere(held);
+  /// Reduces the n elements of result `at` by the leading bits of their sums, which determine nearly all
+  /// results. Reads the elements twice: their range determines the unit. Returns false if any result of the
+  /// warp needs more bits.
+  template <class Reducer, class Source>
+  __device__ static bool reduce_leading(const Reducer& reducer, const Source& source, Group group, int n,
+                                        bool writes, std::size_t at, void* out) {
+    LeadingExact<what> sums;
+    int top = IntegerTerm{}.top();
+    for_each_term(source, group, n, [&](const IntegerTerm& term, std::uint32_t flags) {
+      sums.flags |= flags;
+      top = max(top, term.top());
+    });
+    sums.flags = group.together(sums.flags);
+    sums.place(group.combined(top, [](int a, int b) { return max(a, b); }),
+               bits_for_terms(static_cast<std::uint64_t>(n)));
+    for_each_term(source, group, n, [&](const IntegerTerm& term, std::uint32_t) { sums.add(term); });
+    sums.terms.lost = group.together(sums.terms.lost);
+    add_across(group, sums.terms.units);
+    if constexpr (moments) add_across(group, sums.squares.units);
+    const bool is_sure =
+        !writes || group.index() != 0 || reducer.finish_leading(sums, static_cast<std::uint64_t>(n), at, out);
+    if constexpr (Group::is_one_thread) return is_sure;
+    return group.everywhere(is_sure);
   }
 
+ private:
   template <bool is_narrow, int size, class Source>
   using WindowsOf =
       LeafWindows<T, what, is_narrow,
@@ -275,41 +261,36 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
         return windows.add_together(sums, tile);
     windows.add(sums, tile);
   }
-  /// The flags of the row of a thread. Only rows of zeros need them, for the sign of the result.
-  template <int rows, int size, class SourceOf>
-  __device__ static std::uint32_t flags_of_rows(SourceOf source_of, Group group) {
-    std::uint32_t flags[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      flags[r] = 0;
-      const auto tile = source_of(r).template tile<what, size>(0);
+
+  /// Calls visit(term, flags) for the terms of a thread. Special terms are 0.
+  template <class Source, class Visit>
+  __device__ __forceinline__ static void for_each_term(const Source& source, Group group, int n,
+                                                       Visit visit) {
+    constexpr int size = sizeof(T) == 8 ? 4 : 8;
+#pragma unroll 1
+    for (int first = 0; first < n; first += size * group.threads) {
+      const auto tile = source.template tile<what, size>(first);
 #pragma unroll
       for (int i = 0; i < size; ++i)
-        if (source_of(r).exists(0, i)) flags[r] |= seen_flags(tile.term(i));
+        if (source.exists(first, i)) visit_term(tile, i, visit);
     }
-    return group.template spread<rows>(flags, [](std::uint32_t a, std::uint32_t b) { return a | b; });
   }
-
-  /// Adds a term, and for moments its square, to the integers of a thread. Returns the flags of the term.
-  template <class Tile>
-  __device__ __forceinline__ static std::uint32_t add_exactly(State& state, const Tile& tile, int i) {
+  template <class Tile, class Visit>
+  __device__ __forceinline__ static void visit_term(const Tile& tile, int i, Visit visit) {
     const auto x = tile.element(i);
     const auto of_x = decompose<std::remove_cv_t<decltype(x)>>(to_bits(x));
     if constexpr (products) {
       const auto y = tile.factor(i);
       const std::uint32_t flags = seen_flags(x * y);
-      if ((seen_flags(x) | seen_flags(y)) & SumFlags::special_flags) return flags;
+      if ((seen_flags(x) | seen_flags(y)) & SumFlags::special_flags) return visit(IntegerTerm{}, flags);
       const auto of_y = decompose<std::remove_cv_t<decltype(y)>>(to_bits(y));
       const Wide product = Wide{of_x.significand} * of_y.significand;
-      state.terms.add_to_integer(of_x.negative != of_y.negative, product, of_x.exponent + of_y.exponent);
-      return product == 0 ? flags : SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+      visit(IntegerTerm{of_x.negative != of_y.negative, product, of_x.exponent + of_y.exponent},
+            product == 0 ? flags : SumFlags::seen_any | SumFlags::seen_other_than_minus_zero);
     } else {
       const std::uint32_t flags = seen_flags(x);
-      if (flags & SumFlags::special_flags) return flags;
-      state.terms.add_to_integer(of_x.negative, of_x.significand, of_x.exponent);
-      if constexpr (moments)
-        state.squares.add_to_integer(false, Wide{of_x.significand} * of_x.significand, 2 * of_x.exponent);
-      return flags;
+      const bool is_special = flags & SumFlags::special_flags;
+      visit(is_special ? IntegerTerm{} : IntegerTerm{of_x.negative, of_x.significand, of_x.exponent}, flags);
     }
   }
 };
