@@ -50,17 +50,18 @@ __device__ __noinline__ void reduce_row_again(Reducer reducer, RowSource<typenam
   }
   reduce_slowly(reducer, source, group, source.n, exists, row, out);
 }
-/// Reduces a row per group of threads, of at most size·threads elements. The fewer threads share a row, the
-/// fewer shuffles and roundings a warp executes per row.
+/// Reduces a row or segment per group of threads, unless it has more than size·threads elements. The fewer
+/// threads share a row, the fewer shuffles and roundings a warp executes per row.
 template <int size, class Reducer>
 __global__ void __launch_bounds__(window_threads, short_row_blocks<Reducer, size>)
     reduce_short_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, int threads,
                              Destination out) {
   const WarpGroup group{threads};
   const std::size_t row = (std::size_t{blockIdx.x} * window_threads + threadIdx.x) >> (__ffs(threads) - 1);
-  const bool exists = row < l.outer;
-  const int n = static_cast<int>(l.n);
-  const RowSource<typename Reducer::Element> source{reader, exists ? l.first(row) : 0, exists ? n : 0, group,
+  const std::size_t length = row < l.outer ? l.length(row) : 0;
+  const bool exists = row < l.outer && (!l.offsets || length <= static_cast<std::size_t>(size * threads));
+  const int n = exists ? static_cast<int>(length) : 0;
+  const RowSource<typename Reducer::Element> source{reader, exists ? l.first(row) : 0, n, group,
                                                     reducer.kind.term};
   using Leaf = typename Reducer::template Leaf<WarpGroup>;
   typename Reducer::Words words;
@@ -90,40 +91,35 @@ struct WindowRowPlan {
   std::size_t parts_per_row;  ///< 1 for segments
   int slots_per_warp;         ///< at most 32
   std::size_t slots;
+  std::size_t least;  ///< shorter segments are reduced as rows are
 };
 
 /// The part of a row or segment that has a slot.
-template <class Shape> struct WindowSlot {
-  std::size_t slot, row, part, n = 0;
-  bool exists;
+struct WindowSlot {
+  std::size_t row = 0, part = 0, n = 0;
+  bool exists = false;
 
-  __device__ WindowSlot(const Layout& l, const WindowRowPlan& plan, std::size_t first)
-      : slot{first}, exists{first < plan.slots} {
-    if (!exists) return;
-    row = l.offsets ? segment_of<Shape>(l, first) : quotient(first, plan.parts_per_row);
-    part = first - (l.offsets ? first_slot<Shape::leaf>(l, row) : row * plan.parts_per_row);
-    find(l, plan);
+  /// The slot of a thread; all threads of a warp call these functions.
+  template <class Shape>
+  __device__ static WindowSlot of(const Layout& l, const WindowRowPlan& plan, std::size_t slot, bool exists) {
+    WindowSlot s;
+    if (!exists || slot >= plan.slots) return s;
+    s.row = l.offsets ? segment_of<Shape>(l, slot) : quotient(slot, plan.parts_per_row);
+    s.part = slot - (l.offsets ? first_slot<Shape::leaf>(l, s.row) : s.row * plan.parts_per_row);
+    s.n = l.length(s.row);
+    s.exists = s.n >= plan.least && (s.part == 0 || s.begin(plan) < s.n);  // segments may have empty slots
+    return s;
   }
-  __device__ void next(const Layout& l, const WindowRowPlan& plan) {
-    exists = ++slot < plan.slots;
-    if (!exists) return;
-    ++part;
-    if (!l.offsets && part == plan.parts_per_row) ++row, part = 0;
-    while (l.offsets && row + 1 < l.outer && first_slot<Shape::leaf>(l, row + 1) <= slot) ++row, part = 0;
-    find(l, plan);
-  }
-  __device__ int count(const WindowRowPlan& plan) const {
-    return exists ? static_cast<int>(min(n - begin(plan), plan.elements)) : 0;
+  __device__ WindowSlot of_thread(int t) const {
+    return {__shfl_sync(whole_warp, row, t), __shfl_sync(whole_warp, part, t), __shfl_sync(whole_warp, n, t),
+            true};
   }
   __device__ std::size_t begin(const WindowRowPlan& plan) const { return part * plan.elements; }
+  __device__ int count(const WindowRowPlan& plan) const {
+    return static_cast<int>(min(n - begin(plan), plan.elements));
+  }
   /// Whether the row has no other parts.
   __device__ bool is_alone(const WindowRowPlan& plan) const { return n <= plan.elements; }
-
- private:
-  __device__ void find(const Layout& l, const WindowRowPlan& plan) {
-    n = l.length(row);
-    exists = part == 0 || begin(plan) < n;  // segments may have slots without elements
-  }
 };
 
 /// Reduces rows and segments on a warp, with tiles of `size` elements per thread. Writes the results of rows
@@ -134,23 +130,25 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
     reduce_window_rows(Reducer reducer, ReaderFor<Reducer> reader, Layout l, WindowRowPlan plan,
                        typename Reducer::State* states, Destination out) {
   using Source = RowSource<typename Reducer::Element>;
-  const std::size_t w = block_index(reducer) * (window_threads / warp) + warp_index();
+  const std::size_t w = block_index(reducer) * (window_threads / warp) + warp_index(),
+                    first = w * static_cast<std::size_t>(plan.slots_per_warp);
   const WarpGroup group{warp};
   typename Reducer::Words waiting;
   std::size_t waiting_row = 0, waiting_n = 0;
   bool has_waiting = false;
-  WindowSlot<Shape> slot{l, plan, w * static_cast<std::size_t>(plan.slots_per_warp)};
+  const auto mine = WindowSlot::of<Shape>(l, plan, first + static_cast<std::size_t>(thread()),
+                                          thread() < plan.slots_per_warp);
 #pragma unroll 1
-  for (int i = 0; i < plan.slots_per_warp; ++i, slot.next(l, plan)) {
+  for (unsigned left = __ballot_sync(whole_warp, mine.exists); left != 0; left &= left - 1) {
+    const int i = __ffs(static_cast<int>(left)) - 1;
+    const WindowSlot slot = mine.of_thread(i);
     const int n = slot.count(plan);
-    const Source source{reader, slot.exists ? l.first(slot.row) + slot.begin(plan) : 0, n, group,
-                        reducer.kind.term};
+    const Source source{reader, l.first(slot.row) + slot.begin(plan), n, group, reducer.kind.term};
     WindowPart<Reducer, WarpGroup, Source> part{reducer, source, group, slot.row, slot.n, n};
     part.template add<size>();
-    if (!slot.exists) continue;
     // Thread 0, which writes, may leave these functions apart from the others.
     if (!slot.is_alone(plan)) {
-      part.write(states + slot.slot);
+      part.write(states + first + static_cast<std::size_t>(i));
       __syncwarp();
     } else if (!part.held) {
       reduce_slowly(reducer, source, group, n, true, slot.row, out.out);
@@ -162,14 +160,13 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
       has_waiting = true;
     }
   }
-  if (has_waiting && !reducer.finish_words(waiting, waiting_n, waiting_row, out.out))
-    finish_slowly(reducer, waiting, waiting_n, waiting_row, out.out);
+  if (has_waiting) finish_row(reducer, waiting, waiting_n, waiting_row, out.out);
 }
 
 /// Plans and launches the kernels for rows and segments.
 template <class Shape, class Reducer> struct WindowRowLaunch {
   static constexpr int of_tile = Reducer::of_tile, of_row = Reducer::of_row;
-  WindowRowPlan plan{Shape::leaf, 1, 1, 0};
+  WindowRowPlan plan{Shape::leaf, 1, 1, 0, 0};
   bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
 
   WindowRowLaunch(const Reducer& reducer, const Layout& l, const ReaderFor<Reducer>&, std::size_t elements)
@@ -179,35 +176,28 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
     if (l.offsets) {
       plan.slots = elements / Shape::leaf + l.outer;
+      // Twice the mean length, if most segments are short.
+      const std::size_t longest =
+          std::max<std::size_t>(std::bit_ceil(2 * elements / std::max<std::size_t>(l.outer, 1) + 1), 16);
+      if (is_exact && longest <= of_row * warp) plan.least = longest + 1;
     } else if (!on_blocks) {
       plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
       plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
       plan.slots = l.outer * plan.parts_per_row;
     }
     const std::size_t of_slot = std::max<std::size_t>(elements / std::max<std::size_t>(plan.slots, 1), 1);
-    plan.slots_per_warp =
-        static_cast<int>(std::clamp<std::size_t>(std::min(plan.slots / enough_warps, most / of_slot), 1, 16));
+    plan.slots_per_warp = static_cast<int>(std::clamp<std::size_t>(
+        std::min(plan.slots / enough_warps, most / of_slot), 1, plan.least > 0 ? warp : 16));
   }
   std::size_t states_per_row() const { return plan.parts_per_row; }
   std::size_t warps() const { return plan.slots; }
 
   cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
-    if (!l.offsets && l.n <= of_row * warp) {
-      const auto run = [&]<int size>(std::size_t threads) {
-        const std::size_t all = l.outer * threads;
-        return launch(reduce_short_window_rows<size, Reducer>, (all - 1) / window_threads + 1, window_threads,
-                      stream, reducer, reader, l, static_cast<int>(threads), out);
-      };
-      const std::size_t n = std::bit_ceil(l.n);
-      if (reducer.is_wide()) return run.template operator()<8>(std::clamp<std::size_t>(n / 4, 1, warp));
-      if (n <= 8 || of_row == 8) return run.template operator()<8>(std::max<std::size_t>(n / 8, 1));
-      if constexpr (of_row >= 16)
-        if (n <= 64 || of_row == 16) return run.template operator()<16>(std::max<std::size_t>(n / 16, 1));
-      if constexpr (of_row >= 32)
-        if (n <= 256 || of_row == 32) return run.template operator()<32>(n / 32);
-      if constexpr (of_row >= 64) return run.template operator()<64>(n / 64);
-    }
+    if (!l.offsets && l.n <= of_row * warp) return launch_short(reducer, reader, l, l.n, out, stream);
+    if (plan.least > 0)
+      if (const cudaError_t error = launch_short(reducer, reader, l, plan.least - 1, out, stream))
+        return error;
     if constexpr (requires { Reducer::most_on_chip; })
       if (on_blocks)
         return launch(reduce_window_rows_on_blocks<of_tile, Reducer>, l.outer,
@@ -218,6 +208,27 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     const std::size_t warps = (plan.slots - 1) / static_cast<std::size_t>(plan.slots_per_warp) + 1;
     return launch(kernel, (warps - 1) / of_block + 1, window_threads, stream, reducer, reader, l, plan,
                   states, out);
+  }
+
+ private:
+  static constexpr bool is_exact = requires { Reducer::template Leaf<WarpGroup>::has_wide_windows; };
+
+  /// Launches the kernel for rows, or segments, of at most n elements.
+  static cudaError_t launch_short(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
+                                  std::size_t n, Destination out, cudaStream_t stream) {
+    const auto run = [&]<int size>(std::size_t threads) {
+      const std::size_t all = l.outer * threads;
+      return launch(reduce_short_window_rows<size, Reducer>, (all - 1) / window_threads + 1, window_threads,
+                    stream, reducer, reader, l, static_cast<int>(threads), out);
+    };
+    n = std::bit_ceil(n);
+    if (reducer.is_wide()) return run.template operator()<8>(std::clamp<std::size_t>(n / 4, 1, warp));
+    if (n <= 8 || of_row == 8) return run.template operator()<8>(std::max<std::size_t>(n / 8, 1));
+    if constexpr (of_row >= 16)
+      if (n <= 64 || of_row == 16) return run.template operator()<16>(std::max<std::size_t>(n / 16, 1));
+    if constexpr (of_row >= 32)
+      if (n <= 256 || of_row == 32) return run.template operator()<32>(n / 32);
+    if constexpr (of_row >= 64) return run.template operator()<64>(n / 64);
   }
 };
 

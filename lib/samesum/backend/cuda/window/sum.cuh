@@ -179,10 +179,12 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
         placed = true;
       };
       if constexpr (moves) {
-        if (!group.everywhere(fits()) && !group.all(fits())) {
-          if (placed) move<Windows>(group, sums, total);
+        // The groups of a warp move together, for the sake of their shuffles; single threads need not.
+        if (Group::is_one_thread ? !fits() : !group.everywhere(fits())) {
+          const bool keeps_window = group.all(fits());
+          if (Group::is_one_thread ? placed : !group.everywhere(!placed)) move<Windows>(group, sums, total);
           sums = {};
-          place();
+          if (!keeps_window) place();
         }
       } else if (!placed && largest != 0) {
         place();
