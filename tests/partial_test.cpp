@@ -278,7 +278,7 @@ TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
   std::mt19937_64 random{5};
   const std::vector<const Method*> all = methods_with_partials("cpu");
   int taken = 0, refused = 0;
-  constexpr int rounds = is_sanitized ? 3000 : 30'000;
+  const int rounds = is_sanitized ? 3000 : 30'000;
   for (int round = 0; round < rounds; ++round) {
     const Method& m = *all[below(random, all.size())];
     const std::size_t n = below(random, random() % 8 ? 40 : 300);

@@ -208,7 +208,7 @@ TYPED_TEST(StatesOf, ManyOfTheLargestElementsCarryByThreads) {
   const auto bits = BitsOf<T>(Format<T>::infinity - 1);
   const T largest = from_bits<T>(bits), opposite = from_bits<T>(BitsOf<T>(bits | Format<T>::sign_bit)),
           odd = from_bits<T>(BitsOf<T>{Format<T>::sign_bit | 0x7f});
-  constexpr int n = is_sanitized ? 3000 : 30'000;
+  const int n = is_sanitized ? 3000 : 30'000;
   ExactState<T> state{}, alone{};
   Exact expected;
   const auto elements = [&](int t, auto add) {
@@ -285,7 +285,7 @@ TEST(AnUpperHalfOfADigit, TellsTheCarryOfTheWholeDigit) {
 
 // What a GPU does in shared memory, by threads of a CPU.
 TEST(AWordThatThreadsAddToInHalves, CarriesAsOftenAsAWholeWord) {
-  constexpr int count = 3, n = is_sanitized ? 3000 : 50'000;
+  const int count = 3, n = is_sanitized ? 3000 : 50'000;
   std::uint64_t word = 0, expected_word = 0;
   std::int64_t digit = 0, expected_digit = 0, wraps = 0, expected_wraps = 0, carries = 0,
                expected_carries = 0;

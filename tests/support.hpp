@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <ostream>
@@ -26,11 +27,47 @@ inline void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
 namespace testing_support {
 
-/// Sanitizers make everything ten times slower, so they see fewer cases.
-inline constexpr bool is_sanitized = !std::string_view{SAMESUM_SANITIZE}.empty();
+/// Whether a sanitizer makes everything at least ten times slower, so that tests see fewer cases: one that
+/// the build has, or compute-sanitizer, for which SAMESUM_REDUCED_TESTS is set.
+inline const bool is_sanitized =
+    !std::string_view{SAMESUM_SANITIZE}.empty() || std::getenv("SAMESUM_REDUCED_TESTS") != nullptr;
 
 /// Number of random cases of a test: n, an eighth of them with sanitizers.
-inline constexpr int random_cases(int n) { return is_sanitized ? n / 8 : n; }
+inline int random_cases(int n) { return is_sanitized ? n / 8 : n; }
+
+// --- tests that are left out ------------------------------------------------------------------------------
+
+inline constexpr bool has_thread_sanitizer = std::string_view{SAMESUM_SANITIZE} == "thread";
+
+/// Whether tests with the tags below are left out. SAMESUM_LONG_TESTS has all of them, but for the thread
+/// sanitizer.
+inline const bool leaves_out_tests =
+    is_sanitized && (has_thread_sanitizer || std::getenv("SAMESUM_LONG_TESTS") == nullptr);
+
+/// Whether a method on a CPU or GPU is of another format than fp32, and tests of those are left out.
+inline bool leaves_out_format(const Method& m) {
+  return leaves_out_tests && m.format->name != "fp32" && m.backend != "reference";
+}
+
+/// Skips the test that is running.
+inline void skip(std::string_view why) { GTEST_SKIP() << why; }
+
+/// Tags a test that sanitizers leave out: "it tests bits", for example, if other tests access the same
+/// memory.
+#define SAMESUM_UNSANITIZED(why)                    \
+  if (::samesum::testing_support::leaves_out_tests) \
+  return ::samesum::testing_support::skip("left out with sanitizers: " why)
+
+/// Tags a test of a walk that sanitizers see for methods in fp32. Other formats have code from the same
+/// templates; of each walk, the test that compares every layout with the reference runs in all formats.
+#define SAMESUM_SANITIZED_IN_FP32(method)                    \
+  if (::samesum::testing_support::leaves_out_format(method)) \
+  return ::samesum::testing_support::skip("left out with sanitizers, but in fp32")
+
+/// Tags a test that the thread sanitizer leaves out.
+#define SAMESUM_WITHOUT_THREAD_SANITIZER(why)           \
+  if (::samesum::testing_support::has_thread_sanitizer) \
+  return ::samesum::testing_support::skip("left out with the thread sanitizer: " why)
 
 /// Allocates at whole cache lines. Nothing follows what is asked for, so the address sanitizer sees an access
 /// by one element too far.
@@ -142,6 +179,7 @@ inline std::string short_name(const Method& m) {
 
 /// Returns a method's name in the characters that GoogleTest accepts, such as "sum_tree_kahan_bf16_cpu".
 inline std::string test_name(const ::testing::TestParamInfo<const Method*>& info) {
+  if (!info.param) return "absent";
   std::string name = info.param->name;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -160,6 +198,63 @@ inline std::vector<const Method*> sums_of(std::string_view backend, Promise leas
 inline bool reduces_vectors(const Method& m) { return !m.has_result_per_element && !m.takes_keys; }
 
 inline const Method& reference_of(const Method& m) { return find_on("reference", m); }
+
+/// The method on the host that calls which are too long for the reference are compared with.
+inline const Method& on_host(const Method& m) { return m.backend == "cuda" ? find_on("cpu", m) : m; }
+
+// --- suites of tests for each method or backend -----------------------------------------------------------
+
+/// Why a backend is absent; empty if it is there.
+inline std::string absence_of(std::string_view backend) {
+  for (const Absent& a : absent())
+    if (a.backend == backend) return a.reason;
+  return {};
+}
+
+/// A test of one method. A null pointer stands for all methods of a GPU that is absent: the test is skipped,
+/// and says why.
+class MethodTest : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = GetParam() ? *GetParam() : methods().front();
+  void SetUp() override {
+    if (!GetParam()) skip(absence_of("cuda"));
+  }
+};
+
+/// The parameters of a suite for methods of a GPU, which may be absent.
+inline std::vector<const Method*> or_absent(std::vector<const Method*> methods_of_gpu) {
+  if (!absence_of("cuda").empty()) methods_of_gpu.assign(1, nullptr);
+  return methods_of_gpu;
+}
+
+/// Leaves out fp16 with sanitizers, where its loops are those of bf16 but for the conversion, which tests of
+/// packs cover.
+inline std::vector<const Method*> without_fp16_if_sanitized(std::vector<const Method*> all) {
+  if (leaves_out_tests) std::erase_if(all, [](const Method* m) { return m->format->name == "fp16"; });
+  return all;
+}
+
+/// A test on one backend, of which methods are found by name. It is skipped, and says why, if the backend is
+/// absent.
+class BackendTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  const std::string backend = GetParam();
+  const Method& method(const std::string& name) const { return find(name + "@" + backend); }
+  void SetUp() override {
+    if (const std::string why = absence_of(backend); !why.empty()) skip(why);
+  }
+};
+/// Instantiates a suite of a BackendTest with the names of backends.
+#define SAMESUM_ON_BACKENDS(Suite, ...)                                     \
+  INSTANTIATE_TEST_SUITE_P(Backends, Suite, ::testing::Values(__VA_ARGS__), \
+                           [](const auto& info) { return std::string{info.param}; })
+
+/// Returns the backends that are there.
+inline std::vector<std::string> present_backends() {
+  std::vector<std::string> all{"reference", "cpu", "cuda"};
+  std::erase_if(all, [](const std::string& backend) { return !absence_of(backend).empty(); });
+  return all;
+}
 
 /// Options with the grid that partials of a method share in the tests, if it needs one.
 inline Options with_grid(const Method& m, Options options = {}) {

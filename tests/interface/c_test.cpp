@@ -320,7 +320,7 @@ struct PartialInC {
 };
 
 TEST(PartialsInC, FinishToTheBitsOfTheUndividedCall) {
-  constexpr std::size_t n = testing_support::is_sanitized ? 4500 : 9000, cut = 4321;
+  const std::size_t n = testing_support::is_sanitized ? 4500 : 9000, cut = 4321;
   std::size_t compared = 0;
   for (const Method* m : testing_support::methods_with_partials("cpu")) {
     const FormatInfo& f = *m->format;

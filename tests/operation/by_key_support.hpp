@@ -8,10 +8,12 @@
 namespace samesum::by_key {
 
 using namespace testing_support;
+
+/// Returns the methods by key of a backend, without those that add in order of arrival.
 inline std::vector<const Method*> methods_by_key(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && m.takes_keys) chosen.push_back(&m);
+    if (m.backend == backend && m.takes_keys && m.promise >= Promise::everywhere) chosen.push_back(&m);
   return chosen;
 }
 

@@ -23,15 +23,16 @@ Bits reduced_or_refused(const Method& m, const Case& c, const Array& x, int grid
   }
 }
 
-class EveryMethodByKey : public ::testing::TestWithParam<const Method*> {
+class EveryMethodByKey : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   template <class Visit> void for_each_input(Visit visit) {
     for (const FormatInfo& input : formats)
       if (m.accepts(input) && (m.inputs > 0 || &input == m.format)) visit(input);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryMethodByKey, ::testing::ValuesIn(methods_by_key("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryMethodByKey, ::testing::ValuesIn(or_absent(methods_by_key("cuda"))),
+                         test_name);
 
 TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
   const Method& reference = reference_of(m);
@@ -61,6 +62,7 @@ TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
 }
 
 TEST_P(EveryMethodByKey, ReducesRowsOfAnyWidthAndOfAnyElements) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   constexpr std::size_t rows = 24, bins = 10;
   static std::map<std::size_t, std::vector<std::vector<double>>> made;  // for all methods
   for (const std::size_t inner : {5, 15, 16, 17, 40, 129, 300}) {
@@ -97,8 +99,9 @@ TEST_P(EveryMethodByKey, OnAGivenGridReducesRows) {
 }
 
 TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   // The words of the results exceed the cache.
-  constexpr std::size_t n = is_sanitized ? 40'000 : 150'000, bins = is_sanitized ? 100'000 : 300'000;
+  const std::size_t n = is_sanitized ? 40'000 : 150'000, bins = is_sanitized ? 100'000 : 300'000;
   static const Case c{"many", random_keys(n, bins, 3), bins, 1, wide(n, 20, 4)};
   const Array x = elements_of(c, m, *m.format);
   const Bits expected = reduced(reference_of(m), c, x, KeyFormat::uint32);
@@ -127,6 +130,7 @@ TEST_P(EveryMethodByKey, ReducesTheElementsOfEachKeyAsItsOperationDoes) {
 }
 
 TEST_P(EveryMethodByKey, OfAnOrderFreeMethodIgnoresPermutations) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   if (m.promise != Promise::order_free) return;
   std::mt19937_64 random{1};
   const std::vector<std::vector<double>> data = awkward_elements(120);
@@ -172,11 +176,14 @@ TEST_P(EveryMethodByKey, IsWithinItsBound) {
   }
 }
 
-TEST(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
+class AnExactSumByKey : public BackendTest {};
+SAMESUM_ON_BACKENDS(AnExactSumByKey, "cpu", "cuda");
+
+TEST_P(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
   const std::vector<double> x = wide(3000, 40, 5), held = wide(20, 40, 6);
   const Case c{"", random_keys(3000, 20, 2), 20, 1, x};
   for (const FormatInfo& f : {format_info<fp32>(), format_info<fp64>()}) {
-    const Method& m = find("scatter_add/exact", {.format = f.name});
+    const Method& m = find("scatter_add/exact", {.format = f.name, .backend = backend});
     const Bits all = reduced(m, c, f, KeyFormat::uint32, {.combine = true}, held);
     for (std::size_t bin = 0; bin < c.bins; ++bin) {
       std::vector<double> mine{held[bin]};
@@ -190,7 +197,7 @@ TEST(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
 
 /// Elements that need one window, a list beside it, several windows, or all of them: in a table for few keys,
 /// sorted for many.
-TEST(AnExactSumByKey, HasTheBitsOfTheReferenceForAnySpreadOfElements) {
+TEST_P(AnExactSumByKey, HasTheBitsOfTheReferenceForAnySpreadOfElements) {
   constexpr std::size_t n = 5000;
   std::vector<std::vector<double>> data{uniform(n, 1), uniform(n, 1), wide(n, 60, 2), wide(n, 1000, 3),
                                         uniform(n, 4)};
@@ -202,7 +209,7 @@ TEST(AnExactSumByKey, HasTheBitsOfTheReferenceForAnySpreadOfElements) {
     for (const FormatInfo& f : {format_info<fp32>(), format_info<fp64>()})
       for (std::size_t k = 0; k < data.size(); ++k)
         for (const std::size_t bins : {10, 4000}) {
-          const Method& m = find(std::string{operation} + "/exact", {.format = f.name, .backend = "cpu"});
+          const Method& m = find(std::string{operation} + "/exact", {.format = f.name, .backend = backend});
           const Case c{"", random_keys(n, bins, k), bins, 1, data[k]};
           for (const FormatInfo& input : {format_info<fp32>(), format_info<fp64>()}) {
             const Array x{input, c.x};
@@ -217,11 +224,11 @@ TEST(AnExactSumByKey, HasTheBitsOfTheReferenceForAnySpreadOfElements) {
         }
 }
 
-TEST(AnExactSumByKey, SharesManyWindowsAmongThreads) {
+TEST_P(AnExactSumByKey, SharesManyWindowsAmongThreads) {
   constexpr std::size_t n = 80'000, bins = 25'000;  // the windows exceed the cache
   Case c{"", random_keys(n, bins, 1), bins, 1, wide(n, 60, 2)};
   for (const std::size_t i : {n / 2 + 3, n - 1}) c.x[i] *= 0x1p300;
-  const Method& m = find("scatter_add/exact/fp64@cpu");
+  const Method& m = method("scatter_add/exact/fp64");
   EXPECT_EQ(reduced(m, c, *m.format, KeyFormat::int64, {.threads = 3}),
             reduced(reference_of(m), c, *m.format, KeyFormat::int64));
 }
@@ -231,11 +238,14 @@ TEST(ASequentialSumByKey, HasTheBitsOfALoop) {
   const std::vector<double> data = wide(n, 12, 1);
   const std::vector<float> x(data.begin(), data.end());
   const KeyArray keys{random_keys(n, bins, 2), KeyFormat::int64};
-  std::vector<float> expected(bins, 0.5f), out = expected;
+  std::vector<float> expected(bins, 0.5f);
   for (std::size_t k = 0; k < n; ++k) expected[key_at(KeyFormat::int64, keys.keys().data, k)] += x[k];
-  reduce(find("scatter_add/serial/plain/fp32"), x, keys.keys(), Layout::vector(n), std::span{out},
-         {.combine = true});
-  EXPECT_EQ(out, expected);
+  for (const std::string& backend : present_backends()) {
+    std::vector<float> out(bins, 0.5f);
+    reduce(find("scatter_add/serial/plain/fp32@" + backend), x, keys.keys(), Layout::vector(n),
+           std::span{out}, {.combine = true});
+    EXPECT_EQ(out, expected) << backend;
+  }
 }
 
 // --- bad arguments ---------------------------------------------------------------------------------------

@@ -6,7 +6,12 @@ namespace {
 
 using namespace testing_support;
 
-TEST(EveryMethodOnAGrid, WritesAndReportsWhatItsReferenceDoes) { expect_outcomes_of_the_reference("cpu"); }
+class EveryMethodOnAGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(EveryMethodOnAGrid, "cpu", "cuda");
+
+TEST_P(EveryMethodOnAGrid, WritesAndReportsWhatItsReferenceDoes) {
+  expect_outcomes_of_the_reference(backend, backend == "cpu" ? 1 : is_sanitized ? 97 : 5);
+}
 
 /// Bits of numbers in a format.
 template <class F> Bits bits_of(std::initializer_list<double> numbers) {
@@ -15,12 +20,8 @@ template <class F> Bits bits_of(std::initializer_list<double> numbers) {
   return bits;
 }
 
-class OnEachBackend : public ::testing::TestWithParam<const char*> {
- protected:
-  const Method& method(const std::string& name) const { return find(name + "@" + GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(Backends, OnEachBackend, ::testing::Values("reference", "cpu"),
-                         [](const auto& info) { return std::string{info.param}; });
+class OnEachBackend : public BackendTest {};
+SAMESUM_ON_BACKENDS(OnEachBackend, "reference", "cpu", "cuda");
 
 TEST_P(OnEachBackend, ASumByKeyThatOverflowsIsNaNAndTheOthersAreWritten) {
   const Array x{format_info<fp64>(), {0x1p62, 0x1p62, 1}};

@@ -125,9 +125,13 @@ template <class T> std::vector<T> elements(const Array& a) {
   return {all.begin(), all.end()};
 }
 
-TEST(MethodsOnAGrid, HaveTheBitsOfTheirDefinitionAndKeepTheirBound) {
+class MethodsOnAGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(MethodsOnAGrid, "cpu", "cuda");
+
+TEST_P(MethodsOnAGrid, HaveTheBitsOfTheirDefinitionAndKeepTheirBound) {
+  SAMESUM_UNSANITIZED("it tests bits");
   std::mt19937_64 random{23};
-  for (const Method* m : methods_on_grid("cpu"))
+  for (const Method* m : methods_on_grid(backend))
     for (const FormatInfo& input : formats)
       for (int round = 0; round < 60; ++round) {
         const std::size_t n = 1 + random() % (round % 10 == 0 ? 300 : 12);
@@ -153,10 +157,10 @@ TEST(MethodsOnAGrid, HaveTheBitsOfTheirDefinitionAndKeepTheirBound) {
       }
 }
 
-TEST(MethodsOnAGrid, HaveTheSameBitsForAnyPermutation) {
+TEST_P(MethodsOnAGrid, HaveTheSameBitsForAnyPermutation) {
   std::mt19937_64 random{24};
   for (int round = 0; round < random_cases(10'000); ++round) {
-    const auto all = methods_on_grid("cpu");
+    const auto all = methods_on_grid(backend);
     const Method& m = *all[random() % all.size()];
     const FormatInfo& input = formats[random() % formats.size()];
     const std::size_t n = random() % 40;
@@ -174,15 +178,16 @@ TEST(MethodsOnAGrid, HaveTheSameBitsForAnyPermutation) {
   }
 }
 
-TEST(MethodsOnAGrid, HaveTheBitsOfTheirReferenceOnAGivenGrid) {
+TEST_P(MethodsOnAGrid, HaveTheBitsOfTheirReferenceOnAGivenGrid) {
   for (const FormatInfo& input : formats)
-    for (const std::size_t n : {1u, 7u, 2049u, 70'000u}) {
+    for (const std::size_t n : {0u, 1u, 7u, 2049u, 70'000u}) {
       const Data d{{input, wide(n, 20, n)}, {input, uniform(n, n)}};
-      for (const Method* m : methods_on_grid("cpu"))
+      for (const Method* m : methods_on_grid(backend))
         for (const int grid : {lowest_grid, -1000, -149, -40, 0, 40, highest_grid}) {
           if (is_sanitized && m->format != &input && m->format != &format_info<fp32>()) continue;
           if (is_sanitized && grid != lowest_grid && grid != -40) continue;  // they walk alike
-          if (n == 70'000 && grid != -40) continue;  // threads are independent of the grid
+          // Threads are independent of the grid.
+          if (backend == "cpu" && n == 70'000 && grid != -40) continue;
           const auto bits = [&](const Method& of) -> std::optional<Number> {
             try {
               return result_of(of, d, {.threads = 2, .grid = grid});
@@ -214,12 +219,20 @@ std::pair<Bits, bool> batch_on(const Method& m, const Data& d, const Layout& lay
   });
 }
 
-TEST(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHold) {
-  const Layout layouts[] = {Layout::rows(70, 40), Layout::rows(2, 3000), Layout::axis(1, 40, 70),
-                            Layout::axis(2, 130, 17), Layout{5, 9, 1, 1, 0}};
+class RowsAndColumnsOnAGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(RowsAndColumnsOnAGrid, "cpu", "cuda");
+
+TEST_P(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHold) {
+  const std::uint64_t offsets[] = {0, 5, 5, 4200, 6000}, long_offsets[] = {0, 5, 5, 4200, 30'000};
+  std::vector<Layout> layouts{Layout::rows(70, 40),     Layout::rows(2, 3000), Layout::axis(1, 40, 70),
+                              Layout::axis(2, 130, 17), Layout{5, 9, 1, 1, 0}, Layout::segments(offsets, 4)};
+  if (backend == "cuda")  // these have other kernels
+    layouts.insert(layouts.end(), {Layout::rows(100, 300), Layout::rows(3, 10'000), Layout::axis(1, 300, 100),
+                                   Layout::segments(long_offsets, 4)});
   for (const FormatInfo& input : formats)
     for (const Layout& layout : layouts) {
-      const std::size_t n = 6000;
+      const std::size_t n = std::max<std::size_t>(
+          6000, layout.offsets ? layout.offsets[layout.outer] : layout.outer * layout.n * layout.inner);
       std::vector<double> x = wide(n, 12, n), y = uniform(n, n);
       for (std::size_t i = 0; i < n;
            ++i) {  // by column of 70: large, tiny, special, zero, and cancelling ones
@@ -232,11 +245,12 @@ TEST(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHo
         if (column > 60 && i >= 70) x[i] = -x[i - 70];
       }
       const Data d{{input, x}, {input, y}};
-      for (const Method* m : methods_on_grid("cpu"))
+      for (const Method* m : methods_on_grid(backend))
         for (const std::optional<int> grid :
              {std::optional<int>{}, {lowest_grid}, {-1000}, {-70}, {-40}, {-21}, {-8}, {3}, {1000}}) {
           if (is_sanitized && m->format != &input && m->format != &format_info<fp32>()) continue;
           if (is_sanitized && grid && grid != -40) continue;
+          if (!m->accepts(input, layout)) continue;
           const auto expected = batch_on(reference_of(*m), d, layout, {.grid = grid});
           for (int threads = grid ? 3 : 1; threads <= 3; threads += 2)  // they are independent of the grid
             ASSERT_EQ(batch_on(*m, d, layout, {.threads = threads, .grid = grid}), expected)
@@ -246,7 +260,10 @@ TEST(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHo
     }
 }
 
-TEST(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {
+class AGivenGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(AGivenGrid, "reference", "cpu", "cuda");
+
+TEST_P(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {
   const auto message = [](auto call) {
     try {
       call();
@@ -256,25 +273,24 @@ TEST(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {
     return std::string{"(none)"};
   };
   const std::vector<float> x{1, -1, 0x1p20f}, nan{NAN, 0x1p20f};
-  for (const char* backend : {"cpu", "reference"}) {
-    const Method& m = find("fixed_point/fp32", {.backend = backend});
-    EXPECT_EQ(m(x, {.grid = -42}).to_double(), 0x1p20) << "2^62 units";
-    for (const auto& call :
-         {std::function<void()>{[&] { m(x, {.grid = -43}); }}, {[&] { m.bind(x, {.grid = -43})(); }}})
-      EXPECT_THAT(message(call), HasSubstr("overflows the grid 2^-43; give a larger grid, or none"));
-    EXPECT_THAT(message([&] { m(nan, {.grid = -43}); }), HasSubstr("overflows")) << "whatever NaN is there";
-    std::vector<float> rows(3);
-    EXPECT_THAT(message([&] { reduce(m, x, Layout::rows(3, 1), std::span{rows}, {.grid = -43}); }),
-                HasSubstr("overflows"));
-    EXPECT_EQ(rows[0], 1);
-    EXPECT_TRUE(std::isnan(rows[2])) << "only the row that overflows";
-    // 64-bit words of sums in other formats do not limit the terms.
-    const std::vector<float> cancelling{0x1p30f, 1, -0x1p30f};
-    EXPECT_EQ(m(cancelling, {.grid = -60}).to_double(), 1);
-  }
+  const Method& m = method("fixed_point/fp32");
+  EXPECT_EQ(m(x, {.grid = -42}).to_double(), 0x1p20) << "2^62 units";
+  const Job job = m.bind(x, {.grid = -43});
+  for (const auto& call :
+       {std::function<void()>{[&] { m(x, {.grid = -43}); }}, {[&] { job(); }}, {[&] { job(); }}})
+    EXPECT_THAT(message(call), HasSubstr("overflows the grid 2^-43; give a larger grid, or none"));
+  EXPECT_THAT(message([&] { m(nan, {.grid = -43}); }), HasSubstr("overflows")) << "whatever NaN is there";
+  std::vector<float> rows(3);
+  EXPECT_THAT(message([&] { reduce(m, x, Layout::rows(3, 1), std::span{rows}, {.grid = -43}); }),
+              HasSubstr("overflows"));
+  EXPECT_EQ(rows[0], 1);
+  EXPECT_TRUE(std::isnan(rows[2])) << "only the row that overflows";
+  // 64-bit words of sums in other formats do not limit the terms.
+  const std::vector<float> cancelling{0x1p30f, 1, -0x1p30f};
+  EXPECT_EQ(m(cancelling, {.grid = -60}).to_double(), 1);
 }
 
-TEST(AGivenGrid, IsRefusedWhereItMakesNoSense) {
+TEST(TheOptionGrid, IsRefusedWhereItMakesNoSense) {
   const std::vector<float> x{1};
   const auto message = [](auto call) {
     try {
@@ -294,11 +310,14 @@ TEST(AGivenGrid, IsRefusedWhereItMakesNoSense) {
               HasSubstr("grid is -2149"));
 }
 
-TEST(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
+class ADotProductOnAGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(ADotProductOnAGrid, "reference", "cpu", "cuda");
+
+TEST_P(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
   // Products (1 + a)(1 - a + a²)/2 = (1 + a³)/2 and 1.5 (1 + b)(1 - b) = 1.5 - 1.5 b², whose nearest doubles
   // are ties; next to larger ones, which need more slices.
   constexpr double a = 0x1p-26, b = 0x1p-30;
-  const Method& m = find("dot/fixed_point/fp64@cpu");
+  const Method& m = method("dot/fixed_point/fp64");
   for (const double large : {0.0, 0x1p40, 0x1p70, 0x1p110})
     for (const double sign : {1.0, -1.0}) {
       std::vector<double> x(40, sign * (1 + a)), y(40, (1 - a + a * a) / 2);
@@ -314,25 +333,28 @@ TEST(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
     }
 }
 
-TEST(ASumOnAGrid, LosesTermsFarBelowTheLargest) {
+class ASumOnAGrid : public BackendTest {};
+SAMESUM_ON_BACKENDS(ASumOnAGrid, "reference", "cpu", "cuda");
+
+TEST_P(ASumOnAGrid, LosesTermsFarBelowTheLargest) {
   const std::vector<float> x{0x1p40f, 0x1p-30f, 0x1p-30f, 0x1p-30f};
-  EXPECT_EQ(find("fixed_point/fp32")(x).to_double(), 0x1p40);
-  EXPECT_EQ(find("fixed_point/fp64")(x).to_double(), 0x1p40 + 3 * 0x1p-30 - 3 * 0x1p-30) << "beyond fp64";
+  EXPECT_EQ(method("fixed_point/fp32")(x).to_double(), 0x1p40);
+  EXPECT_EQ(method("fixed_point/fp64")(x).to_double(), 0x1p40 + 3 * 0x1p-30 - 3 * 0x1p-30) << "beyond fp64";
   std::vector<float> cancelling = x;
   cancelling.push_back(-0x1p40f);
-  EXPECT_EQ(find("fixed_point/fp32")(cancelling).to_double(), 0);
-  EXPECT_EQ(find("fixed_point/fp64")(cancelling).to_double(), 3 * 0x1p-30);
+  EXPECT_EQ(method("fixed_point/fp32")(cancelling).to_double(), 0);
+  EXPECT_EQ(method("fixed_point/fp64")(cancelling).to_double(), 3 * 0x1p-30);
 }
 
-TEST(ASumOnAGrid, OfZerosIsPlusZero) {
+TEST_P(ASumOnAGrid, OfZerosIsPlusZero) {
   const std::vector<float> x{-0.0f, -0.0f};
-  EXPECT_EQ(find("fixed_point/fp32")(x).bits, 0u);
-  EXPECT_EQ(find("fixed_point/fp32")(std::vector<float>{}).bits, 0u);
-  EXPECT_EQ(find("mean/fixed_point/fp32")(std::vector<float>{}).bits, Format<float>::canonical_nan);
+  EXPECT_EQ(method("fixed_point/fp32")(x).bits, 0u);
+  EXPECT_EQ(method("fixed_point/fp32")(std::vector<float>{}).bits, 0u);
+  EXPECT_EQ(method("mean/fixed_point/fp32")(std::vector<float>{}).bits, Format<float>::canonical_nan);
 }
 
-TEST(ASumOnAGrid, HasABoundThatIsFiniteWheneverItsResultIs) {
-  for (const Method* m : methods_on_grid("cpu"))
+TEST_P(ASumOnAGrid, HasABoundThatIsFiniteWheneverItsResultIs) {
+  for (const Method* m : methods_on_grid(backend))
     for (const FormatInfo& input : formats)
       if (Code::of(*m).adds->term < Term::square) {
         EXPECT_TRUE(std::isfinite(m->bound(input, 1'000'000, Number{m->format, 0}))) << m->name;

@@ -1,5 +1,5 @@
-/// Reductions on the CPU have the bits of their reference for any batch, number of threads and address. The
-/// tests also cover accuracy, special values and refused calls.
+/// Reductions have the bits of their reference for any batch, number of threads and address. The tests also
+/// cover accuracy, special values and refused calls.
 #include <array>
 #include <cmath>
 #include <map>
@@ -13,11 +13,11 @@ namespace {
 
 using namespace testing_support;
 
-class EveryReduction : public ::testing::TestWithParam<const Method*> {
- protected:
-  const Method& r = *GetParam();
-};
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), test_name);
+class EveryReduction : public MethodTest {};
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(reductions_of("cpu"))), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryReduction, ::testing::ValuesIn(or_absent(reductions_of("cuda"))),
+                         test_name);
 
 // Making and rounding numbers takes as long as reducing them, so all methods share the inputs.
 
@@ -50,41 +50,45 @@ const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t 
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
   std::size_t k = 0;
-  for (const auto& [b, x, y] : batch_data(*r.format)) {
+  for (const auto& [b, x, y] : batch_data(*m.format)) {
     // Compensated sums walk as plain ones do.
     const bool walks_alike =
-        r.format != &format_info<fp32>() || (r.accumulator != "plain" && !r.order.empty());
-    if (is_sanitized && walks_alike && ++k % 2 != r.format->index / 2 % 2) continue;
+        m.format != &format_info<fp32>() || (m.accumulator != "plain" && !m.order.empty());
+    if (is_sanitized && walks_alike && ++k % 2 != m.format->index / 2 % 2) continue;
+    if (!m.accepts(*m.format, b.layout)) continue;
     if (!is_sanitized || b.elements < 20'000 || b.elements > 70'000) {  // few of the long ones
-      EXPECT_EQ(reduce_all(r, x.values(), y.values(), b.layout),
-                reduce_all(reference_of(r), x.values(), y.values(), b.layout))
+      EXPECT_EQ(reduce_all(m, x.values(), y.values(), b.layout),
+                reduce_all(reference_of(m), x.values(), y.values(), b.layout))
           << b.name;
     }
   }
 }
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   for (const FormatInfo& input : formats) {
-    if (!r.accepts(input)) continue;
+    if (!m.accepts(input)) continue;
     std::size_t k = 0;
     for (const auto& [name, x, y] : inputs_of<datasets>(input, 5000))
       if (!is_sanitized || k++ % 3 == 0) {
-        EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
-                  reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))
+        EXPECT_EQ(reduce_all(m, x.values(), y.values(), Layout::vector(5000)),
+                  reduce_all(reference_of(m), x.values(), y.values(), Layout::vector(5000)))
             << name << " of " << input.name;
       }
   }
 }
 
 TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
-  constexpr std::size_t n = is_sanitized ? 70'000 : 140'000;  // groups of leaves, the last one incomplete
-  const auto& [x, y] = wide_and_uniform(*r.format, n);
+  SAMESUM_SANITIZED_IN_FP32(m);
+  const std::size_t n = is_sanitized ? 70'000 : 140'000;  // groups of leaves, the last one incomplete
+  const auto& [x, y] = wide_and_uniform(*m.format, n);
   for (const Layout& layout :
        {Layout::vector(n), Layout::rows(n / 1000, 1000), Layout::axis(1, n / 100, 100)}) {
-    const Bits expected = reduce_all(r, x.values(), y.values(), layout, {.threads = 1});
+    if (!m.accepts(*m.format, layout)) continue;
+    const Bits expected = reduce_all(on_host(m), x.values(), y.values(), layout, {.threads = 1});
     for (const int threads : {2, 5})
       if (!is_sanitized || threads == 5) {
-        EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout, {.threads = threads}), expected);
+        EXPECT_EQ(reduce_all(m, x.values(), y.values(), layout, {.threads = threads}), expected);
       }
   }
 }
@@ -100,45 +104,60 @@ TEST(Threads, OfTheDefaultNumberGiveTheSameBits) {
 }
 
 TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
+  SAMESUM_SANITIZED_IN_FP32(m);
+  if (!m.accepts(*m.format, Layout::rows(2, 2))) return;
   constexpr std::size_t columns = 777, most = 129;
-  const auto& [x, y] = wide_and_uniform(*r.format, most * columns, 1);
+  const auto& [x, y] = wide_and_uniform(*m.format, most * columns, 1);
   const auto row = [&](Values v, std::size_t k) {
     return Values{*v.format, static_cast<const std::byte*>(v.data) + k * columns * v.format->bytes, columns};
   };
-  const Bits all = reduce_all(r, x.values(), y.values(), Layout::rows(most, columns));
-  const std::size_t each = static_cast<std::size_t>(r.results);
+  const Bits all = reduce_all(m, x.values(), y.values(), Layout::rows(most, columns));
+  const std::size_t each = static_cast<std::size_t>(m.results);
   for (const std::size_t k : {0, 1, 100, 128}) {
-    const Bits alone = reduce_all(r, row(x.values(), k), row(y.values(), k), Layout::vector(columns));
+    const Bits alone = reduce_all(m, row(x.values(), k), row(y.values(), k), Layout::vector(columns));
     EXPECT_EQ(alone, Bits(all.begin() + static_cast<long>(k * each),
                           all.begin() + static_cast<long>((k + 1) * each)))
         << "row " << k;
   }
   for (std::size_t rows = 1; rows <= most; rows += 64)
-    EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::rows(rows, columns)),
+    EXPECT_EQ(reduce_all(m, x.values(), y.values(), Layout::rows(rows, columns)),
               Bits(all.begin(), all.begin() + static_cast<long>(rows * each)))
         << rows << " rows";
+}
+
+/// Rows, and on a GPU also those of lengths for which it has other kernels.
+std::vector<Layout> layouts_of_awkward_data(const Method& m, std::size_t n) {
+  std::vector<Layout> all{Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)};
+  if (m.backend == "cuda")
+    all.insert(all.end(),
+               {Layout::rows(36, 128), Layout::rows(144, 32), Layout::rows(288, 16), Layout::rows(46, 100),
+                Layout::rows(139, 33), Layout::rows(36, 127), Layout::rows(35, 131), Layout::rows(14, 300),
+                Layout::rows(5, 900), Layout::axis(1, 512, 9), Layout::axis(1, 100, 46)});
+  return all;
 }
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   constexpr std::size_t n = 9 * 512 + 3;
   std::size_t k = 0;
-  for (const auto& [name, x, y] : inputs_of<awkward_data>(*r.format, n))
-    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)}) {
+  for (const auto& [name, x, y] : inputs_of<awkward_data>(*m.format, n))
+    for (const Layout& layout : layouts_of_awkward_data(m, n)) {
       if (is_sanitized && k++ % 8 != 0) continue;  // data sets take the layouts in turn
-      EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
-                reduce_all(reference_of(r), x.values(), y.values(), layout))
-          << name << ", " << layout.outer;
+      if (!m.accepts(*m.format, layout)) continue;
+      EXPECT_EQ(reduce_all(m, x.values(), y.values(), layout),
+                reduce_all(reference_of(m), x.values(), y.values(), layout))
+          << name << ", " << layout.outer << " x " << layout.n << " x " << layout.inner;
     }
 }
 
 TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
-  const auto& [x, y] = wide_and_uniform(*r.format, 9000);
+  if (m.backend != "cpu") return;
+  const auto& [x, y] = wide_and_uniform(*m.format, 9000);
   const cpu::InstructionSet before = cpu::instruction_set();
-  const Bits expected = reduce_all(reference_of(r), x.values(), y.values(), Layout::rows(2, 4500));
+  const Bits expected = reduce_all(reference_of(m), x.values(), y.values(), Layout::rows(2, 4500));
   for (const cpu::InstructionSet set : cpu::instruction_sets) {
     if (!cpu::is_supported(set)) continue;
     cpu::force(set);
-    EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::rows(2, 4500)), expected) << cpu::name_of(set);
+    EXPECT_EQ(reduce_all(m, x.values(), y.values(), Layout::rows(2, 4500)), expected) << cpu::name_of(set);
   }
   cpu::force(before);
 }
@@ -151,24 +170,27 @@ double half_mean(const Method& r, const std::vector<double>& x) {
       .to_double();
 }
 
-TEST(AMeanOfHalves, IsFiniteEvenIfItsSumOverflows) {
-  for (const char* backend : {"cpu", "reference"})
-    for (const Method* r : half_means(backend)) {
-      EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
-      EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
-          << r->name << ": 100000 needs 12 bits";
-      EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
-      // The quotient rounds beyond the largest number: n = 4101 with plain sums, 2050 with Kahan's.
-      for (const std::size_t n : {2050u, 4101u, 9000u})
-        for (const double x : {65'504.0, -65'504.0})
-          EXPECT_NEAR(half_mean(*r, std::vector<double>(n, x)), x, 65'504 * 0x1p-8)
-              << r->name << ", n = " << n;
-    }
+class AMeanOfHalves : public BackendTest {};
+SAMESUM_ON_BACKENDS(AMeanOfHalves, "reference", "cpu", "cuda");
+
+TEST_P(AMeanOfHalves, IsFiniteEvenIfItsSumOverflows) {
+  SAMESUM_UNSANITIZED("it tests rounding");
+  for (const Method* r : half_means(backend)) {
+    EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
+    EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
+        << r->name << ": 100000 needs 12 bits";
+    EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
+    // The quotient rounds beyond the largest number: n = 4101 with plain sums, 2050 with Kahan's.
+    for (const std::size_t n : {2050u, 4101u, 9000u})
+      for (const double x : {65'504.0, -65'504.0})
+        EXPECT_NEAR(half_mean(*r, std::vector<double>(n, x)), x, 65'504 * 0x1p-8) << r->name << ", n = " << n;
+  }
 }
 
-TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
+TEST_P(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   int finite = 0, again = 0;
-  for (const Method* r : half_means("cpu")) {
+  for (const Method* r : half_means(backend)) {
     const Method& sum = find("sum" + r->name.substr(4));
     for (const double scale : {1.0, 100.0, 6000.0, 60'000.0})
       for (const std::size_t n : {3u, 500u, 5000u}) {
@@ -189,8 +211,8 @@ TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
   EXPECT_GT(again, 5);
 }
 
-TEST(AMeanOfHalves, IsNotFiniteIfAnElementIsNotFinite) {
-  for (const Method* r : half_means("cpu")) {
+TEST_P(AMeanOfHalves, IsNotFiniteIfAnElementIsNotFinite) {
+  for (const Method* r : half_means(backend)) {
     if (takes_no_order(r->accumulator)) continue;
     EXPECT_EQ(half_mean(*r, {60'000, INFINITY}), INFINITY) << r->name;
     EXPECT_EQ(half_mean(*r, {60'000, -INFINITY}), -INFINITY) << r->name;
@@ -203,20 +225,28 @@ TEST(AMeanOfHalves, IsNotFiniteIfAnElementIsNotFinite) {
   }
 }
 
-TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWithThreads) {
-  for (const BatchCase& b : batches()) {
-    std::vector<double> x = uniform(b.elements, 3);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 ? 30'000 * (1 + x[i]) : x[i];
-    const Array array{format_info<fp16>(), x};
-    for (const Method* r : half_means("cpu"))
-      EXPECT_EQ(reduce_all(*r, array.values(), array.values(), b.layout, {.threads = 3}),
-                reduce_all(reference_of(*r), array.values(), array.values(), b.layout))
-          << r->name << ", " << b.name;
-  }
+TEST_P(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWithThreads) {
+  if (backend == "reference") return;
+  for (const BatchCase& b : batches())
+    for (const double special : {1.0, static_cast<double>(INFINITY)}) {
+      std::vector<double> x = uniform(b.elements, 3);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 ? 30'000 * (1 + x[i]) : x[i];
+      if (x.size() > 5) x[x.size() / 2] = special;
+      const Array array{format_info<fp16>(), x};
+      for (const Method* r : half_means(backend))
+        EXPECT_EQ(reduce_all(*r, array.values(), array.values(), b.layout, {.threads = 3}),
+                  reduce_all(reference_of(*r), array.values(), array.values(), b.layout))
+            << r->name << ", " << b.name << ", " << special;
+    }
 }
 
+// --- rows and columns -------------------------------------------------------------------------------------
+
+class ShortRows : public BackendTest {};
+SAMESUM_ON_BACKENDS(ShortRows, "cpu", "cuda");
+
 /// 37 rows are whole vectors of rows and some more; rows end before, at and behind the end of a vector.
-TEST(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValues) {
+TEST_P(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValues) {
   constexpr std::size_t rows = 37, most = 300, gap = 3;
   for (const FormatInfo& format : formats) {
     std::vector<double> x = wide(rows * (most + gap), 12, 4);
@@ -226,8 +256,7 @@ TEST(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValue
     const Array special{format, x};
     if (is_sanitized && &format == &format_info<fp16>()) continue;  // the loops of bf16
     for (const char* name : {"sum/tree/plain", "mean/tree/plain", "moments/tree"}) {
-      const Method &m = find(std::string(name) + "/" + std::string(format.name) + "@cpu"),
-                   &r = reference_of(m);
+      const Method &m = method(std::string(name) + "/" + std::string(format.name)), &r = reference_of(m);
       for (std::size_t n = 1; n <= most; n += n < 70 ? 1 : n < 130 ? 9 : 57)
         for (const std::size_t pitch : {n, n + gap})
           for (const Array* all : {&numbers, &zeros, &special}) {
@@ -245,7 +274,10 @@ TEST(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialValue
   }
 }
 
-TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
+class SumsOfRowsColumnsAndSegments : public BackendTest {};
+SAMESUM_ON_BACKENDS(SumsOfRowsColumnsAndSegments, "cpu", "cuda");
+
+TEST_P(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   const std::uint64_t offsets[] = {5, 5, 4200, 4201, 9000, 19'999};
   for (const FormatInfo& input : formats) {
     if (is_sanitized && &input == &format_info<fp16>()) continue;  // the loops of bf16
@@ -263,7 +295,8 @@ TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
         });
         alone.emplace_back(input, elements);
       }
-      for (const Method* m : sums_of("cpu", Promise::everywhere)) {
+      for (const Method* m : sums_of(backend, Promise::everywhere)) {
+        if (!m->accepts(input, layout)) continue;
         const Bits all = reduce_all(*m, x.values(), x.values(), layout);
         for (std::size_t at = 0; at < all.size(); ++at)
           ASSERT_EQ((*m)(alone[at].values()).bits, all[at])
@@ -273,12 +306,14 @@ TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   }
 }
 
-TEST(DotProductsOfWideColumns, HaveTheBitsOfTheirReference) {
+class DotProductsOfWideColumns : public BackendTest {};
+SAMESUM_ON_BACKENDS(DotProductsOfWideColumns, "cpu", "cuda");
+
+TEST_P(DotProductsOfWideColumns, HaveTheBitsOfTheirReference) {
   const Layout layout =
       Layout::axis(1, 130, 150);  // columns of several tiles, whose lanes are added in groups
-  for (const char* name :
-       {"dot/tree/plain/fp32@cpu", "dot/tree/double_word/fp32@cpu", "dot/tree/plain/fp64@cpu"}) {
-    const Method& m = find(name);
+  for (const char* name : {"dot/tree/plain/fp32", "dot/tree/double_word/fp32", "dot/tree/plain/fp64"}) {
+    const Method& m = method(name);
     const Array x{*m.format, wide(130 * 150, 20, 1)}, y{*m.format, wide(130 * 150, 20, 2)};
     EXPECT_EQ(reduce_all(m, x.values(), y.values(), layout),
               reduce_all(reference_of(m), x.values(), y.values(), layout))
@@ -288,11 +323,17 @@ TEST(DotProductsOfWideColumns, HaveTheBitsOfTheirReference) {
 
 // --- accuracy and special values --------------------------------------------------------------------------
 
-double number(std::string_view name, const std::vector<double>& x) {
-  return reduce(name, Array{*find(name).format, x}.values()).to_double();
+/// The result of a method, which must be the same on all backends.
+double number(const std::string& name, const std::vector<double>& x) {
+  const Array array{*find(name).format, x};
+  const Number result = reduce(name, array.values());
+  for (const std::string& backend : present_backends())
+    EXPECT_EQ(reduce(name + "@" + backend, array.values()), result) << name << "@" << backend;
+  return result.to_double();
 }
 
 TEST(ANorm, NeitherOverflowsNorUnderflowsInIntermediateResults) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e200, 1e200}), 1e200 * std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e-200, 1e-200}), 1e-200 * std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {3e-320, 4e-320}), 5e-320);
@@ -305,9 +346,10 @@ TEST(ANorm, NeitherOverflowsNorUnderflowsInIntermediateResults) {
 }
 
 TEST(ANorm, CombinesLargeMediumAndSmallSquares) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   // 5000 elements of each of two sizes, which lie on either side of a threshold, and one that is 77 times as
   // large.
-  const auto expect_true = [](std::string_view name, int threshold, double tolerance) {
+  const auto expect_true = [](const std::string& name, int threshold, double tolerance) {
     for (const int apart : {-9, -1, 0, 1, 9}) {
       std::vector<double> x;
       long double squares = 0;
@@ -331,6 +373,7 @@ TEST(ANorm, CombinesLargeMediumAndSmallSquares) {
 }
 
 TEST(ANorm, HandlesInfinityNanAndNoElements) {
+  SAMESUM_UNSANITIZED("it tests special values");
   EXPECT_EQ(number("norm/tree/fp32", {}), 0);
   EXPECT_EQ(number("norm/tree/fp32", {0.0, -0.0}), 0);
   EXPECT_EQ(number("norm/tree/fp32", {1, -INFINITY, 3}), INFINITY);
@@ -338,6 +381,7 @@ TEST(ANorm, HandlesInfinityNanAndNoElements) {
 }
 
 TEST(AProduct, DoesNotOverflowInIntermediateResults) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   std::vector<double> x;
   for (int i = 0; i < 100'000; ++i) x.push_back(i % 2 == 0 ? 1e300 : 1e-300);
   for (const char* name : {"prod/tree/fp64", "prod/pairwise/fp64"})
@@ -354,8 +398,12 @@ TEST(AProduct, DoesNotOverflowInIntermediateResults) {
 }
 
 TEST(AnExtremum, IsTheFirstOfEqualOnesAndTheFirstNan) {
-  const auto index = [](std::string_view name, const std::vector<double>& x) {
-    return reduce_to_index(name, Array{format_info<fp32>(), x}.values());
+  const auto index = [](const std::string& name, const std::vector<double>& x) {
+    const Array array{format_info<fp32>(), x};
+    const std::int64_t found = reduce_to_index(name, array.values());
+    for (const std::string& backend : present_backends())
+      EXPECT_EQ(reduce_to_index(name + "@" + backend, array.values()), found) << name << "@" << backend;
+    return found;
   };
   EXPECT_EQ(index("argmax/fp32", {1, 3, 3, 2}), 1);
   EXPECT_EQ(index("argmin/fp32", {1, -3, 3, -3}), 1);
@@ -384,39 +432,51 @@ TEST(MomentsOfData, AreAccurateWhereTheSumOfSquaresWouldFail) {
   for (const double e : x) mean += e;
   mean /= 100'000;
   for (const double e : x) squares += (e - mean) * (e - mean);
-  std::vector<double> two(2);
-  reduce(find("moments/tree/fp64"), array.values(), Layout::vector(x.size()), std::span{two}, {.ddof = 1});
-  EXPECT_NEAR(two[0], static_cast<double>(mean), 1e-6);
-  EXPECT_NEAR(two[1], static_cast<double>(squares / 99'999), 1e-7);
+  for (const std::string& backend : present_backends()) {
+    std::vector<double> two(2);
+    reduce(find("moments/tree/fp64@" + backend), array.values(), Layout::vector(x.size()), std::span{two},
+           {.ddof = 1});
+    EXPECT_NEAR(two[0], static_cast<double>(mean), 1e-6) << backend;
+    EXPECT_NEAR(two[1], static_cast<double>(squares / 99'999), 1e-7) << backend;
+  }
 }
 
 TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveVarianceZero) {
-  std::vector<float> two(2);
-  const auto of = [&](std::vector<float> x, double ddof) {
-    reduce(find("moments/tree/fp32"), x, Layout::vector(x.size()), std::span{two}, {.ddof = ddof});
-    return two;
-  };
-  EXPECT_TRUE(std::isnan(of({}, 0)[0]) && std::isnan(two[1]));
-  EXPECT_EQ(of({7}, 0), (std::vector<float>{7, 0}));
-  EXPECT_TRUE(std::isnan(of({7}, 1)[1]));
-  EXPECT_EQ(of({1, 3}, 1), (std::vector<float>{2, 2}));
+  for (const std::string& backend : present_backends()) {
+    std::vector<float> two(2);
+    const auto of = [&](std::vector<float> x, double ddof) {
+      reduce(find("moments/tree/fp32@" + backend), x, Layout::vector(x.size()), std::span{two},
+             {.ddof = ddof});
+      return two;
+    };
+    EXPECT_TRUE(std::isnan(of({}, 0)[0]) && std::isnan(two[1])) << backend;
+    EXPECT_EQ(of({7}, 0), (std::vector<float>{7, 0})) << backend;
+    EXPECT_TRUE(std::isnan(of({7}, 1)[1])) << backend;
+    EXPECT_EQ(of({1, 3}, 1), (std::vector<float>{2, 2})) << backend;
+  }
 }
 
 TEST(ACompensatedDotProduct, KeepsTheRoundingErrorsOfItsProducts) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   // (1 + u)(1 - u) - 1 = -u²: the rounded products cancel, and only their rounding errors remain.
   const double u = 0x1p-30;
   const Array x{format_info<fp64>(), {1 + u, -1}}, y{format_info<fp64>(), {1 - u, 1}};
-  EXPECT_EQ(reduce("dot/tree/plain/fp64", x.values(), y.values()).to_double(), 0);
-  for (const char* a : {"kahan", "neumaier", "double_word"})
-    EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp64", x.values(), y.values()).to_double(), -u * u)
-        << a;
+  for (const std::string& backend : present_backends()) {
+    EXPECT_EQ(reduce("dot/tree/plain/fp64@" + backend, x.values(), y.values()).to_double(), 0) << backend;
+    for (const char* a : {"kahan", "neumaier", "double_word"})
+      EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp64@" + backend, x.values(), y.values()).to_double(),
+                -u * u)
+          << a << ", " << backend;
+  }
 }
 
 TEST(ADotProduct, OverflowsToInfinityIfItsProductsOverflow) {
   const Array x{format_info<fp32>(), {3e38, 1}}, y{format_info<fp32>(), {3e38, 1}};
-  for (const char* a : {"plain", "kahan", "neumaier", "double_word"})
-    EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp32", x.values(), y.values()).to_double(), INFINITY)
-        << a;
+  for (const std::string& backend : present_backends())
+    for (const char* a : {"plain", "kahan", "neumaier", "double_word"})
+      EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp32@" + backend, x.values(), y.values()).to_double(),
+                INFINITY)
+          << a << ", " << backend;
 }
 
 TEST(LogSumExpOfData, IsAccurateAndDoesNotOverflow) {

@@ -13,8 +13,9 @@ using ::testing::HasSubstr;
 
 /// The method whose result for a window is that of the window alone; of moments the variance.
 const Method& reduction_for_windows(const Method& m) {
+  const Method& host = on_host(m);  // many calls
   const std::string operation = m.operation == "rolling_var" ? "moments" : m.operation.substr(8);
-  return find(operation + m.name.substr(m.operation.size()));
+  return find(operation + host.name.substr(m.operation.size()));
 }
 
 /// The result of window i, by the reduction of its elements alone, which are copied from x. It follows the
@@ -41,10 +42,8 @@ std::uint64_t of_window_alone(const Method& m, Values x, std::size_t i, const Op
   });
 }
 
-class EveryRollingMethod : public ::testing::TestWithParam<const Method*> {
+class EveryRollingMethod : public MethodTest {
  protected:
-  const Method& m = *GetParam();
-
   Array elements(const FormatInfo& format, std::vector<double> x) const {
     return elements_for_windows(m, format, std::move(x));
   }
@@ -60,7 +59,11 @@ class EveryRollingMethod : public ::testing::TestWithParam<const Method*> {
 };
 INSTANTIATE_TEST_SUITE_P(Reference, EveryRollingMethod,
                          ::testing::ValuesIn(rolling_methods_of(is_sanitized ? "" : "reference")), test_name);
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryRollingMethod, ::testing::ValuesIn(rolling_methods_of("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryRollingMethod,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(rolling_methods_of("cpu"))),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryRollingMethod, ::testing::ValuesIn(or_absent(rolling_methods_of("cuda"))),
+                         test_name);
 
 TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindow) {
   constexpr std::size_t n = 45;
@@ -88,12 +91,15 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindow) {
 }
 
 TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindowForAwkwardData) {
-  const std::size_t n = m.backend == "cpu" && !is_sanitized ? 1300 : 300;
+  SAMESUM_SANITIZED_IN_FP32(m);
+  const std::size_t n = m.backend != "reference" && !is_sanitized ? 1300 : 300;
+  std::vector<std::size_t> windows{1, 2, 7, 100, n / 2, n};
+  if (m.backend == "cuda")  // around its groups of 8, 32, 64, 256 and 512 elements
+    windows.insert(windows.end(), {8, 9, 31, 65, 257, 520, 4000});
   for (const Dataset& d : data_with_specials(std::max<std::size_t>(n, 4100))) {
     SCOPED_TRACE(d.name);
     const Array array = elements(*m.format, {d.x.end() - static_cast<std::ptrdiff_t>(n), d.x.end()});
-    for (const std::size_t window :
-         {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, n / 2, n}) {
+    for (const std::size_t window : windows) {
       const std::size_t step = window > 100 || is_sanitized ? 97 : 3;
       compare(array.values(), {.ddof = 1, .window = window, .min_periods = 1}, step);
       if (window % 2 == 1 || window == n)
@@ -104,36 +110,38 @@ TEST_P(EveryRollingMethod, HasTheBitsOfTheReductionOfEachWindowForAwkwardData) {
 }
 
 TEST_P(EveryRollingMethod, HasTheSameBitsForAnyNumberOfThreads) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   if (m.backend == "reference") return;
-  const std::size_t n = is_sanitized ? 70'001 : 150'001;  // several parts of 2^16
+  const std::size_t n = is_sanitized ? 70'001 : m.backend == "cuda" ? 300'001 : 150'001;  // parts of 2^16
   std::vector<double> x = wide(n, 24, 8);
   for (std::size_t i = 0; i < n; i += 9973) x[i] = i % 2 == 0 ? NAN : -0.0;
   const Array array = elements(*m.format, x);
-  for (const std::size_t window : {std::size_t{3}, std::size_t{1000}, n / 3, n}) {
+  for (const std::size_t window : {std::size_t{3}, std::size_t{1000}, n / 3, 2 * n}) {
     if (is_sanitized && window != n / 3) continue;
     const Options options{
         .threads = 1, .skip_nan = true, .window = window, .centred = window == 1000, .min_periods = 1};
-    const Bits expected = rolled(m, array.values(), options);
+    const Bits expected = rolled(on_host(m), array.values(), options);
     for (const int threads : {2, 3, 7}) {
+      if (m.backend == "cuda" && threads != 3) continue;
       if (is_sanitized && threads != 3) continue;
       Options parallel = options;
       parallel.threads = threads;
       ASSERT_EQ(rolled(m, array.values(), parallel), expected)
           << "a window of " << window << ", " << threads << " threads";
     }
-    for (const std::size_t i : {std::size_t{0}, window - 1, n / 2, n - 1})
+    for (const std::size_t i : {std::size_t{0}, std::min(window, n) - 1, n / 2, n - 1})
       EXPECT_EQ(expected[i], of_window_alone(m, array.values(), i, options))
           << "result " << i << ", a window of " << window;
   }
 }
 
 TEST_P(EveryRollingMethod, TakesRowsAndAxes) {
+  const std::size_t gap = 4, window = m.backend == "cuda" ? 37 : 5;
   for (const auto& sizes : {std::array<std::size_t, 3>{3, 50, 1}, {2, 600, 3}, {1, 70, 40}, {2, 1, 5}}) {
     const std::size_t outer = sizes[0], n = sizes[1], inner = sizes[2];
     const Array x = elements(*m.format, wide(outer * n * inner, 12, n));
     const Layout layout = Layout::axis(outer, n, inner);
-    const Options options{.threads = 2, .window = 5, .min_periods = 2};
-    const std::size_t gap = 4;
+    const Options options{.threads = 2, .window = window, .min_periods = 2};
     const Bits dense = rolled(m, x.values(), layout, options),
                apart = rolled(m, x.values(), layout, options, n * inner + gap);
     EXPECT_EQ(dense, apart);
@@ -143,7 +151,7 @@ TEST_P(EveryRollingMethod, TakesRowsAndAxes) {
           std::vector<F> column(n);
           for (std::size_t k = 0; k < n; ++k)
             column[k] = static_cast<const F*>(x.values().data)[(o * n + k) * inner + i];
-          const Bits expected = rolled(m, Values{std::span<const F>{column}}, options);
+          const Bits expected = rolled(on_host(m), Values{std::span<const F>{column}}, options);
           for (std::size_t k = 0; k < n; ++k) ASSERT_EQ(dense[(o * n + k) * inner + i], expected[k]);
         }
     });
@@ -168,20 +176,26 @@ TEST_P(EveryRollingMethod, HasARigorousBound) {
   }
 }
 
-TEST(ARollingSum, DoesNotDrift) {
+class ARollingSum : public BackendTest {};
+SAMESUM_ON_BACKENDS(ARollingSum, "reference", "cpu", "cuda");
+
+TEST_P(ARollingSum, DoesNotDrift) {
   std::vector<double> x(3000, 1.0);
   x[10] = 1e300;
   x[11] = -0x1p-1074;
   std::vector<double> sums(x.size());
-  reduce(find("rolling_sum/exact/fp64"), Values{std::span<const double>{x}}, Layout::vector(x.size()),
+  reduce(method("rolling_sum/exact/fp64"), Values{std::span<const double>{x}}, Layout::vector(x.size()),
          std::span{sums}, {.window = 5});
   for (std::size_t i = 16; i < x.size(); ++i) ASSERT_EQ(sums[i], 5) << i;
 }
 
-TEST(ARollingVariance, LeavesOutWhatElementsHaveInCommonOnlyWhereTheDifferencesAreExact) {
+class ARollingVariance : public BackendTest {};
+SAMESUM_ON_BACKENDS(ARollingVariance, "cpu", "cuda");
+
+TEST_P(ARollingVariance, LeavesOutWhatElementsHaveInCommonOnlyWhereTheDifferencesAreExact) {
   std::vector<double> x = uniform(3000, 1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += std::ldexp(1e13, -static_cast<int>(i / 333 % 4 * 14));
-  const Method& m = find("rolling_var/exact/fp64");
+  const Method& m = method("rolling_var/exact/fp64");
   const Values values{std::span<const double>{x}};
   for (const std::size_t window : {5, 100}) {
     const Options options{.ddof = 1, .window = window};
@@ -191,22 +205,19 @@ TEST(ARollingVariance, LeavesOutWhatElementsHaveInCommonOnlyWhereTheDifferencesA
   }
 }
 
-TEST(ARollingSum, OnAGridReportsASumThatOverflows) {
+TEST_P(ARollingSum, OnAGridReportsASumThatOverflows) {
   const std::vector<double> x{1, 2, 0x1p100, 4, 5, 6};
   std::vector<double> sums(x.size());
-  const auto roll = [&](std::string_view name, Options options) {
-    reduce(find(name), Values{std::span<const double>{x}}, Layout::vector(x.size()), std::span{sums},
-           options);
+  const auto roll = [&](int grid) {
+    reduce(method("rolling_sum/fixed_point/fp64"), Values{std::span<const double>{x}},
+           Layout::vector(x.size()), std::span{sums}, {.grid = grid, .window = 2});
   };
-  for (const std::string_view backend : {"@cpu", "@reference"}) {
-    const std::string name = "rolling_sum/fixed_point/fp64" + std::string{backend};
-    EXPECT_THROW(roll(name, {.grid = -40, .window = 2}), std::overflow_error) << backend;
-    EXPECT_EQ(sums[1], 3);
-    EXPECT_TRUE(std::isnan(sums[2]) && std::isnan(sums[3]));
-    EXPECT_EQ(sums[5], 11);
-    roll(name, {.grid = -20, .window = 2});
-    EXPECT_EQ(sums[2], 0x1p100 + 2);
-  }
+  EXPECT_THROW(roll(-40), std::overflow_error);
+  EXPECT_EQ(sums[1], 3);
+  EXPECT_TRUE(std::isnan(sums[2]) && std::isnan(sums[3]));
+  EXPECT_EQ(sums[5], 11);
+  roll(-20);
+  EXPECT_EQ(sums[2], 0x1p100 + 2);
 }
 
 TEST(ARollingMethod, RefusesOptionsThatDoNotFit) {

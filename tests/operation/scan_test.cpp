@@ -27,7 +27,8 @@ std::vector<const Method*> scans_of(std::string_view backend) {
 
 /// The method for one vector whose results a scan lists.
 const Method& reduction_of(const Method& scan) {
-  return find(scan.operation.substr(3) + scan.name.substr(scan.operation.size()));
+  const Method& host = on_host(scan);  // many calls
+  return find(host.operation.substr(3) + host.name.substr(host.operation.size()));
 }
 
 Bits scanned(const Method& m, Values x, const Layout& layout, Options options = {}, std::size_t stride = 0) {
@@ -44,9 +45,8 @@ std::uint64_t reduced_on_one_grid(const Method& m, Values x) { return m(x, with_
 
 Values first_of(Values x, std::size_t n) { return {*x.format, x.data, n}; }
 
-class EveryScan : public ::testing::TestWithParam<const Method*> {
+class EveryScan : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   /// Calls visit(x) with data of each format that the method accepts.
   template <class Visit> void for_each_input(std::size_t n, int binades, Visit visit) {
     for (const FormatInfo& input : formats)
@@ -56,15 +56,18 @@ class EveryScan : public ::testing::TestWithParam<const Method*> {
 // With sanitizers the reference runs wherever a CPU's method is compared with it.
 INSTANTIATE_TEST_SUITE_P(Reference, EveryScan, ::testing::ValuesIn(scans_of(is_sanitized ? "" : "reference")),
                          test_name);
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryScan, ::testing::ValuesIn(scans_of("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryScan, ::testing::ValuesIn(without_fp16_if_sanitized(scans_of("cpu"))),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryScan, ::testing::ValuesIn(or_absent(scans_of("cuda"))), test_name);
 
 TEST_P(EveryScan, HasTheBitsOfTheReductionOfEachPrefix) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   const Method& reduction = reduction_of(m);
   constexpr std::size_t n = 2 * tile_elements + 5;
   for_each_input(n, 12, [&](const Array& x) {
     const Bits all = scanned_on_one_grid(m, x.values());
     // Each reduction reads all elements again.
-    const std::size_t step = m.backend == "cpu" && x.values().format == m.format ? 31 : 149;
+    const std::size_t step = m.backend != "reference" && x.values().format == m.format ? 31 : 149;
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 300 && i % step > 0 && i % 128 != 127 && i % tile_elements > 2) continue;
       ASSERT_EQ(all[i], reduced_on_one_grid(reduction, first_of(x.values(), i + 1)))
@@ -74,6 +77,7 @@ TEST_P(EveryScan, HasTheBitsOfTheReductionOfEachPrefix) {
 }
 
 TEST_P(EveryScan, HasTheBitsOfTheReductionOfLongPrefixes) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   const Method& reduction = reduction_of(m);
   const bool is_short = is_sanitized || m.backend == "reference";
   const std::size_t n = (is_short ? 1 : 2) * part_elements + 3 * tile_elements + 777;
@@ -102,6 +106,7 @@ TEST_P(EveryScan, HasTheBitsOfItsReference) {
 }
 
 TEST_P(EveryScan, HasTheSameBitsForAnyNumberOfThreads) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   if (m.backend == "reference") return;
   std::vector<std::size_t> lengths{3 * part_elements, part_elements + 1,
                                    2 * part_elements + 2 * tile_elements + 17};
@@ -116,7 +121,7 @@ TEST_P(EveryScan, HasTheSameBitsForAnyNumberOfThreads) {
     for (const bool exclusive : {false, true}) {
       const int threads = thread_counts[k++ % thread_counts.size()];
       ASSERT_EQ(scanned(m, x.values(), {.threads = threads, .exclusive = exclusive}),
-                scanned(m, x.values(), {.threads = 1, .exclusive = exclusive}))
+                scanned(on_host(m), x.values(), {.threads = 1, .exclusive = exclusive}))
           << n << " elements, " << threads << " threads";
     }
   }
@@ -126,8 +131,9 @@ TEST_P(EveryScan, HasTheBitsOfEachVectorForRowsAndAxes) {
   const struct {
     std::size_t outer, n, inner, gap, out_gap;
   } shapes[] = {{3, 4400, 1, 0, 0}, {5, 3, 1, 2, 4}, {1, 4100, 9, 0, 0}, {1, 1100, 33, 0, 0},
-                {2, 70, 17, 3, 1},  {4, 1, 3, 0, 0}, {2, 9, 16, 0, 0}};
+                {2, 70, 17, 3, 1},  {4, 1, 3, 0, 0}, {2, 9, 16, 0, 0},   {3, 5000, 1, 1, 3}};
   for (const auto& [outer, n, inner, gap, out_gap] : shapes) {
+    if (n == 5000 && m.backend != "cuda") continue;  // the shapes before access a CPU's memory alike
     const Layout layout{outer, n, inner, n * inner + gap, inner};
     const std::vector<double> elements = wide(outer * (n * inner + gap), 12, n);
     const Array x{*m.format, elements};
@@ -143,8 +149,8 @@ TEST_P(EveryScan, HasTheBitsOfEachVectorForRowsAndAxes) {
           for (std::size_t k = 0; k < n; ++k) expected[(o * n + k) * inner + i] = alone[k];
         }
       for (const int threads : {1, 3}) {
-        if (threads > 1 && m.backend == "reference") continue;  // it has only one
-        if (is_sanitized && threads == 1 && m.backend != "reference") continue;
+        if (threads > 1 && m.backend != "cpu") continue;  // they have only one
+        if (is_sanitized && threads == 1 && m.backend == "cpu") continue;
         ASSERT_EQ(scanned(m, x.values(), layout, {.threads = threads, .exclusive = exclusive},
                           out_gap == 0 && gap == 0 ? 0 : n * inner + out_gap),
                   expected)
@@ -164,6 +170,7 @@ TEST_P(EveryScan, ThatIsExclusiveLeavesOutTheElement) {
 }
 
 TEST_P(EveryScan, MayReplaceItsElements) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   const bool is_short = is_sanitized || m.backend == "reference";  // which has one part of any length
   for (const Layout& layout : {Layout::vector(m.backend == "reference" ? 5007 : part_elements + 7),
                                Layout::rows(3, 5000), Layout::axis(2, is_short ? 70 : 4200, 20)}) {
@@ -172,7 +179,7 @@ TEST_P(EveryScan, MayReplaceItsElements) {
     for (const bool exclusive : {false, true}) {
       const Bits expected = scanned(m, x.values(), layout, {.threads = 1, .exclusive = exclusive});
       for (const int threads : {1, 3}) {
-        if (threads > 1 && m.backend == "reference") continue;  // it has only one
+        if (threads > 1 && m.backend != "cpu") continue;  // they have only one
         const Array y = x.at_offset(0);
         const Values in_place = y.values();
         reduce(m, in_place, layout, Results{m.format, const_cast<void*>(in_place.data), n},
@@ -196,6 +203,7 @@ TEST_P(EveryScan, OfNothingWritesNothing) {
 }
 
 TEST_P(EveryScan, KeepsItsSpecialValues) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const double largest = m.format->max_finite, tiny = m.format->smallest_subnormal;
   const std::vector<std::vector<double>> cases{{-0.0, -0.0, 0.0, -0.0},
@@ -226,6 +234,7 @@ TEST_P(EveryScan, KeepsItsSpecialValues) {
 }
 
 TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   if (m.operation != "cumsum") return;
   for (const int binades : {4, 30}) {
     constexpr std::size_t n = 4600;
@@ -248,8 +257,11 @@ TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
   }
 }
 
-TEST(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
-  for (const Method* m : scans_of("cpu")) {
+class AnExactScan : public BackendTest {};
+SAMESUM_ON_BACKENDS(AnExactScan, "cpu", "cuda");
+
+TEST_P(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
+  for (const Method* m : scans_of(backend)) {
     if (m->accumulator != "exact") continue;
     const int lowest = m->format->min_quantum, highest = m->format->max_exponent - 14;
     for (int e = lowest; e <= highest; e += 7) {
@@ -269,8 +281,8 @@ TEST(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
   }
 }
 
-TEST(AnExactScan, BreaksTiesByTheLastBitOfItsSum) {
-  const auto check = []<class F>() {
+TEST_P(AnExactScan, BreaksTiesByTheLastBitOfItsSum) {
+  const auto check = [&]<class F>() {
     constexpr F tie = static_cast<F>(Format<F>::unit_roundoff), next = 1 + 2 * tie;
     for (const double small : {0x1p-90, Format<F>::smallest_subnormal})
       for (const F sign : {F{1}, F{-1}}) {
@@ -282,7 +294,7 @@ TEST(AnExactScan, BreaksTiesByTheLastBitOfItsSum) {
         // Followed by many whose roundings are easy, few of them are looked at again.
         x.resize(2000, sign);
         std::vector<F> found(x.size());
-        reduce(find("cumsum/exact/" + std::string{Format<F>::name}), x, Layout::vector(x.size()),
+        reduce(method("cumsum/exact/" + std::string{Format<F>::name}), x, Layout::vector(x.size()),
                std::span{found});
         found.resize(expected.size());
         EXPECT_EQ(found, expected) << sign << " " << tiny << " " << Format<F>::name;
@@ -329,7 +341,7 @@ std::vector<double> nearly_ties(std::size_t n, int precision, std::uint64_t seed
   return x;
 }
 
-TEST(AnExactScan, DecidesNearlyAllRoundingsByBoundsThatHold) {
+TEST(AnExactScanOfTheCpu, DecidesNearlyAllRoundingsByBoundsThatHold) {
   const auto check = []<class T, class F>() {
     for (const std::size_t n : {1, 7, 255, 256, 257, 4096})
       for (const bool exclusive : {false, true}) {
@@ -377,15 +389,25 @@ TEST(ASerialCumsum, HasTheBitsOfALoop) {
   std::vector<float> x(5000), expected(5000), found(5000);
   std::ranges::transform(wide(5000, 30, 1), x.begin(), [](double e) { return static_cast<float>(e); });
   std::partial_sum(x.begin(), x.end(), expected.begin());
-  reduce(find("cumsum/serial/plain/fp32"), x, Layout::vector(5000), std::span{found});
-  EXPECT_EQ(found, expected);
+  for (const std::string& backend : present_backends()) {
+    reduce(find("cumsum/serial/plain/fp32@" + backend), x, Layout::vector(5000), std::span{found});
+    EXPECT_EQ(found, expected) << backend;
+  }
 }
 
 // --- scans on a grid -------------------------------------------------------------------------------------
 
-class EveryScanOnAGrid : public ::testing::TestWithParam<const Method*> {
+std::vector<const Method*> scans_with(std::string_view accumulator,
+                                      std::initializer_list<const char*> backends) {
+  std::vector<const Method*> chosen;
+  for (const char* backend : backends)
+    for (const Method* m : scans_of(backend))
+      if (m->accumulator == accumulator) chosen.push_back(m);
+  return chosen;
+}
+
+class EveryScanOnAGrid : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   /// The results; nothing if a sum overflows.
   std::optional<Bits> bits(Values x, Options options) {
     try {
@@ -407,14 +429,10 @@ class EveryScanOnAGrid : public ::testing::TestWithParam<const Method*> {
     return all;
   }
 };
-INSTANTIATE_TEST_SUITE_P(, EveryScanOnAGrid, ::testing::ValuesIn([] {
-                           std::vector<const Method*> on_grid;
-                           for (const char* backend : {"reference", "cpu"})
-                             for (const Method* m : scans_of(backend))
-                               if (m->accumulator == "fixed_point") on_grid.push_back(m);
-                           return on_grid;
-                         }()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(, EveryScanOnAGrid,
+                         ::testing::ValuesIn(scans_with("fixed_point", {"reference", "cpu"})), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryScanOnAGrid,
+                         ::testing::ValuesIn(or_absent(scans_with("fixed_point", {"cuda"}))), test_name);
 
 TEST_P(EveryScanOnAGrid, HasTheSumOfEachPrefixOnTheGivenGrid) {
   int overflows = 0, others = 0;
@@ -457,30 +475,37 @@ TEST_P(EveryScanOnAGrid, FindsTheGridOfTheWholeVector) {
 TEST_P(EveryScanOnAGrid, OverflowsWhereAPrefixDoes) {
   if (m.format->precision > 24) return;  // its word holds all sums of terms that are not too large themselves
   const int grid = 1 - word_bits_for(m.format->precision);  // the word holds sums of up to 2
-  const Array fits{format_info<fp64>(), {1, 1, -1, 1, 0}}, beyond{format_info<fp64>(), {1, 1, 1, -1, -1}},
-      at_the_end{format_info<fp64>(), {1, 1, 1}};
-  EXPECT_TRUE(bits(fits.values(), {.grid = grid}));
-  EXPECT_FALSE(bits(beyond.values(), {.grid = grid})) << "although all elements together fit";
-  EXPECT_FALSE(bits(at_the_end.values(), {.grid = grid}));
-  EXPECT_TRUE(bits(at_the_end.values(), {.exclusive = true, .grid = grid})) << "no result has it";
-  try {
-    scanned(m, beyond.values(), {.grid = grid});
-    FAIL();
-  } catch (const std::overflow_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(m.name));
+  for (const std::size_t before : {0, 4990, 9997}) {        // in the first tile, the next one, the last one
+    const auto behind_zeros = [&](std::vector<double> x) {
+      x.insert(x.begin(), before, 0.0);
+      return Array{format_info<fp64>(), x};
+    };
+    const Array fits = behind_zeros({1, 1, -1, 1, 0}), beyond = behind_zeros({1, 1, 1, -1, -1}),
+                at_the_end = behind_zeros({1, 1, 1});
+    EXPECT_TRUE(bits(fits.values(), {.grid = grid})) << before;
+    EXPECT_FALSE(bits(beyond.values(), {.grid = grid})) << before << ", although all elements together fit";
+    EXPECT_FALSE(bits(beyond.values(), {.exclusive = true, .grid = grid})) << before;
+    EXPECT_FALSE(bits(at_the_end.values(), {.grid = grid})) << before;
+    EXPECT_TRUE(bits(at_the_end.values(), {.exclusive = true, .grid = grid}))
+        << before << ": no result has it";
+    try {
+      scanned(m, beyond.values(), {.grid = grid});
+      FAIL();
+    } catch (const std::overflow_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(m.name));
+    }
   }
 }
 
 // --- exact scans -----------------------------------------------------------------------------------------
 
-class EveryExactScan : public ::testing::TestWithParam<const Method*> {};
-INSTANTIATE_TEST_SUITE_P(, EveryExactScan, ::testing::ValuesIn([] {
-                           std::vector<const Method*> exact;
-                           for (const char* backend : {"reference", "cpu"})
-                             for (const Method* m : scans_of(backend))
-                               if (m->accumulator == "exact") exact.push_back(m);
-                           return exact;
-                         }()),
+class EveryExactScan : public MethodTest {};
+INSTANTIATE_TEST_SUITE_P(Reference, EveryExactScan, ::testing::ValuesIn(scans_with("exact", {"reference"})),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryExactScan,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(scans_with("exact", {"cpu"}))),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryExactScan, ::testing::ValuesIn(or_absent(scans_with("exact", {"cuda"}))),
                          test_name);
 
 /// Data that an integer of 128 bits can hold, or only the beginning of, or not at all.
@@ -520,7 +545,7 @@ const std::vector<Dataset>& data_for_integers(std::size_t n, std::uint64_t seed)
 }
 
 TEST_P(EveryExactScan, RoundsTheTruthOfEachPrefixOnce) {
-  const Method& m = *GetParam();
+  SAMESUM_UNSANITIZED("it tests correct rounding");
   constexpr std::size_t n = 4300;
   for (const FormatInfo& input : formats)
     for (const Dataset& d : data_for_integers(n, 4)) {
@@ -537,14 +562,14 @@ TEST_P(EveryExactScan, RoundsTheTruthOfEachPrefixOnce) {
 }
 
 TEST_P(EveryExactScan, HasTheSameBitsForAnyNumberOfThreadsOnEveryKindOfData) {
-  const Method& m = *GetParam();
+  SAMESUM_SANITIZED_IN_FP32(m);
   if (m.backend == "reference") return;
-  constexpr std::size_t n = (is_sanitized ? 1 : 2) * part_elements + 5000;
+  const std::size_t n = (is_sanitized ? 1 : 2) * part_elements + 5000;
   for (const FormatInfo& input : formats)
     for (const Dataset& d : data_for_integers(n, 6)) {
       if (is_sanitized && &input != m.format) continue;
       const Array x{input, d.x};
-      const Bits one = scanned(m, x.values(), {.threads = 1});
+      const Bits one = scanned(on_host(m), x.values(), {.threads = 1});
       EXPECT_EQ(scanned(m, x.values(), {.threads = 3}), one) << d.name << " of " << input.name;
       EXPECT_EQ(one.back(), reduction_of(m)(x.values()).bits) << d.name << " of " << input.name;
     }
@@ -554,9 +579,12 @@ TEST(AnExactCumsum, OfAPermutedPrefixHasTheSameBits) {
   std::vector<double> x = wide(3000, 40, 9), y = x, first(3000), second(3000);
   std::mt19937_64 random{1};
   for (std::size_t i = 2000; i > 1; --i) std::swap(y[i - 1], y[random() % i]);
-  reduce(find("cumsum/exact/fp64"), x, Layout::vector(3000), std::span{first});
-  reduce(find("cumsum/exact/fp64"), y, Layout::vector(3000), std::span{second});
-  for (std::size_t i = 1999; i < 3000; ++i) EXPECT_EQ(first[i], second[i]) << i;
+  for (const std::string& backend : present_backends()) {
+    const Method& m = find("cumsum/exact/fp64@" + backend);
+    reduce(m, x, Layout::vector(3000), std::span{first});
+    reduce(m, y, Layout::vector(3000), std::span{second});
+    for (std::size_t i = 1999; i < 3000; ++i) EXPECT_EQ(first[i], second[i]) << i << ", " << backend;
+  }
 }
 
 TEST(TheDefaultMethodOfCumsum, IsExact) {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "operation/reduction_support.hpp"
+#include "operation/by_key_support.hpp"
 
 namespace samesum {
 namespace {
@@ -67,7 +67,7 @@ Bits expected(const Method& m, const Values& x, const Values& y, const Layout& l
       const std::size_t first = layout.first(o) + i, n = layout.length(o);
       const Packed of_x = packed(x, flags, first, n, layout.stride),
                    of_y = packed(y, flags, first, n, layout.stride);
-      Bits one = reduce_all(m, of_x.values(*x.format), of_y.values(*x.format),
+      Bits one = reduce_all(on_host(m), of_x.values(*x.format), of_y.values(*x.format),
                             Layout::vector(of_x.places.size()), options);
       if (m.returns_index && static_cast<std::int64_t>(one[0]) >= 0) one[0] = of_x.places[one[0]];
       all.insert(all.end(), one.begin(), one.end());
@@ -75,9 +75,8 @@ Bits expected(const Method& m, const Values& x, const Values& y, const Layout& l
   return all;
 }
 
-class EverySelection : public ::testing::TestWithParam<const Method*> {
+class EverySelection : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   std::size_t number_ = 0;  ///< of batches compared
 
   /// Compares the selections by flags, by NaN and, in a third of the batches, by both with the packed
@@ -102,9 +101,13 @@ class EverySelection : public ::testing::TestWithParam<const Method*> {
     ++number_;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EverySelection, ::testing::ValuesIn(reductions_of("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySelection,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(reductions_of("cpu"))), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySelection, ::testing::ValuesIn(or_absent(reductions_of("cuda"))),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Reference, EverySelection, ::testing::ValuesIn([] {
-                           std::vector<const Method*> few;  // of the rest the CPU's code is the same
+                           std::vector<const Method*> few;    // of the rest the CPU's code is the same
+                           if (leaves_out_tests) return few;  // other tests access the same memory
                            for (const Method* m : reductions_of("reference"))
                              if (m->format->index == format_info<fp32>().index) few.push_back(m);
                            return few;
@@ -112,9 +115,11 @@ INSTANTIATE_TEST_SUITE_P(Reference, EverySelection, ::testing::ValuesIn([] {
                          test_name);
 
 TEST_P(EverySelection, HasTheBitsOfThePackedElements) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   std::size_t k = 0;
   for (const BatchData& data : batch_data(*m.format)) {
     if (is_sanitized && ++k % 4 != 0) continue;
+    if (!m.accepts(*m.format, data.batch.layout)) continue;
     check(data);
     if (m.takes_grid) check(data, {.grid = -40});
   }
@@ -146,18 +151,19 @@ TEST_P(EverySelection, OfPortionsHasTheBitsOfThePackedElements) {
 
 // --- scans and reductions by key ---------------------------------------------------------------------------
 
-std::vector<const Method*> scans() {
+std::vector<const Method*> selecting_scans_of(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == "cpu" && m.is_scan()) chosen.push_back(&m);
+    if (m.backend == backend && m.is_scan()) chosen.push_back(&m);
   return chosen;
 }
 
-class EverySelectingScan : public ::testing::TestWithParam<const Method*> {};
-INSTANTIATE_TEST_SUITE_P(Cpu, EverySelectingScan, ::testing::ValuesIn(scans()), test_name);
+class EverySelectingScan : public MethodTest {};
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySelectingScan, ::testing::ValuesIn(selecting_scans_of("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySelectingScan, ::testing::ValuesIn(or_absent(selecting_scans_of("cuda"))),
+                         test_name);
 
 TEST_P(EverySelectingScan, RepeatsTheResultOfTheElementsBefore) {
-  const Method& m = *GetParam();
   for (const Layout& l : {Layout::vector(1), Layout::vector(5000), Layout::vector(70'000),
                           Layout::rows(9, 40), Layout::axis(2, 50, 7)})
     for (const bool exclusive : {false, true})
@@ -189,19 +195,29 @@ TEST_P(EverySelectingScan, RepeatsTheResultOfTheElementsBefore) {
       });
 }
 
-TEST(Selection, ByKeyReadsNoKeyOfAnElementThatTakesNoPart) {
-  for (const Method& m : methods()) {
-    if (m.backend != "cpu" || !m.takes_keys || m.inputs == 0) continue;
+class ASelectionByKey : public BackendTest {};
+SAMESUM_ON_BACKENDS(ASelectionByKey, "cpu", "cuda");
+
+/// Keys below `bins`, and bad ones of rows of which no element takes part.
+std::vector<std::int32_t> keys_of(const std::vector<std::uint8_t>& flags, std::size_t inner,
+                                  std::size_t bins) {
+  std::vector<std::int32_t> keys(flags.size() / inner, -5);
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i]) keys[i / inner] = static_cast<std::int32_t>(i / inner * (i / inner) % bins);
+  return keys;
+}
+
+TEST_P(ASelectionByKey, ReadsNoKeyOfAnElementThatTakesNoPart) {
+  for (const Method* by_key : by_key::methods_by_key(backend)) {
+    const Method& m = *by_key;
+    if (m.inputs == 0) continue;
     for (const std::size_t inner : {1, 3})
       with_format(*m.format, [&]<class F>() {
         constexpr std::size_t n = 500, bins = 6;
         const Array x{*m.format, wide(n * inner, 6, 5)};
         const std::vector<std::uint8_t>& flags = flags_of(n * inner);
-        std::vector<std::int32_t> keys(n, -5);
+        const std::vector<std::int32_t> keys = keys_of(flags, inner, bins);
         std::vector<F> out(bins * inner), one(bins);
-        for (std::size_t k = 0; k < n; ++k)
-          for (std::size_t i = 0; i < inner; ++i)
-            if (flags[k * inner + i]) keys[k] = static_cast<std::int32_t>(k * k % bins);
         reduce(m, x.values(), Keys{keys}, Layout::axis(1, n, inner), std::span{out}, {.where = flags});
         if (m.accumulator == "fixed_point") return;  // one grid for all keys and elements
         for (std::size_t i = 0; i < inner; ++i) {
@@ -217,13 +233,40 @@ TEST(Selection, ByKeyReadsNoKeyOfAnElementThatTakesNoPart) {
   }
 }
 
+TEST_P(ASelectionByKey, HasTheBitsOfItsReferenceAlsoIfItIsCombinedAndSkipsNan) {
+  constexpr std::size_t n = 500, bins = 6;
+  for (const Method* m : by_key::methods_by_key(backend))
+    for (const std::size_t inner : {1, 3}) {
+      if (inner > 1 && m->inputs == 0) continue;
+      std::vector<double> elements = wide(n * inner, 12, 1);
+      for (std::size_t i = 1; i < elements.size(); i += 5) elements[i] = NAN;
+      const Array x{*m->format, elements};
+      const std::vector<std::uint8_t>& flags = flags_of(n * inner);
+      const std::vector<std::int32_t> keys = keys_of(flags, inner, bins);
+      for (const bool combine : {false, true}) {
+        if (combine && !m->can_combine) continue;
+        const Options options{.combine = combine, .where = flags, .skip_nan = m->inputs > 0};
+        const auto results = [&](const Method& by) {
+          std::vector<std::byte> out(bins * inner * 8);  // +0, to be combined
+          reduce(by, m->inputs > 0 ? x.values() : Values{*m->format, nullptr, 0}, Keys{keys},
+                 Layout::axis(1, n, inner), Results{m->result_format(*m->format), out.data(), bins * inner},
+                 options);
+          return out;
+        };
+        EXPECT_EQ(results(*m), results(reference_of(*m))) << m->name << ", inner " << inner;
+      }
+    }
+}
+
 TEST(Selection, OfKeysCountsThoseWhoseFlagIsSet) {
   const std::vector<std::int64_t> keys{1, 1, -9, 0, 1};
   const bool where[]{true, false, false, true, true};
-  std::vector<std::int64_t> counts(2);
-  reduce(find("scatter_count/fp64@cpu"), Values{format_info<fp64>(), nullptr, 0}, Keys{keys},
-         Layout::vector(5), std::span{counts}, {.where = std::span{where}});
-  EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 2}));
+  for (const std::string& backend : present_backends()) {
+    std::vector<std::int64_t> counts(2);
+    reduce(find("scatter_count/fp64@" + backend), Values{format_info<fp64>(), nullptr, 0}, Keys{keys},
+           Layout::vector(5), std::span{counts}, {.where = std::span{where}});
+    EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 2})) << backend;
+  }
 }
 
 TEST(Selection, OfNothingHasTheResultForNoElements) {
@@ -241,26 +284,32 @@ TEST(Selection, OfNothingHasTheResultForNoElements) {
 
 // The words of an exact sum do not tell -0 from the -0 that stands in for others.
 TEST(Selection, OfMinusZerosIsMinusZero) {
-  for (const std::size_t n : {3, 40'000}) {
-    std::vector<double> x(n, -0.0);
-    x[1] = NAN;
-    EXPECT_EQ(to_bits(sum(x, {.skip_nan = true})), to_bits(-0.0));
-    x[2] = 0.0;
-    EXPECT_EQ(to_bits(sum(x, {.skip_nan = true})), to_bits(0.0));
+  for (const std::string& backend : present_backends()) {
+    const Method& m = find("sum/exact/fp64@" + backend);
+    for (const std::size_t n : {3, 40'000}) {
+      std::vector<double> x(n, -0.0);
+      x[1] = NAN;
+      EXPECT_EQ(m(x, {.skip_nan = true}).bits, to_bits(-0.0)) << backend;
+      x[2] = 0.0;
+      EXPECT_EQ(m(x, {.skip_nan = true}).bits, to_bits(0.0)) << backend;
+    }
   }
 }
 
 TEST(Selection, OfNothingIsPlusZeroAtEveryLength) {
-  for (const FormatInfo& format : formats)
-    for (const std::size_t n : {1, 8, 64, 2056, 32'768, 32'769, 32'776, 32'777, 131'077}) {
-      const Array x{format, std::vector<double>(n, NAN)};
-      EXPECT_EQ(find("sum/exact/fp64")(x.values(), {.skip_nan = true}).bits, 0u) << format.name << ", " << n;
-    }
+  for (const std::string& backend : present_backends())
+    for (const FormatInfo& format : formats)
+      for (const std::size_t n : {1, 8, 64, 2056, 32'768, 32'769, 32'776, 32'777, 131'077}) {
+        const Array x{format, std::vector<double>(n, NAN)};
+        EXPECT_EQ(find("sum/exact/fp64@" + backend)(x.values(), {.skip_nan = true}).bits, 0u)
+            << format.name << ", " << n << ", " << backend;
+      }
 }
 
 TEST(Selection, OfBoundCallsIsThatOfCalls) {
   const std::vector<double> x{1, NAN, 2};
-  EXPECT_EQ(find("sum/exact/fp64").bind(x, {.skip_nan = true})().to_double(), 3);
+  for (const std::string& backend : present_backends())
+    EXPECT_EQ(find("sum/exact/fp64@" + backend).bind(x, {.skip_nan = true})().to_double(), 3) << backend;
 }
 
 std::string refusal_of(const Method& m, Values x, Options options) {

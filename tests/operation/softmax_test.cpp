@@ -15,8 +15,8 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
-  EXPECT_EQ(softmaxes_of("reference").size(), 16u);
-  EXPECT_EQ(softmaxes_of("cpu").size(), 16u);
+  for (const std::string& backend : present_backends())
+    EXPECT_EQ(softmaxes_of(backend).size(), 16u) << backend;
   std::vector<std::string> names;
   for (const char* operation : {"softmax", "log_softmax"})
     for (const Method& m : methods(operation)) {
@@ -35,13 +35,13 @@ TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
-class EverySoftmax : public ::testing::TestWithParam<const Method*> {
+class EverySoftmax : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   const Method& reference = reference_of(m);
   const bool log = m.operation == "log_softmax";
 };
 INSTANTIATE_TEST_SUITE_P(Cpu, EverySoftmax, ::testing::ValuesIn(softmaxes_of("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySoftmax, ::testing::ValuesIn(or_absent(softmaxes_of("cuda"))), test_name);
 
 TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
   for (const FormatInfo* format : formats_of(m))
@@ -64,6 +64,7 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
 }
 
 TEST_P(EverySoftmax, CountsATinyExponentialThatBreaksATie) {
+  SAMESUM_UNSANITIZED("it tests bits");
   for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {8, 256, 257, 1025}) {
       if (is_sanitized && columns != 257) continue;
@@ -85,9 +86,10 @@ TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
 }
 
 TEST_P(EverySoftmax, GivesTheSameBitsForAnyNumberOfThreads) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   for (const FormatInfo* format : formats_of(m)) {
     const Table in{*format, 1000, rows_of_all_kinds(57, 1000, true)};
-    const auto expected = computed(m, in, {}, 1);
+    const auto expected = computed(on_host(m), in, {}, 1);
     for (const int threads : {0, 2, 5})
       if (!is_sanitized || threads == 5) {
         EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
@@ -96,6 +98,8 @@ TEST_P(EverySoftmax, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST_P(EverySoftmax, GivesTheSameBitsInEveryInstructionSet) {
+  SAMESUM_UNSANITIZED("builds with sanitizers have the loops of one set");
+  if (m.backend != "cpu") return;
   const cpu::InstructionSet before = cpu::instruction_set();
   for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {1, 15, 130, 4999, 9000}) {
@@ -111,12 +115,15 @@ TEST_P(EverySoftmax, GivesTheSameBitsInEveryInstructionSet) {
 }
 
 TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   for (const FormatInfo* format : formats_of(m))
-    for (const std::size_t columns : {5, 300, 4100}) {
+    for (const std::size_t columns : {5, 32, 300, 700, 4096, 4100, 40'000}) {
+      const bool has_another_kernel = columns == 32 || columns == 700 || columns == 4096 || columns == 40'000;
+      if (has_another_kernel && (m.backend != "cuda" || (is_sanitized && columns > 4096))) continue;
       const auto row = rows_of_all_kinds(1, columns, false, 3);
       const auto expected = computed(m, Table{*format, columns, row});
       for (const std::size_t batch : {1, 2, 3, 64, 257}) {
-        if (batch * columns > (is_sanitized ? 9000 : 100'000)) continue;
+        if (batch * columns > (is_sanitized ? 9000u : m.backend == "cuda" ? 3'000'000u : 100'000u)) continue;
         for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
           std::vector<double> x = uniform(batch * columns, batch);
           std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));
@@ -131,6 +138,7 @@ TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
 }
 
 TEST_P(EverySoftmax, WritesInPlace) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   for (const FormatInfo* format : formats_of(m))
     for (const std::size_t columns : {3, 600, 9000}) {
       const std::size_t rows = is_sanitized && columns > 600 ? 2 : 11;
@@ -168,8 +176,11 @@ TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
   }
 }
 
-TEST(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
-  for (const Method* m : softmaxes_of("cpu")) {
+class AnExactDenominator : public BackendTest {};
+SAMESUM_ON_BACKENDS(AnExactDenominator, "cpu", "cuda");
+
+TEST_P(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
+  for (const Method* m : softmaxes_of(backend)) {
     if (m->promise < Promise::order_free) continue;
     for (const FormatInfo* format : formats_of(*m)) {
       std::vector<double> x = rows_of_all_kinds(1, 5000, false), y(x.rbegin(), x.rend());
@@ -316,6 +327,7 @@ double share_of_bound(const Method& m, const TrueRow& row, const Table& y) {
 }
 
 TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
+  SAMESUM_UNSANITIZED("it tests rounding");
   double attained = 0;
   for (const FormatInfo* format : formats_of(m))
     for (const auto& row : true_rows(*format)) {
@@ -330,6 +342,7 @@ TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
 }
 
 TEST_P(EverySoftmax, HasABoundFromItsResultThatIsAtLeastTheOneFromTheTruth) {
+  SAMESUM_UNSANITIZED("it tests bounds");
   int finite = 0, all = 0;
   for (const FormatInfo* format : formats_of(m)) {
     std::size_t kind = 0;
@@ -437,8 +450,9 @@ constexpr Golden golden[] = {
 };
 
 TEST_P(EverySoftmax, HasItsGoldenBits) {
+  SAMESUM_UNSANITIZED("it tests bits");
   const auto found =
-      std::ranges::find_if(golden, [&](const Golden& g) { return m.name == g.name + std::string{"@cpu"}; });
+      std::ranges::find_if(golden, [&](const Golden& g) { return m.name == g.name + ("@" + m.backend); });
   ASSERT_NE(found, std::end(golden));
   for (const FormatInfo* format : formats_of(m)) {
     const std::uint64_t bits = digest(m, *format);

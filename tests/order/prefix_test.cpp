@@ -87,7 +87,7 @@ TEST(TheWalkerOfTheOrderPrefix, VisitsTheLiteralDefinitionOfEveryPrefix) {
   const TreeHash reducer;
   PrefixWalker<TreeHash> walker{reducer};
   std::size_t compared = 0;
-  constexpr std::size_t most = testing_support::is_sanitized ? 3 : 17;
+  const std::size_t most = testing_support::is_sanitized ? 3 : 17;
   for (std::size_t n = 1; n <= most * leaf + 3; ++n) {
     walker.push(n - 1);
     // All prefixes of one tile, then those around whole rows and tiles.
