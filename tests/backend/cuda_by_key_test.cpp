@@ -8,15 +8,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<const Method*> repeatable_on_gpu() {
-  std::vector<const Method*> chosen = methods_by_key("cuda");
-  std::erase_if(chosen, [](const Method* m) { return m->promise == Promise::none; });
-  return chosen;
-}
-
-class EveryMethodByKeyOnAGpu : public ::testing::TestWithParam<const Method*> {
+class EveryMethodByKeyOnAGpu : public MethodTest {
  protected:
-  const Method& m = *GetParam();
   /// Plain sums have one schedule.
   std::span<const KeySchedule> all_schedules() const {
     return std::span{schedules}.first(m.accumulator == "plain" ? 1 : std::size(schedules));
@@ -28,15 +21,15 @@ class EveryMethodByKeyOnAGpu : public ::testing::TestWithParam<const Method*> {
                   c.bins, counts ? 1 : c.inner, schedule, options, held);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryMethodByKeyOnAGpu, ::testing::ValuesIn(repeatable_on_gpu()), test_name);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryMethodByKeyOnAGpu);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryMethodByKeyOnAGpu, ::testing::ValuesIn(or_absent(methods_by_key("cuda"))),
+                         test_name);
 
 TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
   const Method& reference = reference_of(m);
   const std::vector<double> held = held_numbers();
   int k = 0;
   for (const Case& c : cases()) {
-    if (samesum::reduced && ++k % 9 != 0) continue;
+    if (is_sanitized && ++k % 9 != 0) continue;
     for (const FormatInfo& input : formats) {
       if (!m.accepts(input) || (m.inputs == 0 && &input != m.format)) continue;
       if (input.index != m.format->index && ++k % 4 != 0) continue;  // other formats share all but the loads
@@ -60,7 +53,7 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
 }
 
 TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForManyResultsAndElements) {
-  const std::size_t n = samesum::reduced ? 20'000 : 1'500'000;
+  const std::size_t n = is_sanitized ? 20'000 : 1'500'000;
   for (const std::size_t bins : {1u, 300u, 16'385u, 70'001u, 300'000u}) {
     const Case c{std::to_string(bins) + " results", random_keys(n, bins, bins), bins, 1, wide(n, 20, bins)};
     const Bits expected = by_key::reduced(find_on("cpu", m), c, *m.format, KeyFormat::uint32);
@@ -83,7 +76,7 @@ std::vector<std::size_t> uneven_keys(std::size_t n, std::size_t bins) {
 
 TEST(SumsByKeyOnAGpu, HaveTheBitsOfTheCpuWithPartitionsOfUnevenLength) {
   SAMESUM_NEEDS_GPU();
-  const std::size_t n = samesum::reduced ? 20'000 : 1'500'000;
+  const std::size_t n = is_sanitized ? 20'000 : 1'500'000;
   // Above 256 partitions of 2^14 results, tiles are long. Sorted keys, and the same ones mixed.
   for (const std::size_t bins : {70'001u, 4'300'000u, 17'000'000u})
     for (const bool sorted : {true, false})
@@ -109,7 +102,7 @@ std::vector<Case> cases_of_long_rows() {
   for (const std::size_t inner : {1u, 33u, 128u, 300u})
     for (const std::size_t bins : {1u, 9u, 2'000u})
       for (const int binades : {8, 60}) {  // 60 exceed the window of an exact sum of fp32
-        const std::size_t n = samesum::reduced ? 300 : 1'300;
+        const std::size_t n = is_sanitized ? 300 : 1'300;
         std::vector<std::size_t> keys = random_keys(n, bins, inner + bins);
         for (std::size_t k = 400; k < std::min<std::size_t>(n, 700); ++k) keys[k] = bins / 2;
         std::vector<double> x = wide(n * inner, binades, inner);
@@ -128,7 +121,7 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForLongRows) {
   const std::vector<double> held = held_numbers();
   int k = 0;
   for (const Case& c : cases_of_long_rows()) {
-    if (samesum::reduced && ++k % 5 != 0) continue;
+    if (is_sanitized && ++k % 5 != 0) continue;
     const Bits expected = by_key::reduced(on_cpu, c, *m.format, KeyFormat::uint32);
     const Bits combined =
         can_combine(m) ? by_key::reduced(on_cpu, c, *m.format, KeyFormat::uint32, {.combine = true}, held)
@@ -289,18 +282,11 @@ TEST_P(EveryMethodByKeyOnAGpu, CanBeCapturedInAGraphAndReplayed) {
     succeed(gpu::reduce(m, workspace.get(), bytes, there.values(), on_device, layout, results, nullptr,
                         caller.stream()));
   };
-  run();  // loads the kernels, which is impossible during capture
-  succeed(cudaStreamSynchronize(caller.stream()));
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  succeed(cudaStreamBeginCapture(caller.stream(), cudaStreamCaptureModeThreadLocal));
   run();
-  succeed(cudaStreamEndCapture(caller.stream(), &graph));
-  succeed(cudaGraphInstantiate(&replay, graph, 0));
+  const Graph graph{caller.stream(), run};
   for (const Case* c : {&x, &other, &x}) {
     if (m.inputs != 0) there.fill(Array{*m.format, c->x}.values());
-    succeed(cudaGraphLaunch(replay, caller.stream()));
-    succeed(cudaStreamSynchronize(caller.stream()));
+    graph.replay();
     const Bits expected = by_key::reduced(find_on("cpu", m), *c, *m.format, KeyFormat::uint32);
     std::vector<std::byte> found(bytes_of_results);
     succeed(cudaMemcpy(found.data(), out.get(), bytes_of_results, cudaMemcpyDeviceToHost));
@@ -310,8 +296,6 @@ TEST_P(EveryMethodByKeyOnAGpu, CanBeCapturedInAGraphAndReplayed) {
       ASSERT_EQ(bits, expected[i]) << c->name << ", result " << i;
     }
   }
-  succeed(cudaGraphExecDestroy(replay));
-  succeed(cudaGraphDestroy(graph));
 }
 
 TEST(ReductionsByKeyOnAGpu, ReportAGridThatIsTooFine) {

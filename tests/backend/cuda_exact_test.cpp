@@ -30,7 +30,7 @@ TEST(ExactOnTheGpu, EqualsTheCpuOnRandomShortSumsAndOnArbitraryBits) {
   SAMESUM_NEEDS_GPU();
   Formats::for_each([&]<class F>() {
     std::mt19937_64 random{21};
-    const std::size_t sums = reduced ? 300 : 100'000, most = 64;
+    const std::size_t sums = is_sanitized ? 300 : 100'000, most = 64;
     std::vector<F> x = random_bits<F>(sums + most, random);
     for (std::size_t i = 0; i + 5 < x.size(); i += 3)  // something to cancel
       x[i + random() % 5] = from_bits<F>(BitsOf<F>(to_bits(x[i]) ^ Format<F>::sign_bit));
@@ -125,7 +125,7 @@ TEST(ExactOnTheGpu, LosesNoBitIfABinIsFull) {
       const std::size_t n = 256 * (std::is_same_v<F, fp16> ? 2032 : 4080);
       std::vector<F> x(n);
       for (unsigned field = 0; field < 2 * Format<F>::max_exponent + 1; ++field) {
-        if (reduced && field % 8 != 7) continue;
+        if (is_sanitized && field % 8 != 7) continue;
         const auto bits = BitsOf<F>(((BitsOf<F>(field) + 1u) << (Format<F>::precision - 1)) - 1u);
         for (const double sign : {1.0, -1.0}) {
           const double value = sign * convert<double>(from_bits<F>(bits));

@@ -9,7 +9,7 @@ namespace {
 
 TEST(TheLadderOnAGpu, IsCorrect) {
   SAMESUM_NEEDS_GPU();
-  ladder::expect_right(*harness::gpu_place(), ladder::gpu_kernels(), reduced ? 4097 : 1 << 20);
+  ladder::expect_right(*harness::gpu_place(), ladder::gpu_kernels(), is_sanitized ? 4097 : 1 << 20);
 }
 
 TEST(TheLadderOnAGpu, KeepsItsBoundsOnElementsThatCancel) {

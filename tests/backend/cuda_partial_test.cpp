@@ -28,20 +28,19 @@ void add_from(std::size_t place, Partial& partial, const PlacedInputs& in, std::
     add(partial, in.host, begin, count);
 }
 
-class EveryGpuPartial : public ::testing::TestWithParam<const Method*> {};
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuPartial, ::testing::ValuesIn(methods_with_partials("cuda")),
+class EveryGpuPartial : public MethodTest {};
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuPartial, ::testing::ValuesIn(or_absent(methods_with_partials("cuda"))),
                          test_name);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuPartial);
 
 TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
   const Method &on_gpu = *GetParam(), &on_cpu = find_on("cpu", on_gpu);
   std::mt19937_64 random{std::hash<std::string>{}(on_gpu.name)};
-  for (int round = 0; round < (reduced ? 3 : 12); ++round) {
+  for (int round = 0; round < (is_sanitized ? 3 : 12); ++round) {
     const std::size_t most = on_gpu.is_slow   ? 3000
                              : round % 4 == 3 ? 300'000
                              : round % 4 == 2 ? 20
                                               : 20'000,
-                      n = below(random, reduced ? std::min<std::size_t>(most, 20'000) : most),
+                      n = below(random, is_sanitized ? std::min<std::size_t>(most, 20'000) : most),
                       parts = 1 + below(random, round % 3 == 0 ? 40 : 5);
     // The GPU accepts at least its own format.
     const PlacedInputs in{random_inputs(random, on_gpu, n)};
@@ -70,7 +69,7 @@ TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
 
 TEST(AGpuPartial, OfManyElementsHasTheBitsOfTheUndividedCall) {
   SAMESUM_NEEDS_GPU();
-  const std::size_t n = reduced ? 100'000 : 20'000'000;
+  const std::size_t n = is_sanitized ? 100'000 : 20'000'000;
   const PlacedInputs in{{{format_info<fp32>(), wide(n, 20, 1)}, {format_info<fp32>(), wide(n, 20, 2)}, n}};
   for (const char* name :
        {"sum/tree/kahan/fp32", "sum/pairwise/plain/fp64", "mean/exact/fp32", "dot/exact/fp64",

@@ -110,7 +110,7 @@ void expect_states_of_the_cpu(const Sums& sums, const std::vector<typename Sums:
   const ArrayOnGpu<State> total{1};
   const ArrayOnGpu<std::uint64_t> results{4};
   for (const LaunchShape& shape : launch_shapes) {
-    if (reduced && shape.blocks > 3) continue;
+    if (is_sanitized && shape.blocks > 3) continue;
     total.clear();
     add_all<way><<<shape.blocks, shape.threads>>>(sums, elements.data(), x.size(), total.data());
     succeed(cudaGetLastError());
@@ -144,7 +144,7 @@ TYPED_TEST(StatesOnTheGpu, AreThoseOfTheCpuForEveryLaunchShape) {
   using T = TypeParam;
   SAMESUM_NEEDS_GPU();
   for (const std::size_t n : {0, 1, 33, 20'000}) {
-    if (reduced && n > 1000) continue;
+    if (is_sanitized && n > 1000) continue;
     for (const auto& [name, x] : state_datasets<T>(n)) {
       expect_states_of_the_cpu_in_every_way(ExactSums<T>{}, x, name);
       expect_states_of_the_cpu_in_every_way(SumsOnAGrid<T>{-40}, x, name);
@@ -182,7 +182,7 @@ TYPED_TEST(StatesOnTheGpu, CarryWhileAllThreadsAddToThem) {
   using T = TypeParam;
   SAMESUM_NEEDS_GPU();
   const auto bits = BitsOf<T>(Format<T>::infinity - 1);
-  std::vector<T> x(reduced ? 20'000 : 2'000'000);
+  std::vector<T> x(is_sanitized ? 20'000 : 2'000'000);
   for (std::size_t i = 0; i < x.size(); ++i)
     x[i] = from_bits<T>(BitsOf<T>(i % 4 == 3 ? bits | Format<T>::sign_bit : i % 4 == 2 ? 0x7f : bits));
   std::vector<ExactState<T>> expected(1, ExactState<T>{});
@@ -298,7 +298,7 @@ template <class Sums> std::vector<float> expect_the_same_mesh(const Sums& sums, 
 
 TEST(ParticlesOnAMeshOfTheGpu, HaveTheSameChargesForEveryLaunchShapeAndOrder) {
   SAMESUM_NEEDS_GPU();
-  const Particles particles{reduced ? 1000u : 50'000u, 1};
+  const Particles particles{is_sanitized ? 1000u : 50'000u, 1};
   const std::vector<float> expected = charges_by_key(particles);
   EXPECT_EQ(expect_the_same_mesh(SumsInAWindow<float, 2>{Mesh::window}, particles), expected);
   EXPECT_EQ(expect_the_same_mesh(ExactSums<float>{}, particles), expected);
@@ -364,7 +364,7 @@ void expect_the_same_histogram(const Sums& sums, const std::string& method, std:
 TYPED_TEST(StatesOnTheGpu, MakeTheSameHistogramForEveryLaunchShapeAndOrder) {
   using T = TypeParam;
   SAMESUM_NEEDS_GPU();
-  for (const auto& [name, x] : state_datasets<T>(reduced ? 500 : 30'000)) {
+  for (const auto& [name, x] : state_datasets<T>(is_sanitized ? 500 : 30'000)) {
     expect_the_same_histogram(ExactSums<T>{}, "exact", {}, name, x);
     if (name != "20 binades" && name != "1 binade") continue;
     expect_the_same_histogram(SumsInAWindow<T, 2>{{-70, 12}}, "exact", {}, name, x);

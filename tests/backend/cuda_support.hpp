@@ -1,7 +1,6 @@
 /// Support for the tests that need a GPU: device memory, and calls in a stream with any launch shape.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 
 #include "cases.hpp"
@@ -13,15 +12,38 @@ namespace samesum {
 
 using namespace testing_support;
 
-/// Whether to run smaller tests: compute-sanitizer makes everything a hundred times slower.
-inline const bool reduced = std::getenv("SAMESUM_REDUCED_TESTS") != nullptr;
-
 inline bool gpu_is_there() { return absent().empty(); }
 
 #define SAMESUM_NEEDS_GPU() \
   if (!gpu_is_there()) GTEST_SKIP() << absent()[0].reason
 
 inline void succeed(cudaError_t code) { ASSERT_EQ(code, cudaSuccess) << cudaGetErrorString(code); }
+
+/// A graph of what enqueue() adds to a stream. Kernels cannot be loaded during capture, so an earlier call
+/// must have loaded them.
+class Graph {
+ public:
+  template <class Enqueue> Graph(cudaStream_t stream, Enqueue enqueue) : stream_{stream} {
+    succeed(cudaStreamSynchronize(stream));
+    cudaGraph_t graph = nullptr;
+    succeed(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    enqueue();
+    succeed(cudaStreamEndCapture(stream, &graph));
+    succeed(cudaGraphInstantiate(&executable_, graph, 0));
+    succeed(cudaGraphDestroy(graph));
+  }
+  ~Graph() { static_cast<void>(cudaGraphExecDestroy(executable_)); }
+  Graph(const Graph&) = delete;
+  /// Replays the graph, and waits for its end.
+  void replay() const {
+    succeed(cudaGraphLaunch(executable_, stream_));
+    succeed(cudaStreamSynchronize(stream_));
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraphExec_t executable_ = nullptr;
+};
 
 inline std::shared_ptr<std::byte> device_memory(std::size_t bytes) {
   void* memory = nullptr;

@@ -34,24 +34,22 @@ TEST(AnAbsentGpu, IsReportedWithTheReason) {
   }
 }
 
-class EverySumOnTheGpu : public ::testing::TestWithParam<const Method*> {
+class EverySumOnTheGpu : public MethodTest {
  protected:
-  const Method& v = *GetParam();
+  const Method& v = m;
   const Method& reference = find_on("reference", v);
   const bool serial = v.order == "serial";
-  Caller& caller = the_caller();
 };
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySumOnTheGpu);
-INSTANTIATE_TEST_SUITE_P(Cuda, EverySumOnTheGpu, ::testing::ValuesIn(sums_of("cuda", Promise::everywhere)),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySumOnTheGpu,
+                         ::testing::ValuesIn(or_absent(sums_of("cuda", Promise::everywhere))), test_name);
 
 std::vector<std::size_t> lengths(const Method& v) {
   std::vector<std::size_t> all{0, 1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 130};
   if (const Shape shape = shape_of(v); shape.leaf != unbounded)
     for (const std::size_t n : {shape.leaf, 2 * shape.leaf, 8 * shape.leaf})
       all.insert(all.end(), {n - 1, n, n + 1, n + shape.leaf / 2});
-  if (!reduced) all.insert(all.end(), {1'000'003, (1 << 20) - 1});
-  if (!reduced && v.order != "serial") all.push_back((1 << 24) + 1);
+  if (!is_sanitized) all.insert(all.end(), {1'000'003, (1 << 20) - 1});
+  if (!is_sanitized && v.order != "serial") all.push_back((1 << 24) + 1);
   return all;
 }
 
@@ -64,7 +62,7 @@ std::vector<double> first_of_many(std::size_t n) {
 TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceAtEveryLength) {
   for (const std::size_t n : lengths(v)) {
     const Array x{*v.format, first_of_many(n)};
-    EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << "n = " << n;
+    EXPECT_EQ(the_caller().sum(v, OnGpu{x.values()}.values()), reference(x.values())) << "n = " << n;
   }
 }
 
@@ -82,7 +80,7 @@ TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceForEveryInputFormat) {
       std::vector<double> data = wide(n, 40, n);
       for (std::size_t i = 0; i < n; i += 3) data[i] *= 4 * input.smallest_subnormal;
       const Array x{input, data};
-      EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values()))
+      EXPECT_EQ(the_caller().sum(v, OnGpu{x.values()}.values()), reference(x.values()))
           << input.name << ", n = " << n;
     }
 }
@@ -90,7 +88,7 @@ TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceForEveryInputFormat) {
 TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsReference) {
   for (const testing::Case& c : testing::cases()) {
     const Array x = c.array();
-    EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << c;
+    EXPECT_EQ(the_caller().sum(v, OnGpu{x.values()}.values()), reference(x.values())) << c;
   }
 }
 
@@ -120,7 +118,7 @@ TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsReferenceInFullLeaves) {
       for (std::size_t i = 0; i < c.first.size(); ++i) data[4096 + i * apart] = c.first[i];
       for (const FormatInfo* input : {v.format, &format_info<fp64>()}) {
         const Array x{*input, data};
-        EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values()))
+        EXPECT_EQ(the_caller().sum(v, OnGpu{x.values()}.values()), reference(x.values()))
             << c.name << ", from " << input->name;
       }
     }
@@ -138,9 +136,9 @@ TEST_P(EverySumOnTheGpu, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
     const Number expected = reference(x.values());
     for (std::size_t offset = 0; offset * v.format->bytes < 16; ++offset) {
       const OnGpu placed{x.values(), offset};
-      if (reduced && offset > 1) break;
+      if (is_sanitized && offset > 1) break;
       for (const LaunchShape shape : harness::launch_shapes) {
-        EXPECT_EQ(caller.sum(v, placed.values(), shape), expected)
+        EXPECT_EQ(the_caller().sum(v, placed.values(), shape), expected)
             << "n = " << n << ", offset " << offset << ", " << shape;
       }
     }
@@ -148,36 +146,29 @@ TEST_P(EverySumOnTheGpu, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
 }
 
 TEST_P(EverySumOnTheGpu, GivesOneBitPatternInAHundredRuns) {
-  if (reduced) GTEST_SKIP() << "only with full sizes";
+  SAMESUM_UNSANITIZED("it takes long");
   const Array x{*v.format, first_of_many(serial ? 1 << 14 : 1 << 24)};
   const OnGpu placed{x.values()};
   std::set<std::uint64_t> seen;
-  for (int run = 0; run < 100; ++run) seen.insert(caller.sum(v, placed.values()).bits);
+  for (int run = 0; run < 100; ++run) seen.insert(the_caller().sum(v, placed.values()).bits);
   EXPECT_EQ(seen.size(), 1u);
 }
 
 TEST_P(EverySumOnTheGpu, CanBeCapturedInAGraphAndReplayed) {
   const std::vector<double> first = uniform(100'001, 7), second = wide(100'001, 10, 8);
   const OnGpu placed{Array{*v.format, first}.values()};
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  succeed(cudaStreamBeginCapture(caller.stream(), cudaStreamCaptureModeThreadLocal));
-  caller.start(v, placed.values());
-  succeed(cudaStreamEndCapture(caller.stream(), &graph));
-  succeed(cudaGraphInstantiate(&replay, graph, 0));
+  const Graph graph{the_caller().stream(), [&] { the_caller().start(v, placed.values()); }};
   for (const std::vector<double>& data : {first, second, first}) {
     const Array x{*v.format, data};
     placed.fill(x.values());
-    succeed(cudaGraphLaunch(replay, caller.stream()));
-    EXPECT_EQ(caller.result(*v.format), reference(x.values()));
+    graph.replay();
+    EXPECT_EQ(the_caller().result(*v.format), reference(x.values()));
   }
-  succeed(cudaGraphExecDestroy(replay));
-  succeed(cudaGraphDestroy(graph));
 }
 
 TEST(Streams, ThatRunConcurrentlyDoNotAffectEachOther) {
   SAMESUM_NEEDS_GPU();
-  const Array x{format_info<fp32>(), uniform(reduced ? 50'000 : 3'000'001, 9)};
+  const Array x{format_info<fp32>(), uniform(is_sanitized ? 50'000 : 3'000'001, 9)};
   const OnGpu placed{x.values()};
   std::vector<const Method*> chosen;
   for (const Method* v : sums_of("cuda", Promise::everywhere))
@@ -186,7 +177,7 @@ TEST(Streams, ThatRunConcurrentlyDoNotAffectEachOther) {
   for (const Method* v : chosen) expected.push_back(find_on("cpu", *v)(x.values()));
   const auto work = [&](std::size_t first) {
     Caller caller;
-    for (int round = 0; round < (reduced ? 1 : 10); ++round)
+    for (int round = 0; round < (is_sanitized ? 1 : 10); ++round)
       for (std::size_t k = 0; k < chosen.size(); ++k) {
         const std::size_t i = (first + k) % chosen.size();
         EXPECT_EQ(caller.sum(*chosen[i], placed.values()), expected[i]) << chosen[i]->name;
@@ -267,18 +258,17 @@ TEST(LongArrays, HaveTheKnownExactSums) {
   EXPECT_EQ(exact(format_info<fp64>(), halves, billion).to_double(), 65504 * 0x1p30);
 }
 
-class AtomicOnTheGpu : public ::testing::TestWithParam<const Method*> {};
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AtomicOnTheGpu);
+class AtomicOnTheGpu : public MethodTest {};
 std::vector<const Method*> atomic_sums() {
   std::vector<const Method*> chosen;
   for (const Method* v : sums_of("cuda"))
     if (v->promise == Promise::none) chosen.push_back(v);
   return chosen;
 }
-INSTANTIATE_TEST_SUITE_P(Cuda, AtomicOnTheGpu, ::testing::ValuesIn(atomic_sums()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, AtomicOnTheGpu, ::testing::ValuesIn(or_absent(atomic_sums())), test_name);
 
 TEST_P(AtomicOnTheGpu, MissesNoElement) {
-  const Method& v = *GetParam();
+  const Method& v = m;
   // Every partial sum is exact, so every order gives the same result.
   for (const std::size_t n : {0, 1, 100, 2047, 100'000}) {
     std::vector<double> data(n, 0.0);
@@ -294,8 +284,8 @@ TEST_P(AtomicOnTheGpu, MissesNoElement) {
 }
 
 TEST_P(AtomicOnTheGpu, GivesSeveralBitPatternsInAHundredRuns) {
-  if (reduced) GTEST_SKIP() << "only with full sizes";
-  const Method& v = *GetParam();
+  SAMESUM_UNSANITIZED("it takes long");
+  const Method& v = m;
   const Array x{*v.format, first_of_many(1 << 24)};
   const OnGpu placed{x.values()};
   std::set<std::uint64_t> seen;
@@ -305,7 +295,7 @@ TEST_P(AtomicOnTheGpu, GivesSeveralBitPatternsInAHundredRuns) {
 }
 
 TEST_P(AtomicOnTheGpu, StaysWithinItsBoundWhereAtomicsFlushSubnormals) {
-  const Method& v = *GetParam();
+  const Method& v = m;
   for (const double scale : {1.0, v.format->smallest_subnormal * 64}) {
     std::vector<double> data = uniform(100'000, 11);
     for (double& e : data) e *= scale;

@@ -26,7 +26,7 @@ void expect_bits_of_the_cpu(const std::vector<double>& x, const Layout& layout, 
   for (const Method* m : windowed()) {
     const Method& cpu = find_on("cpu", *m);
     for (const FormatInfo& input : formats) {
-      if ((input.bytes > 4 && m->accumulator == "exact") || (reduced && input.index != m->format->index))
+      if ((input.bytes > 4 && m->accumulator == "exact") || (is_sanitized && input.index != m->format->index))
         continue;
       const Array a{input, x}, b{input, reversed};
       EXPECT_EQ(reduce_all(*m, a.values(), b.values(), layout),
@@ -42,7 +42,7 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForRowsOfEveryLengthAndSpread) {
   for (const std::size_t n : {1,   4,   7,   8,   9,    31,   32,   33,   100,  128,   129,
                               256, 500, 512, 513, 1000, 1024, 1025, 4097, 8193, 16384, 16385})
     for (const int binades : {2, 40, 70, 250}) {
-      if (reduced && (n > 1025 || binades == 40)) continue;
+      if (is_sanitized && (n > 1025 || binades == 40)) continue;
       const std::size_t rows = n < 600 ? 37 : 5;
       expect_bits_of_the_cpu(
           spread(rows * n, binades, ++seed), Layout::rows(rows, n),
@@ -56,7 +56,7 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForColumnsAndSegments) {
   for (const int binades : {2, 40, 70, 250})
     for (const auto& [outer, n, inner] :
          {std::array<std::size_t, 3>{1, 8, 300}, {2, 17, 33}, {1, 4097, 9}, {3, 70, 3}}) {
-      if (reduced && binades == 40) continue;
+      if (is_sanitized && binades == 40) continue;
       expect_bits_of_the_cpu(
           spread(outer * n * inner, binades, ++seed), Layout::axis(outer, n, inner),
           std::to_string(n) + " x " + std::to_string(inner) + ", binades: " + std::to_string(binades));
@@ -81,7 +81,7 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuWhereAFloatHoldsJustTheSumOfSomeNeighbou
 
 TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForThousandsOfParts) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "too long for a reduced run";
+  SAMESUM_UNSANITIZED("it takes long");
   constexpr std::size_t n = (std::size_t{1} << 24) + (std::size_t{1} << 19) + 5;
   const Array x{format_info<fp32>(), wide(n, 12, 5)}, y{format_info<fp32>(), uniform(n, 6)};
   for (const char* name : {"sum/fixed_point/fp32", "dot/fixed_point/fp64", "dot/exact/fp32"}) {

@@ -224,11 +224,11 @@ TEST(AReductionOverGpus, HasTheBitsOfOneGpuAndOfTheCpu) {
   std::mt19937_64 random{21};
   int compared = 0;
   std::vector<std::size_t> lengths{1, 4097};
-  if (!samesum::reduced)
+  if (!is_sanitized)
     lengths.insert(lengths.end(), {0, 100'003, 4'500'001});  // the last in tiles of two leaves
   for (const Method* m : methods_that_merge())
     for (const std::size_t n : lengths) {
-      if ((n > 1'000'000 || samesum::reduced) && m->format->name != "fp32") continue;
+      if ((n > 1'000'000 || is_sanitized) && m->format->name != "fp32") continue;
       const Inputs in = random_inputs(random, *m, n);
       const Options options = with_grid(*m, {.ddof = double(m->results == 2)});
       std::vector<std::byte> expected(m->result_bytes());
@@ -252,12 +252,12 @@ TEST(AReductionOverGpus, HasTheBitsOfOneGpuAndOfTheCpu) {
         ++compared;
       }
     }
-  EXPECT_GT(compared, samesum::reduced ? 50 : 300);
+  EXPECT_GT(compared, is_sanitized ? 50 : 300);
 }
 
 TEST(AReductionOverGpus, HasTheBitsOfOneGpuForLongBlocksThatEndInsideLeaves) {
   SAMESUM_NEEDS_GPUS();
-  if (samesum::reduced) GTEST_SKIP() << "long vectors are not for compute-sanitizer";
+  SAMESUM_UNSANITIZED("it takes long");
   const std::size_t ranks = Gpus::all().count(), n = (std::size_t{1} << 26) + 12'345;
   std::vector<float> x(n);
   std::mt19937 random{22};
@@ -302,7 +302,7 @@ TEST(VectorsOnGpus, ReducedElementByElementHaveTheBitsOfAMatrixOfThem) {
     const std::size_t n = 3001;
     const Layout over_ranks = Layout::axis(1, ranks, n);
     if (m.backend != "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m) ||
-        !m.accepts(*m.format, over_ranks) || (samesum::reduced && m.format->name != "fp32"))
+        !m.accepts(*m.format, over_ranks) || (is_sanitized && m.format->name != "fp32"))
       continue;
     const Inputs in = random_inputs(random, m, ranks * n);
     const Values x = in.x.values(), y = in.y.values();
@@ -355,22 +355,10 @@ TEST(VectorsOnGpus, ReducedElementByElementHaveTheBitsOfAMatrixOfThem) {
     EXPECT_EQ(joined, expected) << m.name << " of " << x.format->name << ": reduce_scatter";
     ++compared;
   }
-  EXPECT_GT(compared, samesum::reduced ? 10 : 30);
+  EXPECT_GT(compared, is_sanitized ? 10 : 30);
 }
 
 // --- graphs ------------------------------------------------------------------------------------------------
-
-/// Captures what `enqueue` does, and returns a graph to be launched.
-template <class Enqueue> cudaGraphExec_t captured(cudaStream_t stream, Enqueue enqueue) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  succeed(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  enqueue();
-  succeed(cudaStreamEndCapture(stream, &graph));
-  succeed(cudaGraphInstantiate(&replay, graph, 0));
-  succeed(cudaGraphDestroy(graph));
-  return replay;
-}
 
 TEST(AGraphOverGpus, GivesTheSameBitsInEachReplay) {
   SAMESUM_NEEDS_GPUS();
@@ -399,22 +387,21 @@ TEST(AGraphOverGpus, GivesTheSameBitsInEachReplay) {
       sums[r.me()] = sum.fetch(r.stream);
       elements[r.me()] = each.fetch(r.stream);
       meet();
-      const cudaGraphExec_t replay = captured(r.stream, [&] {
-        reduce.enqueue(x.values(), sum.results(), r.stream);
-        all_reduce.enqueue(x.values(), each.results(), r.stream);
-      });
+      const Graph graph{r.stream, [&] {
+                          reduce.enqueue(x.values(), sum.results(), r.stream);
+                          all_reduce.enqueue(x.values(), each.results(), r.stream);
+                        }};
       for (int repetition = 0; repetition < 3; ++repetition) {
         sum.clear();
         each.clear();
         meet();
-        succeed(cudaGraphLaunch(replay, r.stream));
+        graph.replay();
         sums_again[r.me()] = sum.fetch(r.stream);
         elements_again[r.me()] = each.fetch(r.stream);
         EXPECT_EQ(sums_again[r.me()], expected_sum) << name << ", replay " << repetition;
         EXPECT_EQ(elements_again[r.me()], expected_elements) << name << ", replay " << repetition;
         meet();
       }
-      succeed(cudaGraphExecDestroy(replay));
     });
     EXPECT_EQ(errors, no_errors()) << name;
     EXPECT_THAT(sums, Each(expected_sum)) << name;
