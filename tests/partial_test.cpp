@@ -16,7 +16,9 @@ class EveryPartial : public ::testing::TestWithParam<const Method*> {
   const Method& m = *GetParam();
   std::mt19937_64 random{std::hash<std::string>{}(m.name)};
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryPartial, ::testing::ValuesIn(methods_with_partials("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryPartial,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(methods_with_partials("cpu"))),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Reference, EveryPartial, ::testing::ValuesIn(methods_with_partials("reference")),
                          test_name);
 
@@ -27,6 +29,7 @@ std::size_t random_length(std::mt19937_64& random) {
 }
 
 TEST_P(EveryPartial, HasTheBitsOfTheUndividedCallHoweverItIsCutAndMerged) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   // 10^5 cuts over all methods take minutes.
   const int rounds = m.backend == "reference"            ? 2
                      : std::getenv("SAMESUM_LONG_TESTS") ? 500
@@ -87,6 +90,7 @@ TEST(APartial, HasTheBitsOfTheUndividedCallAfterAHundredThousandRandomMerges) {
 }
 
 TEST(APartial, HoldsFewStates) {
+  SAMESUM_UNSANITIZED("it tests sizes");
   std::mt19937_64 random{3};
   const std::size_t n = 100'000, begin = 12'345;
   for (const Method* m : methods_with_partials("cpu")) {

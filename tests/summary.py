@@ -2,7 +2,7 @@
 
 Usage: summary.py tests.xml
 Reads the file that `ctest --output-junit` or `pytest --junit-xml` writes. Prints the output of failed tests, the names
-of skipped tests, remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as
+of skipped tests and why, those of a suite or file that are skipped for one reason in one line, remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as
 one failure, no matter how many tests it had left.
 """
 import ast
@@ -11,13 +11,20 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
+SUITE = re.compile(r"(?:[A-Z]\w*/)?([A-Za-z_]\w*)(?:/\d+)?\.")  # of Prefix/Suite.Test/parameter or Suite/type.Test
+WHY = re.compile(r": Skipped\n(.+)\n+\[ *SKIPPED *\] (.*) \(\d+ ms\)$", re.M)
 RESULT = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (.*) \(\d+ ms\)$", re.M)
 NOISE = re.compile(r"^\[ *(RUN|OK|SKIPPED|-+|=+|PASSED) *\]|^$|^Note: |^Running main")
 REMARK = re.compile(r"^(?:CUDA|MPI|Python|network|notebooks|browser): .*$", re.M)
 
 
+def print_skipped(skipped):
+    """Prints a Counter of pairs of names and reasons."""
+    for (name, reason), count in skipped.items():
+        print(f"   skipped: {name}{f' ({count} tests)' * (count > 1)}{': ' * bool(reason)}{reason}")
+
+
 def count_pytest(tests):
-    """Counts the tests of pytest. Those of a file that are skipped for the same reason share a line."""
     passed, failed, skipped = 0, 0, collections.Counter()
     for test in tests:
         name = ".".join(filter(None, (test.get("classname"), test.get("name"))))
@@ -32,8 +39,7 @@ def count_pytest(tests):
             skipped[test.get("classname") or test.get("name"), reason] += 1
         passed += why is None and not wrong
         failed += bool(wrong)
-    for (name, reason), count in skipped.items():
-        print(f"   skipped: {name}{f' ({count} tests)' * (count > 1)}: {reason}")
+    print_skipped(skipped)
     print(passed, failed, sum(skipped.values()))
 
 
@@ -46,27 +52,27 @@ def main():
 
 
 def count_ctest(tests):
-    passed, failed, skipped, remarks = 0, 0, [], set()
+    passed, failed, skipped, remarks = 0, 0, collections.Counter(), set()
     for test in tests:
         name, output = test.get("name"), test.findtext("system-out") or ""
         results = RESULT.findall(output)  # if the test is a GoogleTest program
         remarks.update(REMARK.findall(output))
         passed += sum(kind == "OK" for kind, _ in results)
-        skipped += [one for kind, one in results if kind == "SKIPPED"]
+        reasons = {one: reason for reason, one in WHY.findall(output)}
+        skipped.update((SUITE.search(one)[1], reasons.get(one, "")) for kind, one in results if kind == "SKIPPED")
         failures = sum(kind == "FAILED" for kind, _ in results)
         failed += failures
         why = test.find("skipped")
         if why is not None and why.get("message").startswith("SKIP_RETURN_CODE"):
-            skipped.append(name)
+            skipped[name, ""] += 1
         elif test.get("status") != "run" or failures:
             failed += not failures
             print(f"   FAILED: {name}", *(line for line in output.splitlines() if not NOISE.match(line)), sep="\n")
         elif not results:
             passed += 1
-    for test in skipped:
-        print(f"   skipped: {test}")
+    print_skipped(skipped)
     print(*(f"   {remark}" for remark in sorted(remarks)), sep="\n", end="\n" if remarks else "")
-    print(passed, failed, len(skipped))
+    print(passed, failed, sum(skipped.values()))
 
 
 main()

@@ -72,7 +72,7 @@ template <class T> std::vector<T> awkward_sum(std::mt19937_64& random) {
   return x;
 }
 
-template <class T> class ExactSums : public ::testing::Test {};
+template <class T> class ExactSums : public FormatTest<T> {};
 using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(ExactSums, AllFormats);
 
@@ -320,7 +320,7 @@ template <class T> Exact one_by_one(std::span<const T> x) {
   return sum;
 }
 
-template <class T> class Words : public ::testing::Test {};
+template <class T> class Words : public FormatTest<T> {};
 TYPED_TEST_SUITE(Words, AllFormats);
 
 TYPED_TEST(Words, EqualSingleAdditionsForEverySpanLengthAndPlace) {

@@ -78,7 +78,7 @@ Int128 any_integer(std::mt19937_64& random) {
   return Int128::of(negative, (Wide{random()} << 63 | random()) >> random() % 127);
 }
 
-template <class F> class AFixedPoint : public testing::Test {};
+template <class F> class AFixedPoint : public testing_support::FormatTest<F> {};
 using FixedPointFormats = testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(AFixedPoint, FixedPointFormats);
 

@@ -77,7 +77,9 @@ class EverySum : public ::testing::TestWithParam<const Method*> {
  protected:
   const Method& m = *GetParam();
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EverySum, ::testing::ValuesIn(sums_of("cpu", Promise::everywhere)), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySum,
+                         ::testing::ValuesIn(without_fp16_if_sanitized(sums_of("cpu", Promise::everywhere))),
+                         test_name);
 
 TEST_P(EverySum, HasTheBitsOfItsReferenceAtEveryLength) {
   for (const std::size_t n : lengths(m)) {
@@ -105,6 +107,7 @@ TEST_P(EverySum, HasTheBitsOfItsReferenceForEveryInputFormat) {
 }
 
 TEST_P(EverySum, HasTheSameBitsForAnyNumberOfThreads) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   const std::size_t n = length_for_threads(m);
   const Array x{*m.format, wide(n, 12, n)};  // the data that the test of lengths compares with the reference
   const Number expected = m(x.values(), {.threads = 1});
@@ -120,6 +123,7 @@ TEST_P(EverySum, HasTheSameBitsAtEveryElementAlignedAddress) {
 }
 
 TEST_P(EverySum, HasTheSameBitsInEveryEnvironmentOfTheCaller) {
+  SAMESUM_SANITIZED_IN_FP32(m);
   const auto some = [](const FormatInfo& input, std::size_t n) {
     std::vector<double> data = wide(n, 30, 5);
     for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * input.smallest_subnormal;
@@ -143,6 +147,7 @@ TEST_P(EverySum, HasTheSameBitsInEveryEnvironmentOfTheCaller) {
 }
 
 TEST(TheCallersEnvironment, ChangesNoPartialNoEstimateAndNoBound) {
+  SAMESUM_UNSANITIZED("it tests bits");
   std::vector<double> data = wide(300'001, 30, 5);
   for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= Format<fp32>::smallest_subnormal;
   const Array x{format_info<fp32>(), data};
@@ -219,6 +224,7 @@ TEST(Threads, ThatOutnumberTheProcessorsGiveTheSameBits) {
 }
 
 TEST(AProcessMadeByFork, SumsWithItsOwnThreadsAndExits) {
+  SAMESUM_WITHOUT_THREAD_SANITIZER("it cannot follow threads into a process made by fork");
   const Array x{format_info<fp32>(), uniform(1'000'000, 11)};
   const Method& m = find("tree/plain/fp32");
   const Number expected = m(x.values(), {.threads = 1});
