@@ -601,6 +601,14 @@ def test_other_threads_run_while_elements_are_added() -> None:
     assert steps > 1000 and len(p) == zeros.size
 
 
+@pytest.mark.parametrize("state", [samesum.Exact(), samesum.Partial("exact/fp64")])
+def test_states_take_any_number_of_threads(state: Any) -> None:
+    state.add(np.ones(3), threads=2**40)
+    with pytest.raises(ValueError, match="threads is -1"):
+        state.add(np.ones(3), threads=-1)
+    assert (state.value() if isinstance(state, samesum.Exact) else state.finish()) == 3
+
+
 def test_the_stub_names_everything_that_the_extension_module_has() -> None:
     stub = ast.parse(Path(samesum.__file__).with_name("_core.pyi").read_text())
 

@@ -1,6 +1,6 @@
 # Written by hand from the output of nanobind.stubgen, which knows no names of unnamed parameters.
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
+from typing import Any, SupportsFloat, SupportsIndex
 
 has_cuda: bool
 format_bytes: dict[str, int]
@@ -130,6 +130,10 @@ class Call:
     result: Any
     """The array to which the results are written. It, and the other arrays, may be given as a View."""
     result_stride: int
+    second_result: Any
+    """The array of the second results of a statistic: the intercepts of lines, or for means the sums of the weights."""
+    result_format: Any
+    """The format of the results of a statistic. Those of other calls have that of the method."""
 
     def copy(self) -> Call:
         """Returns a call with the same fields, to change some of them."""
@@ -138,8 +142,8 @@ class Exact:
     """The state of an exact sum."""
 
     def __init__(self) -> None: ...
-    def add_elements(self, format: str, x: int, size: int, device: int, stream: int, threads: int) -> None:
-        """Adds `size` contiguous elements at the address `x`, on a GPU if `device` >= 0."""
+    def add_elements(self, call: Call) -> None:
+        """Adds x, whose elements are contiguous, exactly."""
     def add_number(self, number: SupportsFloat) -> None:
         """Adds a number; an int exactly."""
     def add_numbers(self, numbers: Iterable[SupportsFloat | SupportsIndex]) -> None:
@@ -163,10 +167,8 @@ class Partial:
     """The state of a reduction of consecutive elements."""
 
     def __init__(self, method: Method, begin: int, grid: int | None) -> None: ...
-    def add(
-        self, format: str, x: int, y: int, size: int, has_y: bool, device: int, stream: int, threads: int
-    ) -> None:
-        """Takes in `size` contiguous elements at the addresses `x` and `y`, on a GPU if `device` >= 0."""
+    def add(self, call: Call) -> None:
+        """Takes in x, and y for two inputs. Their elements are contiguous."""
     def merge(self, next: Partial) -> None:
         """Merges with the partial that begins where this one ends."""
     def finish(self, ddof: float) -> float | int | tuple[float, float]:
@@ -221,16 +223,11 @@ def fast(call: Call, /) -> Any:
     nothing.
     """
 
-_Rows: TypeAlias = tuple[int, int]
-"""The address of the first of some rows of n contiguous elements, and how many elements later the next one begins."""
+def statistics(call: Call, /) -> bool:
+    """Computes the statistic that the operation names, `samesum::run` of C++.
 
-def statistics(
-    statistic: str, format: str, rows: int, n: int, x: _Rows, y: _Rows | None, w: _Rows | None, takes: int,
-    correction: float, are_reliabilities: bool, threads: int, result_format: str, results: Sequence[int], /
-) -> bool:  # fmt: skip
-    """Computes a statistic of rows, `samesum::run` of C++. Returns whether Σw = 0 for a result with elements.
-
-    `takes` is the address of flags for the elements of x, or 0.
+    x, y and the weights are vectors, or have a row of contiguous elements for each result or, for a matrix, for each
+    variable. The flags `where` are those of x, and contiguous. Returns whether Σw = 0 for a result with elements.
     """
 
 def square_root(format: str, x: int, n: int, /) -> None:
@@ -257,7 +254,5 @@ def number_groups(keys: int, n: int, sorted: bool, threads: int, format: str, nu
     Returns the index of the first key of each group, as integers of 64 bits.
     """
 
-def sort_by_group(
-    format: str, numbers: int, n: int, groups: int, threads: int, indices: int, offsets: int, /
-) -> None:
+def sort_by_group(format: str, numbers: int, n: int, groups: int, indices: int, offsets: int, /) -> None:
     """Writes the indices of n numbers in the order of these, and where those of each group begin and end."""

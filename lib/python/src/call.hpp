@@ -45,7 +45,9 @@
   FIELD(layout, nb::none())                  \
   FIELD(offsets, nb::none())                 \
   FIELD(result, nb::none())                  \
-  FIELD(result_stride, nb::int_(0))
+  FIELD(result_stride, nb::int_(0))          \
+  FIELD(second_result, nb::none())           \
+  FIELD(result_format, nb::none())
 
 namespace samesum::python {
 
@@ -77,6 +79,20 @@ class PythonCall {
 
   PyObject* const* fields_;
 };
+
+/// Where an array lies: the fields of a `View` of Python's side.
+struct Memory {
+  std::uintptr_t address = 0;
+  std::vector<std::size_t> shape = {};
+  std::vector<std::ptrdiff_t> strides = {};  ///< in elements
+  Place place = {};
+
+  std::size_t size() const;
+};
+
+/// Returns where the array of a field lies; nothing in memory if there is none. It is an array of the library
+/// of the call, or already a `View` of Python's side.
+Memory memory_of(const PythonCall& call, PythonCall::Field field);
 
 void bind_call(nb::module_& m);
 

@@ -27,10 +27,10 @@ nb::bytes number_groups(std::uintptr_t keys, std::size_t n, bool sorted, int thr
 }
 
 void sort_by_group(std::string_view format, std::uintptr_t numbers, std::size_t n, std::size_t groups,
-                   int threads, std::uintptr_t indices, std::uintptr_t offsets) {
+                   std::uintptr_t indices, std::uintptr_t offsets) {
   with_number(format, [&]<class Number>() {
     const nb::gil_scoped_release released;
-    cpu::sort_by_group(std::span{reinterpret_cast<const Number*>(numbers), n}, groups, threads,
+    cpu::sort_by_group(std::span{reinterpret_cast<const Number*>(numbers), n}, groups, 0,
                        reinterpret_cast<std::int64_t*>(indices), reinterpret_cast<std::uint64_t*>(offsets));
   });
 }

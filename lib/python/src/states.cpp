@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "module.hpp"
+#include "call.hpp"
 
 namespace samesum::python {
 namespace {
@@ -162,12 +162,27 @@ Exact accumulate_in_chunks(const Values& x, int threads) {
   return sum;
 }
 
-void add_elements(SharedExact& state, std::string_view format, std::uintptr_t x, std::size_t size, int device,
-                  std::uintptr_t stream, int threads) {
-  const Values all = values_at(format_named(format), x, size);
+/// Contiguous elements, and where they lie.
+struct Elements {
+  Values values = {};
+  Place place = {};
+};
+
+/// Returns the elements of a field; nothing if the field is not given.
+Elements contiguous_elements(const PythonCall& call, PythonCall::Field field) {
+  if (!call.has(field)) return {};
+  const Memory a = memory_of(call, field);
+  return {values_at(format_named(call.as<std::string_view>(PythonCall::format)), a.address, a.size()),
+          a.place};
+}
+
+void add_elements(SharedExact& state, nb::handle object) {
+  const PythonCall call{object};
+  const auto [x, place] = contiguous_elements(call, PythonCall::x);
+  const int threads = call.as<int>(PythonCall::threads);
   const nb::gil_scoped_release released;
-  if (size > 0)
-    state.merge(device < 0 ? accumulate_in_chunks(all, threads) : accumulate_on_gpu(all, {device, stream}));
+  if (x.size > 0)
+    state.merge(place.device < 0 ? accumulate_in_chunks(x, threads) : accumulate_on_gpu(x, place));
 }
 
 /// Adds what `add` adds, all of it or, if it raises, nothing.
@@ -248,15 +263,15 @@ void add_from_gpu(Partial& partial, const Values& x, const Values& y, Place plac
   partial.merge(next);
 }
 
-void add_portion(SharedPartial& state, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-                 std::size_t size, bool has_y, int device, std::uintptr_t stream, int threads) {
-  const FormatInfo& input = format_named(format);
-  const Values first = values_at(input, x, size), second = has_y ? values_at(input, y, size) : Values{};
+void add_portion(SharedPartial& state, nb::handle object) {
+  const PythonCall call{object};
+  const Elements x = contiguous_elements(call, PythonCall::x), y = contiguous_elements(call, PythonCall::y);
+  const int threads = call.as<int>(PythonCall::threads);
   state.with([&](Partial& partial) {
-    if (device < 0)
-      add_in_chunks(partial, first, second, threads);
+    if (x.place.device < 0)
+      add_in_chunks(partial, x.values, y.values, threads);
     else
-      add_from_gpu(partial, first, second, {device, stream});
+      add_from_gpu(partial, x.values, y.values, x.place);
   });
 }
 

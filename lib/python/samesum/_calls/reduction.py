@@ -177,7 +177,7 @@ def _reduce_chunks(call: Call, chunks: Sequence[Any]) -> Any:
     for values, valid in chunks:
         takes = takes_part(numpy, valid, call.skipna, values)
         a = numpy.array(values if takes is None else values[takes])
-        partial.add(format, numpy.view(a).address, 0, a.size, False, -1, 0, threads)
+        partial.add(Call(x=a, threads=threads, library=numpy, format=format))
     dtype = "int64" if method.returns_index else DTYPES[method.format]
     result = numpy.np.array(partial.finish(float(call.ddof)), numpy.dtype(dtype))
     return result[()] if call.finish is None else call.finish(numpy.namespace, result)[()]

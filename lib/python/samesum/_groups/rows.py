@@ -49,7 +49,7 @@ class GroupRows:
             n, numbers = len(self), self.numbers
             order, offsets = self.np.empty(n, self.np.int64), self.np.empty(self.count + 1, self.np.int64)
             _core.sort_by_group(
-                numbers.dtype.name, numbers.ctypes.data, n, self.count, 0, order.ctypes.data, offsets.ctypes.data
+                numbers.dtype.name, numbers.ctypes.data, n, self.count, order.ctypes.data, offsets.ctypes.data
             )
             self._order = order, offsets
         return self._order

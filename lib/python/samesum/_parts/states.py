@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import binascii
-import math
 import operator
 from array import array
 from typing import Any, NamedTuple, TypeVar
 
 from .. import _core
 from .._arrays.inputs import array_of, second_array
-from .._calls.arguments import check_grid, check_threads
+from .._calls.arguments import Call, check_grid, check_threads
 from .._calls.inputs import same_type
 from .._calls.methods import Method
 from .._elements.formats import DTYPES, INTEGERS, dtype_name, format_of
@@ -110,13 +109,13 @@ class Exact(_State):
         threads
             most threads on the host; 0 for one per processor. They never change the sum.
         """
-        check_threads(threads)
+        count = check_threads(threads)
         if isinstance(x, (float, int)):
             self._state.add_number(x)
         elif isinstance(x, Exact):
             self.merge(x)
         elif _is_array(x):
-            self._add_array(x, threads)
+            self._add_array(x, count)
         elif hasattr(x, "__float__"):
             self._state.add_number(x)
         elif hasattr(x, "__iter__") or hasattr(x, "__getitem__"):
@@ -134,8 +133,7 @@ class Exact(_State):
             a = library.transposed(a, sorted(range(a.ndim), key=lambda axis: -strides[axis]))
         sum = _core.Exact()
         for format, part in _exact_parts(library, library.contiguous(a)):
-            view = library.view(part)
-            sum.add_elements(format, view.address, math.prod(part.shape), view.device, view.stream, threads)
+            sum.add_elements(Call(x=part, threads=threads, library=library, format=format))
         self._state.merge(sum)
 
     def __iadd__(self, x: Any) -> Exact:
@@ -280,7 +278,7 @@ class Partial(_State):
         threads
             most threads on the host; 0 for one per processor. They never change the bits.
         """
-        check_threads(threads)
+        count = check_threads(threads)
         library, a = array_of(x)
         b = None if y is None else second_array(library, a, y)
         if b is not None:
@@ -292,14 +290,8 @@ class Partial(_State):
         if format == "int":
             format, a = "fp64", in_floats(library, a, method=self.method)
             b = None if b is None else in_floats(library, b, "y", self.method)
-        a = library.contiguous(a)
         b = None if b is None else library.contiguous(b)
-        first = library.view(a)
-        second = None if b is None else library.view(b)
-        address = 0 if second is None else second.address
-        self._state.add(
-            format, first.address, address, math.prod(a.shape), second is not None, first.device, first.stream, threads
-        )
+        self._state.add(Call(x=library.contiguous(a), y=b, threads=count, library=library, format=format))
 
     def merge(self, next: Partial, /) -> None:
         """Merges with the partial that begins where this one ends. If it raises, this partial is unchanged.

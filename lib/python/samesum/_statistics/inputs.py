@@ -6,8 +6,10 @@ import functools
 import math
 from typing import Any, NamedTuple, Sequence
 
+from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import narrowed
+from .._calls.arguments import Call
 from .._calls.inputs import common_type, in_type, read
 from .._calls.methods import MethodName, method_of
 from .._elements.formats import dtype_name, format_of
@@ -71,34 +73,29 @@ def in_one_format(library: Any, arrays: dict[str, Any], masks: dict[str, Any] | 
     return Inputs(library, found, format_of(found[0].dtype), format_of(widest))
 
 
-class Rows(NamedTuple):
-    """Elements of which row r begins at r·stride. The rows of a broadcast array have the stride 0."""
-
-    elements: Any
-    stride: int
-
-    def place(self, library: Any) -> tuple[int, int]:
-        """Returns what calls of `_core` need: the address and the stride."""
-        return library.view(self.elements).address, self.stride
-
-
-def as_rows(library: Any, a: Any, axes: Sequence[int], takes: Any = None) -> Rows:
-    """Returns the elements over `axes` as rows, copied if they are not contiguous, or if flags belong to each."""
+def as_rows(library: Any, a: Any, axes: Sequence[int], takes: Any = None) -> Any:
+    """Returns the elements over `axes` as rows, copied if they are not contiguous, or if flags belong to each. The rows
+    of a broadcast array share memory.
+    """
     moved = library.transposed(a, axes_last(a.ndim, axes)[0])
     kept = a.ndim - len(axes)
     shape, strides = tuple(moved.shape), library.strides(moved)
+    rows = math.prod(shape[:kept]), math.prod(shape[kept:])
     are_equal = all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]
     if are_equal and takes is None:
-        return Rows(library.contiguous(moved[(0,) * kept]), 0)
-    return Rows(library.contiguous(moved), math.prod(shape[kept:]))
+        one = library.contiguous(moved[(0,) * kept]).reshape((1, rows[1]))
+        return one if rows[0] == 1 else library.namespace.broadcast_to(one, rows)
+    return library.contiguous(moved).reshape(rows)
 
 
-def flags_as_rows(library: Any, takes: Any, axes: Sequence[int]) -> tuple[Any, int]:
-    """Returns flags over `axes` as contiguous rows, and their address; None and 0 if all elements take part."""
-    if takes is None:
-        return None, 0
-    rows = as_rows(library, takes, axes, takes).elements
-    return rows, library.view(rows).address
+def compute(call: Call, result: Any, second: Any = None) -> None:
+    """Computes the statistic of rows that the operation names.
+
+    Raises ZeroDivisionError if the weights of a result with elements sum to zero.
+    """
+    call.result, call.second_result = result, second
+    if _core.statistics(call):
+        raise sum_is_zero()
 
 
 def sum_is_zero() -> ZeroDivisionError:

@@ -2,82 +2,68 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
-from .. import _core
 from .._calls.arguments import Call, check_threads, correction_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES
 from .._elements.layout import paired, reduced_shape
-from .inputs import Inputs, Rows, as_rows, flags_as_rows, for_elements, in_one_format, read_arrays, sum_is_zero
+from .inputs import Inputs, as_rows, compute, for_elements, in_one_format, read_arrays
 from .pair_masks import (
     as_variables, may_leave_out, pairs_that_take_part, takes_of_variables, without_masks_of_variables,
 )  # fmt: skip
 from .weights import require_finite, require_kind
 
 
-class _Matrix:
-    """The variables of cov and corrcoef, as rows, their weights, and which elements take part."""
-
-    def __init__(self, call: Call) -> None:
-        self.source, self.threads, axis = call.x, check_threads(call.threads), call.axis
-        has_mask = may_leave_out(call)
-        x, y, seen, call.where = without_masks_of_variables(call)
-        others = {name: a for name, a in (("y", y), ("weights", call.weights)) if a is not None}
-        library, arrays = read_arrays(call.operation, {"x": x, **others}, call.dtype, has_mask=has_mask)
-        call.library = library
-        w, xp = arrays.pop("weights", None), library.namespace
-        variables = {name: as_variables(library, name, a, axis) for name, a in arrays.items()}
-        n, of_y = variables["x"].shape[1], variables.get("y", variables["x"]).shape[1]
-        if of_y != n:
-            raise ValueError(f"samesum: x has {n} observations and y {of_y}; pass as many, or another axis=")
-        if w is not None and tuple(w.shape) != (n,):
-            raise ValueError(
-                f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
-            )
-        masks = takes_of_variables(call, arrays, variables, w, seen)
-        takes = None if masks["x"] is None else xp.concatenate([*masks.values()])
-        if w is not None:
-            variables["weights"], masks["weights"] = w, None if takes is None else takes.any(0)
-        inputs = in_one_format(library, variables, masks)
-        rows = inputs.arrays[0] if y is None else xp.concatenate(inputs.arrays[:2])
-        w = None if w is None else inputs.arrays[-1]
-        if takes is not None and rows.shape[0] and bool((takes == takes[:1]).all()):  # all have the same observations
-            rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
-        self.library, self.input, self.format, self.n = library, inputs.format, inputs.widest, rows.shape[1]
-        self.rows = Rows(library.contiguous(rows), self.n)
-        self.weights = None if w is None else Rows(library.contiguous(w), 0)
-        self.takes = None if takes is None or not rows.shape[0] else library.contiguous(takes)
-
-    def result(self, name: str, options: tuple[float, bool] = (0.0, False)) -> Any:
-        """Returns a matrix. The options are the correction, and whether weights are reliabilities."""
-        library, count = self.library, self.rows.elements.shape[0]
-        matrix = library.empty(() if count == 1 else (count, count), DTYPES[self.format], self.rows.elements)
-        weights = None if self.weights is None else self.weights.place(library)
-        flags = 0 if self.takes is None else library.view(self.takes).address
-        if _core.statistics(
-            name, self.input, count, self.n, self.rows.place(library), None, weights, flags, *options, self.threads,
-            self.format, [library.view(matrix).address],
-        ):  # fmt: skip
-            raise sum_is_zero()
-        return delivered(library, matrix, self.source)
+def _matrix(call: Call) -> Any:
+    """Returns the covariances, or the correlations, of all pairs of variables."""
+    source, threads, has_mask = call.x, check_threads(call.threads), may_leave_out(call)
+    x, y, seen, call.where = without_masks_of_variables(call)
+    others = {name: a for name, a in (("y", y), ("weights", call.weights)) if a is not None}
+    library, arrays = read_arrays(call.operation, {"x": x, **others}, call.dtype, has_mask=has_mask)
+    call.library = library
+    w, xp = arrays.pop("weights", None), library.namespace
+    variables = {name: as_variables(library, name, a, call.axis) for name, a in arrays.items()}
+    n, of_y = variables["x"].shape[1], variables.get("y", variables["x"]).shape[1]
+    if of_y != n:
+        raise ValueError(f"samesum: x has {n} observations and y {of_y}; pass as many, or another axis=")
+    if w is not None and tuple(w.shape) != (n,):
+        raise ValueError(
+            f"samesum: weights has shape {tuple(w.shape)}; pass one weight for each of the {n} observations"
+        )
+    masks = takes_of_variables(call, arrays, variables, w, seen)
+    takes = None if masks["x"] is None else xp.concatenate([*masks.values()])
+    if w is not None:
+        variables["weights"], masks["weights"] = w, None if takes is None else takes.any(0)
+    inputs = in_one_format(library, variables, masks)
+    rows = inputs.arrays[0] if y is None else xp.concatenate(inputs.arrays[:2])
+    w, count = None if w is None else inputs.arrays[-1], rows.shape[0]
+    if takes is not None and count and bool((takes == takes[:1]).all()):  # all have the same observations
+        rows, w, takes = rows[:, takes[0]], None if w is None else w[takes[0]], None
+    statistic = "covariance_matrix" if call.operation == "cov" else "correlation_matrix"
+    of_rows = Call(
+        statistic, library.contiguous(rows), threads=threads, ddof=call.ddof, weights_are=call.weights_are,
+        library=library, format=inputs.format, result_format=inputs.widest,
+    )  # fmt: skip
+    of_rows.weights = None if w is None else library.contiguous(w)
+    of_rows.where = None if takes is None or not count else library.contiguous(takes)
+    matrix = library.empty(() if count == 1 else (count, count), DTYPES[inputs.widest], rows)
+    compute(of_rows, matrix)
+    return delivered(library, matrix, source)
 
 
 def covariances_of_rows(call: Call) -> Any:
     """Returns the covariances, or the correlations, of x and y over axis 1: entries (0, 1) of `cov` or `corrcoef`."""
     inputs = in_one_format(*read_arrays("cov", _inputs_of(call)))
-    library, (a, *others) = inputs.library, inputs.arrays
-    rows = [as_rows(library, each, (1,)) for each in (a, *others)]
-    x, y, *w = [each.place(library) for each in rows]
-    shape = (*a.shape[:1], *a.shape[2:])
-    results = library.empty(shape, DTYPES[inputs.widest], a)
-    if _core.statistics(
-        "correlation" if call.operation == "corrcoef" else "covariance", inputs.format, math.prod(shape), a.shape[1],
-        x, y, w[0] if w else None, 0, call.ddof, call.weights_are == "reliabilities", check_threads(call.threads),
-        inputs.widest, [library.view(results).address],
-    ):  # fmt: skip
-        raise sum_is_zero()
+    library, a = inputs.library, inputs.arrays[0]
+    x, y, *w = [as_rows(library, each, (1,)) for each in inputs.arrays]
+    statistic = "correlation" if call.operation == "corrcoef" else "covariance"
+    of_rows = Call(
+        statistic, x, threads=check_threads(call.threads), ddof=call.ddof, y=y, weights=w[0] if w else None,
+        weights_are=call.weights_are, library=library, format=inputs.format, result_format=inputs.widest,
+    )  # fmt: skip
+    results = library.empty((*a.shape[:1], *a.shape[2:]), DTYPES[inputs.widest], a)
+    compute(of_rows, results)
     return results
 
 
@@ -169,9 +155,12 @@ def cov(
         if weights sum to zero.
     """
     require_kind(weights_are)
-    correction, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
-    call = Call("cov", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
-    return _Matrix(call).result("covariance_matrix", (correction, weights_are == "reliabilities"))
+    ddof, axis = subtracted(correction, ddof), _axis_of_observations(axis, rowvar)
+    call = Call(
+        "cov", x, axis, dtype, threads=threads, where=where, skipna=skipna, ddof=ddof, y=y, weights=weights,
+        weights_are=weights_are,
+    )  # fmt: skip
+    return _matrix(call)
 
 
 def corrcoef(
@@ -204,7 +193,7 @@ def corrcoef(
     """
     axis = _axis_of_observations(axis, rowvar)
     call = Call("corrcoef", x, axis, dtype, threads=threads, where=where, skipna=skipna, y=y, weights=weights)
-    return _Matrix(call).result("correlation_matrix")
+    return _matrix(call)
 
 
 class LinearRegression(NamedTuple):
@@ -268,20 +257,18 @@ def linear_regression(
     )
     count = check_threads(threads)
     inputs, axes, takes = pairs_that_take_part(call) if may_leave_out(call) else _all_pairs(call)
-    library, (x_pairs, y_pairs, *w) = inputs.library, inputs.arrays
-    shape = tuple(x_pairs.shape)
+    library, shape = inputs.library, tuple(inputs.arrays[0].shape)
+    weights = [library.namespace.broadcast_to(w, shape) for w in inputs.arrays[2:]]
+    x_rows, y_rows, *w = [as_rows(library, a, axes, takes) for a in (*inputs.arrays[:2], *weights)]
+    flags = None if takes is None else as_rows(library, takes, axes, takes)
+    of_rows = Call(
+        "linear_regression", x_rows, threads=count, where=flags, y=y_rows, weights=w[0] if w else None, library=library,
+        format=inputs.format, result_format=inputs.widest,
+    )  # fmt: skip
     kept = reduced_shape(shape, axes, False)
-    x_rows, y_rows = as_rows(library, x_pairs, axes, takes), as_rows(library, y_pairs, axes, takes)
-    w_rows = as_rows(library, library.namespace.broadcast_to(w[0], shape), axes, takes) if w else None
-    takes, flags = flags_as_rows(library, takes, axes)
-    found = [library.empty(kept, DTYPES[inputs.widest], x_pairs) for _ in range(2)]
-    if _core.statistics(
-        "linear_regression", inputs.format, math.prod(kept), math.prod(shape[d] for d in axes), x_rows.place(library),
-        y_rows.place(library), w_rows.place(library) if w_rows else None, flags, 0.0, False, count, inputs.widest,
-        [library.view(r).address for r in found],
-    ):  # fmt: skip
-        raise sum_is_zero()
-    return LinearRegression(*[delivered(library, r, x) for r in found])
+    slope, intercept = (library.empty(kept, DTYPES[inputs.widest], x_rows) for _ in range(2))
+    compute(of_rows, slope, intercept)
+    return LinearRegression(delivered(library, slope, x), delivered(library, intercept, x))
 
 
 def _all_pairs(call: Call) -> tuple[Inputs, tuple[int, ...], Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _core
 from .._arrays.inputs import second_array
 from .._arrays.selection import counts_of, mask_of, takes_part, without_mask
 from .._calls.arguments import Call, check_threads, names_of_torch
@@ -16,49 +15,36 @@ from .._elements.formats import DTYPES
 from .._elements.layout import normalised_axes, reduced_shape
 from .._elements.library import library_of
 from .._elements.traced import square_root
-from .inputs import as_rows, exact_format, flags_as_rows, for_elements, in_one_format, read_arrays, sum_is_zero
+from .inputs import as_rows, compute, exact_format, for_elements, in_one_format, read_arrays
 
 
-class Weighted:
-    """The elements of each result and their weights."""
-
-    def __init__(self, call: Call, function: str) -> None:
-        self.threads = check_threads(call.threads)
-        if call.grid is not None:
-            raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
-        self.source, where = without_mask(call.x, call.where, function)
-        self.out, self.keepdims = call.out, call.keepdims
-        has_mask = where is not None or bool(call.skipna)
-        self.library, arrays = read_arrays(
-            function, {"x": self.source, "weights": call.weights}, call.dtype, call.out, has_mask
-        )
-        a, xp = arrays["x"], self.library.namespace
-        self.axes, self.shape = normalised_axes(call.axis, a.ndim), tuple(a.shape)
-        w = for_elements(self.library, arrays["weights"], self.shape, call.axis, self.axes)
-        self.takes = takes_part(self.library, mask_of(self.library, a, where), call.skipna, a, w)
-        masks = {"x": self.takes, "weights": self.takes}
-        _, (a, w), self.input, widest = in_one_format(self.library, {"x": a, "weights": w}, masks)
-        self.format = exact_format(call.method, "mean" if call.operation == "mean" else "moments", widest)
-        w = xp.broadcast_to(w, self.shape)
-        self.x, self.w = (as_rows(self.library, b, self.axes, self.takes) for b in (a, w))
-
-    def results(self, name: str, number: int = 1, options: tuple[float, bool] = (0.0, False)) -> list[Any]:
-        """Returns the results of a statistic, and if there shall be two, the sums of the weights.
-
-        The options are the correction, and whether weights are reliabilities.
-        """
-        library, kept = self.library, reduced_shape(self.shape, self.axes, self.keepdims)
-        found = [library.empty(kept, DTYPES[self.format], self.x.elements) for _ in range(number)]
-        takes, flags = flags_as_rows(library, self.takes, self.axes)  # `takes` keeps the flags alive
-        if _core.statistics(
-            name, self.input, math.prod(kept), math.prod(self.shape[d] for d in self.axes), self.x.place(library), None,
-            self.w.place(library), flags, *options, self.threads, self.format, [library.view(a).address for a in found],
-        ):  # fmt: skip
-            raise sum_is_zero()
-        return found
-
-    def delivered(self, result: Any) -> Any:
-        return delivered(self.library, result, self.source, self.out)
+def _computed(call: Call, function: str, number: int = 1) -> list[Any]:
+    """Returns the mean, the variance or its root of elements with weights. The second of two results is that of Σw."""
+    threads = check_threads(call.threads)
+    if call.grid is not None:
+        raise ValueError(f"samesum: {function} has exact methods, which take no grid; leave it out")
+    source, where = without_mask(call.x, call.where, function)
+    has_mask = where is not None or bool(call.skipna)
+    library, arrays = read_arrays(function, {"x": source, "weights": call.weights}, call.dtype, call.out, has_mask)
+    a = arrays["x"]
+    axes, shape = normalised_axes(call.axis, a.ndim), tuple(a.shape)
+    w = for_elements(library, arrays["weights"], shape, call.axis, axes)
+    takes = takes_part(library, mask_of(library, a, where), call.skipna, a, w)
+    _, (a, w), format, widest = in_one_format(library, {"x": a, "weights": w}, {"x": takes, "weights": takes})
+    statistic = "mean" if call.operation == "mean" else "variance"
+    of_results = exact_format(call.method, "mean" if statistic == "mean" else "moments", widest)
+    x, w = (as_rows(library, each, axes, takes) for each in (a, library.namespace.broadcast_to(w, shape)))
+    flags = None if takes is None else as_rows(library, takes, axes, takes)
+    rows = Call(
+        statistic, x, threads=threads, where=flags, ddof=call.ddof, weights=w, weights_are=call.weights_are,
+        library=library, format=format, result_format=of_results,
+    )  # fmt: skip
+    kept = reduced_shape(shape, axes, call.keepdims)
+    results = [library.empty(kept, DTYPES[of_results], a) for _ in range(number)]
+    compute(rows, *results)
+    if call.operation == "std":
+        results = [square_root(library.namespace, results[0])]
+    return [delivered(library, result, source, call.out) for result in results]
 
 
 def require_no_negative(weights: Any) -> None:
@@ -102,8 +88,7 @@ def weighted_sum(call: Call) -> Any:
 def weighted_mean(call: Call) -> Any:
     """Returns Σwx / Σw, rounded once."""
     names_of_torch(call)
-    w = Weighted(call, "mean with weights")
-    return w.delivered(w.results("mean")[0])
+    return _computed(call, "mean with weights")[0]
 
 
 def weighted_variance(call: Call) -> Any:
@@ -111,9 +96,7 @@ def weighted_variance(call: Call) -> Any:
     names_of_torch(call)
     require_kind(call.weights_are)
     require_finite(call.ddof)
-    w = Weighted(call, f"{call.operation} with weights")
-    (result,) = w.results("variance", 1, (call.ddof, call.weights_are == "reliabilities"))
-    return w.delivered(square_root(w.library.namespace, result) if call.operation == "std" else result)
+    return _computed(call, f"{call.operation} with weights")[0]
 
 
 def average(
@@ -184,6 +167,5 @@ def average(
             library.copy_to(counts, counts_of(library, takes, axes).reshape(tuple(counts.shape)))
         return mean, delivered(library, counts, source)
     call.weights = weights
-    w = Weighted(call, "average")
-    results = [*map(w.delivered, w.results("mean", 2 if returned else 1))]
+    results = _computed(call, "average", 2 if returned else 1)
     return tuple(results) if returned else results[0]
