@@ -80,18 +80,18 @@ class PythonCall {
   PyObject* const* fields_;
 };
 
-/// Where an array lies: the fields of a `View` of Python's side.
+/// Returns the `View` of Python's side of the array of a field that is given. It is an array of the library
+/// of the call, or already a view.
+nb::tuple view_of(const PythonCall& call, PythonCall::Field field);
+
+/// Where the elements of an array lie.
 struct Memory {
   std::uintptr_t address = 0;
-  std::vector<std::size_t> shape = {};
-  std::vector<std::ptrdiff_t> strides = {};  ///< in elements
+  std::size_t size = 0;
   Place place = {};
-
-  std::size_t size() const;
 };
 
-/// Returns where the array of a field lies; nothing in memory if there is none. It is an array of the library
-/// of the call, or already a `View` of Python's side.
+/// Returns where the array of a field lies; nothing in memory if the field is not given.
 Memory memory_of(const PythonCall& call, PythonCall::Field field);
 
 void bind_call(nb::module_& m);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "call.hpp"
 #include "samesum/base/environment.hpp"
@@ -95,21 +93,19 @@ void run_at(const Call& call, Place place) {
   }
 }
 
-std::size_t Memory::size() const {
-  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
+nb::tuple view_of(const PythonCall& call, PythonCall::Field field) {
+  static PyObject* const name = PyUnicode_InternFromString("view");
+  if (PyTuple_Check(call[field].ptr())) return nb::borrow<nb::tuple>(call[field]);
+  return nb::borrow<nb::tuple>(call[PythonCall::library].attr(nb::handle(name))(call[field]));
 }
 
 Memory memory_of(const PythonCall& call, PythonCall::Field field) {
-  static PyObject* const view_of = PyUnicode_InternFromString("view");
-  if (!call.has(field)) return {.shape = {0}};
-  const nb::object found = PyTuple_Check(call[field].ptr())
-                               ? nb::borrow(call[field])
-                               : call[PythonCall::library].attr(nb::handle(view_of))(call[field]);
-  const auto view = nb::borrow<nb::tuple>(found);
-  return {nb::cast<std::uintptr_t>(view[0]),
-          nb::cast<std::vector<std::size_t>>(view[1]),
-          nb::cast<std::vector<std::ptrdiff_t>>(view[2]),
-          {nb::cast<int>(view[3]), nb::cast<std::uintptr_t>(view[4])}};
+  if (!call.has(field)) return {};
+  const nb::tuple view = view_of(call, field);
+  Memory memory{
+      nb::cast<std::uintptr_t>(view[0]), 1, {nb::cast<int>(view[3]), nb::cast<std::uintptr_t>(view[4])}};
+  for (const nb::handle n : nb::borrow<nb::tuple>(view[1])) memory.size *= nb::cast<std::size_t>(n);
+  return memory;
 }
 
 namespace {
@@ -133,7 +129,7 @@ void run_call(nb::handle object) {
   const auto fields = given.as<std::vector<std::size_t>>(layout);
   const Layout l{fields.at(0), fields.at(1), fields.at(2),
                  fields.at(3), fields.at(4), reinterpret_cast<const std::uint64_t*>(of_offsets.address)};
-  const std::size_t size = l.offsets ? of_x.size() : extent(l);
+  const std::size_t size = l.offsets ? of_x.size : extent(l);
   const Call call{
       .method = &chosen,
       .x = values_at(input, of_x.address, chosen.inputs == 0 ? 0 : size),
@@ -142,7 +138,7 @@ void run_call(nb::handle object) {
                                      reinterpret_cast<const void*>(of_keys.address), l.n}
                               : Keys{},
       .layout = l,
-      .out = {chosen.result_format(input), reinterpret_cast<void*>(of_result.address), of_result.size(),
+      .out = {chosen.result_format(input), reinterpret_cast<void*>(of_result.address), of_result.size,
               given.as<std::size_t>(result_stride)},
       .options = {.threads = given.as<int>(threads),
                   .ddof = given.as<double>(ddof),

@@ -172,8 +172,7 @@ struct Elements {
 Elements contiguous_elements(const PythonCall& call, PythonCall::Field field) {
   if (!call.has(field)) return {};
   const Memory a = memory_of(call, field);
-  return {values_at(format_named(call.as<std::string_view>(PythonCall::format)), a.address, a.size()),
-          a.place};
+  return {values_at(format_named(call.as<std::string_view>(PythonCall::format)), a.address, a.size), a.place};
 }
 
 void add_elements(SharedExact& state, nb::handle object) {

@@ -25,11 +25,12 @@ struct Rows {
 Rows rows_of(const PythonCall& call, PythonCall::Field field) {
   if (!call.has(field)) return {};
   const FormatInfo& format = format_named(call.as<std::string_view>(PythonCall::format));
-  const Memory a = memory_of(call, field);
-  const std::size_t n = a.shape.back(), count = a.shape.size() == 1 ? 1 : a.shape[0];
-  // Axes of length 1 may have any stride.
-  const Layout layout = Layout::rows(count, n, count > 1 ? static_cast<std::size_t>(a.strides[0]) : n);
-  return {values_at(format, a.address, extent(layout, true).value_or(0)), layout};
+  const nb::tuple view = view_of(call, field);
+  const auto shape = nb::cast<std::vector<std::size_t>>(view[1]);
+  const std::size_t n = shape.back(), count = shape.size() == 1 ? 1 : shape[0];
+  // The stride of an axis of length 1 may be any number.
+  const Layout layout = Layout::rows(count, n, count > 1 ? nb::cast<std::size_t>(view[2][0]) : n);
+  return {values_at(format, nb::cast<std::uintptr_t>(view[0]), extent(layout, true).value_or(0)), layout};
 }
 
 /// Returns the memory for results; nothing if the field is not given.
@@ -37,7 +38,7 @@ std::optional<Results> results_of(const PythonCall& call, PythonCall::Field fiel
   if (!call.has(field)) return {};
   const Memory a = memory_of(call, field);
   return Results{&format_named(call.as<std::string_view>(PythonCall::result_format)),
-                 reinterpret_cast<void*>(a.address), a.size()};
+                 reinterpret_cast<void*>(a.address), a.size};
 }
 
 /// Computes a statistic of rows, as samesum::run does. The flags are those of the elements of x.

@@ -104,10 +104,11 @@ class GroupRows:
             if by_key is None:
                 arrays = [floats_for(numpy, operation, a, method, name) for name, a in zip(names, arrays)]
                 return rows._by_segments(run, arrays)
-            keys, of_values, _ = in_floats_by_key(by_key, (numpy, rows.numbers), (numpy, arrays[0]), None, names[0])
-            result = numpy.empty((self.count, *arrays[0].shape[1:]), DTYPES[by_key.format], arrays[0])
-            run_by_key(run, keys, of_values, (numpy, result))
-            if operation == "mean" and len(keys[1]) > len(rows):
+            run.x, run.keys = arrays[0], rows.numbers
+            in_floats_by_key(run, names[0])
+            run.result = result = numpy.empty((self.count, *run.x.shape[1:]), DTYPES[by_key.format], run.x)
+            run_by_key(run)
+            if operation == "mean" and len(run.keys) > len(rows):
                 result *= 2
             if operation in ("min", "max") and len(rows) < len(self):  # samesum.min of nothing is infinite
                 result[np.bincount(rows.numbers, minlength=self.count) == 0] = math.nan

@@ -92,8 +92,7 @@ def reduce_by_key(
         values, y, where = without_masks(values, y, where)
     library, chosen, inputs, takes = _inputs_of_runs(operation, method, {"values": values, "y": y}, n, where, skipna)
     rows, starts = inputs[0], starts_of_runs(function, of_keys, read)
-    arrays = {"keys": (of_keys, starts), **{name: (library, a) for name, a in zip(("values", "y"), inputs)}}
-    device_of(function, arrays)
+    device_of(function, {"keys": starts, **dict(zip(("values", "y"), inputs))})
     waits = any(isinstance(library_of(owner), Converted) for owner in (keys, source))
     call.library, call.method = library, chosen
     result = _reduce_runs(call, (of_keys, starts), inputs, takes, waits)

@@ -9,25 +9,24 @@ from .._calls.arguments import Call, check_grid, check_threads, whole_number
 from .._calls.methods import Method, method_of
 from .._calls.results import delivered
 from .._elements.formats import DTYPES, dtype_name, format_of, method_format
+from .._elements.library import library_of
 from .equality import groups
 from .reading import any_keys, integer_keys, read_array, taken
 from .values import device_of, in_floats_by_key, masked_values, run_by_key
 
 
-def _sum_by_key(
-    call: Call, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int
-) -> Any:
-    """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
-    array of the library of x, in the format of the method.
+def _sum_by_key(call: Call, argument: str, count: int) -> Any:
+    """Returns the sums of x, which the caller of the function knows as `argument`, for the keys below `count`: an array
+    of the library of x, in the format of the method.
     """
-    library, rows = values
-    device = device_of(call.function, {"keys": keys, argument: values})
-    call.method = method_of(call.method, "scatter_add", method_format(rows.dtype), device)
-    result = library.empty((count, *rows.shape[1:]), DTYPES[call.method.format], rows)
-    keys, values, call.where = in_floats_by_key(call.method, keys, values, call.where, argument)
-    call.grid, call.skipna = check_grid(call.grid), bool(call.skipna)
-    run_by_key(call, keys, values, (library, result))
-    return delivered(library, result, call.x)
+    device = device_of(call.function, {"keys": call.keys, argument: call.x})
+    call.method = method_of(call.method, "scatter_add", method_format(call.x.dtype), device)
+    shape, dtype = (count, *call.x.shape[1:]), DTYPES[call.method.format]
+    call.result = library_of(call.x).empty(shape, dtype, call.x)
+    in_floats_by_key(call, argument)
+    call.grid = check_grid(call.grid)
+    run_by_key(call)
+    return call.result
 
 
 def scatter_add(
@@ -91,17 +90,16 @@ def scatter_add(
     format = format_of(before.dtype, "out")
     if format == "int":
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
-    read_keys = integer_keys(function, keys)
+    _, keys = integer_keys(function, keys)
     values, where = without_mask(values, where)
-    read_values, mask = masked_values(function, "values", values, read_keys[1].shape[0], where)
-    device = device_of(function, {"out": (library, before), "keys": read_keys, "values": read_values})
+    rows, mask = masked_values(function, "values", values, keys.shape[0], where)
+    device = device_of(function, {"out": before, "keys": keys, "values": rows})
     chosen = method_of(method, function, format, device)
     if chosen.format != format:
         raise TypeError(
             f"samesum: out has elements of type {dtype_name(before.dtype)}, and method {chosen.name} adds to "
             f"{DTYPES[chosen.format]}; convert out, or choose a method in its format"
         )
-    rows = read_values[1]
     if not chosen.accepts(method_format(rows.dtype)):
         raise TypeError(
             f"samesum: values has elements of type {dtype_name(rows.dtype)}, which method {chosen.name} does not "
@@ -114,9 +112,12 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    read_keys, read_values, mask = in_floats_by_key(chosen, read_keys, read_values, mask, "values")
-    call = Call(function, method=chosen, threads=threads, grid=grid, where=mask, skipna=bool(skipna), combine=True)
-    run_by_key(call, read_keys, read_values, (library, result))
+    call = Call(
+        function, rows, method=chosen, threads=threads, where=mask, skipna=skipna, grid=grid, keys=keys, combine=True,
+        result=result,
+    )  # fmt: skip
+    in_floats_by_key(call, "values")
+    run_by_key(call)
     return delivered(library, result, out)
 
 
@@ -174,10 +175,10 @@ def bincount(
     source = weights
     weights, where = without_mask(weights, where)
     if weights is not None:
-        (of_weights, elements), mask = masked_values("bincount", "weights", weights, read.shape[0], where)
+        elements, mask = masked_values("bincount", "weights", weights, read.shape[0], where)
         if elements.ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {elements.ndim} axes; pass one, or call scatter_add")
-        where = takes_part(of_weights, mask, skipna, elements)
+        where = takes_part(library_of(elements), mask, skipna, elements)
         elements = elements if where is None else elements[where]
     if where is not None:
         read = taken(library, read, mask_of(library, read, where, "keys"))
@@ -185,13 +186,13 @@ def bincount(
         signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
         count = max(count, int(signed.max()) + 1)
     if weights is not None:
-        call = Call("scatter_add", source, method=method, grid=grid, function="bincount")
-        return _sum_by_key(call, (library, read), "weights", (of_weights, elements), count)
+        call = Call("scatter_add", elements, method=method, grid=grid, function="bincount", keys=read)
+        return delivered(library_of(elements), _sum_by_key(call, "weights", count), source)
     if grid is not None:
         raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
-    chosen = method_of(method, "scatter_count", "fp64", device_of("bincount", {"keys": (library, read)}))
-    run_by_key(Call("scatter_count", method=chosen, library=library), (library, read), None, (library, result))
+    chosen = method_of(method, "scatter_count", "fp64", device_of("bincount", {"keys": read}))
+    run_by_key(Call("scatter_count", method=chosen, keys=read, result=result))
     return delivered(library, result, keys)
 
 
@@ -252,7 +253,9 @@ def groupby_sum(
     unique, numbers = groups("groupby_sum", library, read)
     source = values
     values, where = without_mask(values, where)
-    read_values, mask = masked_values("groupby_sum", "values", values, read.shape[0], where)
-    call = Call("scatter_add", source, method=method, where=mask, skipna=skipna, grid=grid, function="groupby_sum")
-    sums = _sum_by_key(call, (library, numbers), "values", read_values, unique.shape[0])
+    rows, mask = masked_values("groupby_sum", "values", values, read.shape[0], where)
+    call = Call(
+        "scatter_add", rows, method=method, where=mask, skipna=skipna, grid=grid, function="groupby_sum", keys=numbers
+    )
+    sums = delivered(library_of(rows), _sum_by_key(call, "values", unique.shape[0]), source)
     return unique if library.name == "numpy" else delivered(library, unique, keys), sums

@@ -8,10 +8,10 @@ from typing import Any
 from .. import _core
 from .._arrays.selection import mask_of, narrowed, takes_part
 from .._calls.arguments import Call
-from .._calls.methods import Method
 from .._elements.formats import dtype_name, format_of
 from .._elements.in_floats import adds_exactly, held_floats, in_two_floats, not_held
 from .._elements.layout import Layout
+from .._elements.library import library_of
 from .reading import read_array
 
 
@@ -31,74 +31,75 @@ def value_array(function: str, argument: str, values: Any, n: int, has_mask: boo
     return library, library.contiguous(a)
 
 
-def masked_values(function: str, argument: str, values: Any, n: int, where: Any) -> tuple[tuple[Any, Any], Any]:
-    """Returns what `value_array` returns, and which elements take part as a contiguous array; None for all."""
+def masked_values(function: str, argument: str, values: Any, n: int, where: Any) -> tuple[Any, Any]:
+    """Returns the array of `value_array`, and which elements take part as a contiguous array; None for all."""
     library, a = value_array(function, argument, values, n, where is not None)
     mask = None if where is None else library.contiguous(mask_of(library, a, where, argument))
     a = narrowed(library, a, mask, argument)
     format_of(a.dtype, argument)
-    return (library, a), mask
+    return a, mask
 
 
-def run_by_key(
-    call: Call, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any]
-) -> None:
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory, by the
-    method and the options of a call. Waits for the results. A mask, `where`, is one of the values.
+def run_by_key(call: Call) -> None:
+    """Reduces x by key into `result`, by a method. Without x, counts keys.
+
+    The arrays are contiguous and in one memory; keys may be those of another library. Waits for the results. On a GPU,
+    replaces keys and x by the pairs that take part.
     """
-    inner = math.prod(result[1].shape[1:])
+    inner = math.prod(call.result.shape[1:])
     if inner == 0:
         return
-    out = result[0].view(result[1])
-    call = call.copy()
-    if values is not None and (call.where is not None or call.skipna) and out.device >= 0:
-        takes = takes_part(values[0], call.where, call.skipna, values[1])
-        keys, values = _packed_pairs(keys, values, takes, inner)
-        inner, call.where, call.skipna = 1, None, False
-    read = keys[0].view(keys[1])
-    for library, a in (keys, values or keys):
-        if library.view(a).stream != out.stream:
-            library.wait(a)  # the streams of two libraries
-    n = keys[1].shape[0]
-    call.x, call.format = None, call.method.format
-    if values is not None:
-        call.library, call.x, call.format = values[0], values[1], format_of(values[1].dtype)
-    call.keys, call.key_format, call.result = read, dtype_name(keys[1].dtype), out
-    call.layout = Layout(1, n, inner, n * inner, inner)
-    _core.run(call)
+    out = library_of(call.result).view(call.result)
+    if call.x is not None and (call.where is not None or call.skipna) and out.device >= 0:
+        _pack_pairs(call, inner)
+        inner = 1
+    run = call.copy()  # whose arrays are views of those of the call, which keeps them
+    run.library, run.format = library_of(call.result), call.method.format
+    if call.x is not None:
+        run.library, run.format = library_of(call.x), format_of(call.x.dtype)
+        run.x = run.library.view(call.x)
+    of_keys, n = library_of(call.keys), call.keys.shape[0]
+    run.keys, run.key_format, run.result = of_keys.view(call.keys), dtype_name(call.keys.dtype), out
+    run.layout = Layout(1, n, inner, n * inner, inner)
+    if run.keys.stream != out.stream:
+        of_keys.wait(call.keys)  # the streams of two libraries
+    if call.x is not None and run.x.stream != out.stream:
+        run.library.wait(call.x)
+    _core.run(run)
 
 
-def in_floats_by_key(
-    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any], mask: Any, argument: str
-) -> tuple[Any, Any, Any]:
-    """Returns keys, values and mask of a call with integers in fp64: with two pairs for each, if it does not hold them
-    and the method adds exactly.
+def in_floats_by_key(call: Call, argument: str) -> None:
+    """Replaces integers x, which the caller knows as `argument`, by fp64.
+
+    Integers that it does not hold become two pairs of a key and a value each, if the method adds exactly.
     """
-    library, a = values
+    library, a = library_of(call.x), call.x
     if format_of(a.dtype, argument) != "int":
-        return keys, values, mask
-    floats = held_floats(library, a, method, mask=mask)
-    if floats is not None:
-        return keys, (library, floats), mask
-    if not adds_exactly(method):
+        return
+    call.x = held_floats(library, a, call.method, mask=call.where)
+    if call.x is not None:
+        return
+    if not adds_exactly(call.method):
         raise not_held(argument)
-    both = library.namespace.concatenate(in_two_floats(library, a))
-    flags = None if mask is None else library.namespace.concatenate((mask, mask))
-    return (keys[0], keys[0].namespace.concatenate((keys[1], keys[1]))), (library, both), flags
+    call.x = library.namespace.concatenate(in_two_floats(library, a))
+    call.where = None if call.where is None else library.namespace.concatenate((call.where, call.where))
+    call.keys = library_of(call.keys).namespace.concatenate((call.keys, call.keys))
 
 
-def _packed_pairs(keys: tuple[Any, Any], values: tuple[Any, Any], takes: Any, inner: int) -> Any:
-    """Returns the pairs that take part of a key and a single element, which has a key of its own in its row."""
-    place = {"device": keys[1].device} if keys[0].name == "torch" else {}
-    columns = keys[0].namespace.arange(inner, **place)
-    each = keys[0].astype(keys[1], "int64").reshape((-1, 1)) * inner + columns
-    flags = takes.reshape((-1, inner))
-    return (keys[0], each[flags]), (values[0], values[1].reshape((-1, inner))[flags])
+def _pack_pairs(call: Call, inner: int) -> None:
+    """Replaces keys and x by pairs of a key and one element that takes part. Each element of a row has its own key."""
+    library, of_keys = library_of(call.x), library_of(call.keys)
+    flags = takes_part(library, call.where, call.skipna, call.x).reshape((-1, inner))
+    place = {"device": call.keys.device} if of_keys.name == "torch" else {}
+    columns = of_keys.namespace.arange(inner, **place)
+    each = of_keys.astype(call.keys, "int64").reshape((-1, 1)) * inner + columns
+    call.keys, call.x = each[flags], call.x.reshape((-1, inner))[flags]
+    call.where, call.skipna = None, False
 
 
-def device_of(function: str, arrays: dict[str, tuple[Any, Any]]) -> int:
-    """Returns the GPU on which all arrays are, each with its library; -1 if they are on the host."""
-    devices = {name: library.view(a).device for name, (library, a) in arrays.items()}
+def device_of(function: str, arrays: dict[str, Any]) -> int:
+    """Returns the GPU on which all arrays are; -1 if they are on the host."""
+    devices = {name: library_of(a).view(a).device for name, a in arrays.items()}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {'the host' if d < 0 else f'GPU {d}'}" for name, d in devices.items())
         raise ValueError(f"samesum: {function}: {where}; move the arrays to one place")

@@ -78,14 +78,12 @@ def as_rows(library: Any, a: Any, axes: Sequence[int], takes: Any = None) -> Any
     of a broadcast array share memory.
     """
     moved = library.transposed(a, axes_last(a.ndim, axes)[0])
-    kept = a.ndim - len(axes)
-    shape, strides = tuple(moved.shape), library.strides(moved)
-    rows = math.prod(shape[:kept]), math.prod(shape[kept:])
-    are_equal = all(n == 1 or stride == 0 for n, stride in zip(shape[:kept], strides)) and 0 not in shape[:kept]
-    if are_equal and takes is None:
-        one = library.contiguous(moved[(0,) * kept]).reshape((1, rows[1]))
-        return one if rows[0] == 1 else library.namespace.broadcast_to(one, rows)
-    return library.contiguous(moved).reshape(rows)
+    kept, shape = a.ndim - len(axes), tuple(moved.shape)
+    count, n = math.prod(shape[:kept]), math.prod(shape[kept:])
+    if count > 1 and takes is None and not any(s for m, s in zip(shape[:kept], library.strides(moved)) if m > 1):
+        one = library.contiguous(moved[(0,) * kept]).reshape((1, n))
+        return library.namespace.broadcast_to(one, (count, n))
+    return library.contiguous(moved).reshape((count, n))
 
 
 def compute(call: Call, result: Any, second: Any = None) -> None:

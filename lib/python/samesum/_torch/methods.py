@@ -78,8 +78,8 @@ def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
     chosen = method_of(method, "scatter_add", FORMATS[rows.dtype], rows.get_device())
     result = torch.empty(out.shape, dtype=getattr(torch, DTYPES[chosen.format]), device=out.device).copy_(out)
     keys = keys if keys.dtype == torch.int32 else keys.long()
-    arrays = [(library, library.aligned(a.contiguous())) for a in (keys, rows)]
-    run_by_key(Call("scatter_add", method=chosen, combine=True), arrays[0], arrays[1], (library, result))
+    keys, rows = (library.aligned(a.contiguous()) for a in (keys, rows))
+    run_by_key(Call("scatter_add", rows, method=chosen, keys=keys, combine=True, result=result))
     return result
 
 
