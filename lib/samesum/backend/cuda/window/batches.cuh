@@ -223,12 +223,13 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     };
     n = std::bit_ceil(n);
     if (reducer.is_wide()) return run.template operator()<8>(std::clamp<std::size_t>(n / 4, 1, warp));
-    if (n <= 8 || of_row == 8) return run.template operator()<8>(std::max<std::size_t>(n / 8, 1));
-    if constexpr (of_row >= 16)
-      if (n <= 64 || of_row == 16) return run.template operator()<16>(std::max<std::size_t>(n / 16, 1));
-    if constexpr (of_row >= 32)
-      if (n <= 256 || of_row == 32) return run.template operator()<32>(n / 32);
-    if constexpr (of_row >= 64) return run.template operator()<64>(n / 64);
+    if constexpr (of_row > 8)
+      if (n <= 8) return run.template operator()<8>(1);
+    if constexpr (of_row > 16)
+      if (n <= 64) return run.template operator()<16>(std::max<std::size_t>(n / 16, 1));
+    if constexpr (of_row > 32)
+      if (n <= 256) return run.template operator()<32>(n / 32);
+    return run.template operator()<of_row>(std::max<std::size_t>(n / of_row, 1));
   }
 };
 
