@@ -28,7 +28,7 @@ void add_from(std::size_t place, Partial& partial, const PlacedInputs& in, std::
     add(partial, in.host, begin, count);
 }
 
-class EveryGpuPartial : public MethodTest {};
+using EveryGpuPartial = MethodTest;
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuPartial, ::testing::ValuesIn(or_absent(methods_with_partials("cuda"))),
                          test_name);
 

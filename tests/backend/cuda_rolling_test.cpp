@@ -5,7 +5,7 @@
 namespace samesum {
 namespace {
 
-class EveryRollingMethodOnAGpu : public MethodTest {};
+using EveryRollingMethodOnAGpu = MethodTest;
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryRollingMethodOnAGpu,
                          ::testing::ValuesIn(or_absent(rolling_methods_of("cuda"))), test_name);
 

@@ -258,7 +258,7 @@ TEST(LongArrays, HaveTheKnownExactSums) {
   EXPECT_EQ(exact(format_info<fp64>(), halves, billion).to_double(), 65504 * 0x1p30);
 }
 
-class AtomicOnTheGpu : public MethodTest {};
+using AtomicOnTheGpu = MethodTest;
 std::vector<const Method*> atomic_sums() {
   std::vector<const Method*> chosen;
   for (const Method* v : sums_of("cuda"))

@@ -176,7 +176,6 @@ TEST_P(EveryMethodByKey, IsWithinItsBound) {
   }
 }
 
-class AnExactSumByKey : public BackendTest {};
 SAMESUM_ON_BACKENDS(AnExactSumByKey, "cpu", "cuda");
 
 TEST_P(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
@@ -375,7 +374,6 @@ void expect_each_run_alone(const Method& m, std::span<const float> x, const std:
   }
 }
 
-class EveryRunOfEqualKeys : public BackendTest {};
 SAMESUM_ON_BACKENDS(EveryRunOfEqualKeys, "reference", "cpu", "cuda");
 
 TEST_P(EveryRunOfEqualKeys, HasTheResultOfItsElementsAlone) {

@@ -110,7 +110,6 @@ void expect_exact_bits_at_extreme_exponents(std::string_view backend, int step) 
   }
 }
 
-class EveryExactMethod : public BackendTest {};
 SAMESUM_ON_BACKENDS(EveryExactMethod, "cpu", "cuda");
 
 TEST_P(EveryExactMethod, HasTheBitsOfItsReferenceWhereExponentsEnd) {

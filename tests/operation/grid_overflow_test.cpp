@@ -100,7 +100,6 @@ void expect_outcomes_of_the_reference(std::string_view backend, int step) {
   }
 }
 
-class EveryMethodOnAGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(EveryMethodOnAGrid, "cpu", "cuda");
 
 TEST_P(EveryMethodOnAGrid, WritesAndReportsWhatItsReferenceDoes) {
@@ -114,7 +113,6 @@ template <class F> Bits bits_of(std::initializer_list<double> numbers) {
   return bits;
 }
 
-class OnEachBackend : public BackendTest {};
 SAMESUM_ON_BACKENDS(OnEachBackend, "reference", "cpu", "cuda");
 
 TEST_P(OnEachBackend, ASumByKeyThatOverflowsIsNaNAndTheOthersAreWritten) {

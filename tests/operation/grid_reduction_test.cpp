@@ -125,7 +125,6 @@ template <class T> std::vector<T> elements(const Array& a) {
   return {all.begin(), all.end()};
 }
 
-class MethodsOnAGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(MethodsOnAGrid, "cpu", "cuda");
 
 TEST_P(MethodsOnAGrid, HaveTheBitsOfTheirDefinitionAndKeepTheirBound) {
@@ -219,7 +218,6 @@ std::pair<Bits, bool> batch_on(const Method& m, const Data& d, const Layout& lay
   });
 }
 
-class RowsAndColumnsOnAGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(RowsAndColumnsOnAGrid, "cpu", "cuda");
 
 TEST_P(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighboursHold) {
@@ -260,7 +258,6 @@ TEST_P(RowsAndColumnsOnAGrid, HaveTheBitsOfTheirReferenceWhateverTheirNeighbours
     }
 }
 
-class AGivenGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(AGivenGrid, "reference", "cpu", "cuda");
 
 TEST_P(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {
@@ -310,7 +307,6 @@ TEST(TheOptionGrid, IsRefusedWhereItMakesNoSense) {
               HasSubstr("grid is -2149"));
 }
 
-class ADotProductOnAGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(ADotProductOnAGrid, "reference", "cpu", "cuda");
 
 TEST_P(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
@@ -333,7 +329,6 @@ TEST_P(ADotProductOnAGrid, BreaksTiesByWhatADoubleLacksOfAProduct) {
     }
 }
 
-class ASumOnAGrid : public BackendTest {};
 SAMESUM_ON_BACKENDS(ASumOnAGrid, "reference", "cpu", "cuda");
 
 TEST_P(ASumOnAGrid, LosesTermsFarBelowTheLargest) {

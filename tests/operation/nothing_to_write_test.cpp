@@ -31,9 +31,6 @@ template <class Call> void expect_at_once(const Method& m, const char* what, Cal
   ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{1}) << m.name << what;
 }
 
-class ACallWithoutResultsToWrite : public BackendTest {};
-class ACallByKeyWithoutResultsToWrite : public BackendTest {};
-class ACallWithoutElements : public BackendTest {};
 SAMESUM_ON_BACKENDS(ACallWithoutResultsToWrite, "reference", "cpu", "cuda");
 SAMESUM_ON_BACKENDS(ACallByKeyWithoutResultsToWrite, "reference", "cpu", "cuda");
 SAMESUM_ON_BACKENDS(ACallWithoutElements, "reference", "cpu", "cuda");

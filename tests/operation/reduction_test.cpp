@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_support;
 
-class EveryReduction : public MethodTest {};
+using EveryReduction = MethodTest;
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction,
                          ::testing::ValuesIn(without_fp16_if_sanitized(reductions_of("cpu"))), test_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryReduction, ::testing::ValuesIn(or_absent(reductions_of("cuda"))),
@@ -170,7 +170,6 @@ double half_mean(const Method& r, const std::vector<double>& x) {
       .to_double();
 }
 
-class AMeanOfHalves : public BackendTest {};
 SAMESUM_ON_BACKENDS(AMeanOfHalves, "reference", "cpu", "cuda");
 
 TEST_P(AMeanOfHalves, IsFiniteEvenIfItsSumOverflows) {
@@ -242,7 +241,6 @@ TEST_P(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWi
 
 // --- rows and columns -------------------------------------------------------------------------------------
 
-class ShortRows : public BackendTest {};
 SAMESUM_ON_BACKENDS(ShortRows, "cpu", "cuda");
 
 /// 37 rows are whole vectors of rows and some more; rows end before, at and behind the end of a vector.
@@ -274,7 +272,6 @@ TEST_P(ShortRows, HaveTheBitsOfTheirReferenceAtEveryLengthWithZerosAndSpecialVal
   }
 }
 
-class SumsOfRowsColumnsAndSegments : public BackendTest {};
 SAMESUM_ON_BACKENDS(SumsOfRowsColumnsAndSegments, "cpu", "cuda");
 
 TEST_P(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
@@ -306,7 +303,6 @@ TEST_P(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   }
 }
 
-class DotProductsOfWideColumns : public BackendTest {};
 SAMESUM_ON_BACKENDS(DotProductsOfWideColumns, "cpu", "cuda");
 
 TEST_P(DotProductsOfWideColumns, HaveTheBitsOfTheirReference) {

@@ -176,7 +176,6 @@ TEST_P(EveryRollingMethod, HasARigorousBound) {
   }
 }
 
-class ARollingSum : public BackendTest {};
 SAMESUM_ON_BACKENDS(ARollingSum, "reference", "cpu", "cuda");
 
 TEST_P(ARollingSum, DoesNotDrift) {
@@ -189,7 +188,6 @@ TEST_P(ARollingSum, DoesNotDrift) {
   for (std::size_t i = 16; i < x.size(); ++i) ASSERT_EQ(sums[i], 5) << i;
 }
 
-class ARollingVariance : public BackendTest {};
 SAMESUM_ON_BACKENDS(ARollingVariance, "cpu", "cuda");
 
 TEST_P(ARollingVariance, LeavesOutWhatElementsHaveInCommonOnlyWhereTheDifferencesAreExact) {

@@ -257,7 +257,6 @@ TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
   }
 }
 
-class AnExactScan : public BackendTest {};
 SAMESUM_ON_BACKENDS(AnExactScan, "cpu", "cuda");
 
 TEST_P(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
@@ -499,7 +498,7 @@ TEST_P(EveryScanOnAGrid, OverflowsWhereAPrefixDoes) {
 
 // --- exact scans -----------------------------------------------------------------------------------------
 
-class EveryExactScan : public MethodTest {};
+using EveryExactScan = MethodTest;
 INSTANTIATE_TEST_SUITE_P(Reference, EveryExactScan, ::testing::ValuesIn(scans_with("exact", {"reference"})),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryExactScan,

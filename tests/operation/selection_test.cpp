@@ -158,7 +158,7 @@ std::vector<const Method*> selecting_scans_of(std::string_view backend) {
   return chosen;
 }
 
-class EverySelectingScan : public MethodTest {};
+using EverySelectingScan = MethodTest;
 INSTANTIATE_TEST_SUITE_P(Cpu, EverySelectingScan, ::testing::ValuesIn(selecting_scans_of("cpu")), test_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, EverySelectingScan, ::testing::ValuesIn(or_absent(selecting_scans_of("cuda"))),
                          test_name);
@@ -195,7 +195,6 @@ TEST_P(EverySelectingScan, RepeatsTheResultOfTheElementsBefore) {
       });
 }
 
-class ASelectionByKey : public BackendTest {};
 SAMESUM_ON_BACKENDS(ASelectionByKey, "cpu", "cuda");
 
 /// Keys below `bins`, and bad ones of rows of which no element takes part.

@@ -176,7 +176,6 @@ TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
   }
 }
 
-class AnExactDenominator : public BackendTest {};
 SAMESUM_ON_BACKENDS(AnExactDenominator, "cpu", "cuda");
 
 TEST_P(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
