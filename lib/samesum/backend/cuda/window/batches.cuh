@@ -166,11 +166,13 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
 /// Plans and launches the kernels for rows and segments.
 template <class Shape, class Reducer> struct WindowRowLaunch {
   static constexpr int of_tile = Reducer::of_tile, of_row = Reducer::of_row;
+  /// Most elements of a row that a warp, or a part of one, holds: longer rows may have several parts.
+  static constexpr std::size_t longest_held = std::min(of_row * warp, 1024);
   WindowRowPlan plan{Shape::leaf, 1, 1, 0, 0};
   bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
 
   WindowRowLaunch(const Reducer& reducer, const Layout& l, const ReaderFor<Reducer>&, std::size_t elements)
-      : on_blocks{reducer.is_held() && l.n > of_row * warp} {
+      : on_blocks{reducer.is_held() && l.n > longest_held} {
     // Enough elements that a warp spends most of its time in its loop, few enough that all warps occupy a
     // GPU.
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
@@ -179,7 +181,7 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
       // Twice the mean length, if most segments are short.
       const std::size_t longest =
           std::max<std::size_t>(std::bit_ceil(2 * elements / std::max<std::size_t>(l.outer, 1) + 1), 16);
-      if (is_exact && longest <= of_row * warp) plan.least = longest + 1;
+      if (is_exact && longest <= longest_held) plan.least = longest + 1;
     } else if (!on_blocks) {
       plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
       plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
@@ -194,7 +196,7 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
 
   cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
-    if (!l.offsets && l.n <= of_row * warp) return launch_short(reducer, reader, l, l.n, out, stream);
+    if (!l.offsets && l.n <= longest_held) return launch_short(reducer, reader, l, l.n, out, stream);
     if (plan.least > 0)
       if (const cudaError_t error = launch_short(reducer, reader, l, plan.least - 1, out, stream))
         return error;
