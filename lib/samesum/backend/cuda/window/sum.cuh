@@ -1,5 +1,6 @@
 /// Exact sums of a leaf by the threads of a group: in a narrow window, from the first tile on that it does
-/// not hold in wide ones, and in integers if these fail, too.
+/// not hold in wide ones, and in integers if these fail. If the group has all elements of a result, the
+/// leading bits of its sum are tried before integers.
 #pragma once
 
 #include "samesum/backend/cuda/window/leaf_windows.cuh"
