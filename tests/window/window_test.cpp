@@ -653,6 +653,23 @@ TYPED_TEST(LeadingBitsOfSums, BoundTheResult) {
   EXPECT_GT(unsure_of_cancelling, 100);
 }
 
+// Without an element that was cut off, the sum and the variance would be ties.
+TYPED_TEST(LeadingBitsOfSums, DoNotDecideWhatAnElementBelowThemDecides) {
+  using T = TypeParam;
+  const double tie = Format<T>::unit_roundoff, a = sizeof(T) == 8 ? 0x1p27 - 1 : 4097;  // a² is a tie
+  for (const double tiny : {0x1p-140, -0x1p-140}) {
+    const std::vector<T> of_sum = {1, static_cast<T>(tie), static_cast<T>(tiny)},
+                         of_variance = {static_cast<T>(a), static_cast<T>(tiny)};
+    const auto sums = leading_sums<ExactlySummed::elements_and_squares>(of_sum, of_sum),
+               moments = leading_sums<ExactlySummed::elements_and_squares>(of_variance, of_variance);
+    const ExactResult sum{3, false, 0}, variance{2, true, 1};
+    EXPECT_NE(sum.bits<T>(sums.flags, sums.quotient(sum, -1)),
+              sum.bits<T>(sums.flags, sums.quotient(sum, 1)));
+    EXPECT_NE(variance.variance_bits<T>(moments.flags, moments.variance_quotient(variance, -1)),
+              variance.variance_bits<T>(moments.flags, moments.variance_quotient(variance, 1)));
+  }
+}
+
 TEST(DistilledWords, HaveTheSameSumAndNoBitTwice) {
   std::mt19937_64 generator{10};
   int distilled = 0;
