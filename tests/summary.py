@@ -2,8 +2,9 @@
 
 Usage: summary.py tests.xml
 Reads the file that `ctest --output-junit` or `pytest --junit-xml` writes. Prints the output of failed tests, the names
-of skipped tests and why, those of a suite or file that are skipped for one reason in one line, remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as
-one failure, no matter how many tests it had left.
+of skipped tests and why (a line for those of a suite or file that have the same reason), remarks on what this machine
+lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as one failure, no matter how many tests it had
+left.
 """
 import ast
 import collections
