@@ -99,7 +99,7 @@ struct WindowSlot {
   std::size_t row = 0, part = 0, n = 0;
   bool exists = false;
 
-  /// The slot of a thread; all threads of a warp call these functions.
+  /// Finds the slot of a thread.
   template <class Shape>
   __device__ static WindowSlot of(const Layout& l, const WindowRowPlan& plan, std::size_t slot, bool exists) {
     WindowSlot s;
@@ -110,6 +110,7 @@ struct WindowSlot {
     s.exists = s.n >= plan.least && (s.part == 0 || s.begin(plan) < s.n);  // segments may have empty slots
     return s;
   }
+  /// The slot of thread t. All threads of the warp call it.
   __device__ WindowSlot of_thread(int t) const {
     return {__shfl_sync(whole_warp, row, t), __shfl_sync(whole_warp, part, t), __shfl_sync(whole_warp, n, t),
             true};
@@ -178,10 +179,11 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
     if (l.offsets) {
       plan.slots = elements / Shape::leaf + l.outer;
-      // Twice the mean length, if most segments are short.
+      // Twice the mean length, if most segments are short. For few segments, one launch is faster than two.
+      constexpr std::size_t many = 256;
       const std::size_t longest =
           std::max<std::size_t>(std::bit_ceil(2 * elements / std::max<std::size_t>(l.outer, 1) + 1), 16);
-      if (is_exact && longest <= longest_held) plan.least = longest + 1;
+      if (is_exact && l.outer >= many && longest <= longest_held) plan.least = longest + 1;
     } else if (!on_blocks) {
       plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
       plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
