@@ -36,7 +36,7 @@ struct Setting {
   std::uint64_t permutation = 0;  ///< seed; 0: the elements in their original order
 };
 
-/// The same elements in any order and at any offset in a cache line, in memory that the method can read.
+/// Elements in any order and at any offset in a cache line, in memory that the method can read.
 class Movable {
  public:
   explicit Movable(Column column)

@@ -65,7 +65,7 @@ std::optional<double> literal_cost(const Method& m, const Requirements& w, std::
   std::optional<Cost> below, above;
   for (const Cost& c : costs) {
     if (c.method != m.name || c.input != w.input) continue;
-    // Of several costs for one length, the last one counts.
+    // If a length has several costs, the last one counts.
     if (c.n <= w.length && (!below || c.n >= below->n)) below = c;
     if (c.n >= w.length && (!above || c.n <= above->n)) above = c;
   }

@@ -124,8 +124,8 @@ class Bench {
 
   /// Measures each method, and last the ceiling. For methods of samesum, compares the bits of the first and
   /// the last result with the reference implementation, on a GPU with the CPU; by key, those of all results.
-  /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^22 on a GPU, by key
-  /// as many as there are results, if those are more. For peers, compares all results with
+  /// For a long vector, compares only the results of its first elements: 2^18 on a CPU, 2^22 on a GPU, by
+  /// key as many as there are results, if those are more. For peers, compares all results with
   /// those in wider arithmetic, on a GPU those of as many elements of a vector, or of rows with 2^24
   /// elements, and those of the first few elements: verify.hpp states the tolerance.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, Repeats repeats);

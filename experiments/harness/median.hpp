@@ -27,8 +27,8 @@ using Processes = std::vector<std::vector<double>>;
 /// of the processes' medians; a single process has that of its rounds.
 Interval median_interval(const Processes& rounds);
 
-/// The same of the ratios slow / fast of each round, for methods that took turns: a disturbance of a round
-/// affects both.
+/// The median and interval of the ratios slow / fast of each round, for methods that took turns: a
+/// disturbance of a round affects both.
 Interval ratio_of_rounds(const Processes& slow, const Processes& fast);
 
 }  // namespace samesum::harness

@@ -33,7 +33,7 @@ std::string backend_names();
 /// Validator of an option for CLI11: returns an error message, or "" for a whole number of at most 18 digits.
 /// CLI11 alone would read -1 as 2^64 - 1, and a number with more digits as the largest one.
 std::string is_whole_number(const std::string& text);
-/// The same for a number of at least 1.
+/// Validator of an option for CLI11, as is_whole_number, that also refuses 0.
 std::string is_positive_number(const std::string& text);
 
 /// Validator of an option for CLI11: returns an error message, or "" for a text that is not empty.

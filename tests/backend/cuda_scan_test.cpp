@@ -54,7 +54,7 @@ class BothSides {
       return difference(found, here, each);
     });
   }
-  /// The same for results that replace the elements.
+  /// Compares results that replace the elements.
   std::string compare_in_place(const Method& expected, bool exclusive) const {
     const std::size_t each = m_.format->bytes;
     Bytes here(numbers(0) * each), found = here;

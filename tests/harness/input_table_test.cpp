@@ -324,7 +324,7 @@ TEST(StandardInput, IsDecompressedIfGzipCompressedIt) {
   EXPECT_THAT(read(gzip("1 2\n") + '\0'), ElementsAreArray({1, 2}));
   EXPECT_THAT(read(gzip("1 2\n") + zeros + gzip("3") + zeros), ElementsAreArray({1, 2, 3}));
   EXPECT_EQ(refused(gzip("1") + zeros + "x"), "x: damaged: its compressed bytes are cut short");
-  // Of one of these files, the first stream ends with a block of 32 KiB.
+  // The first stream of one of these files ends with a block of 32 KiB.
   for (std::size_t size = 32740; size < 32750; ++size)
     EXPECT_THAT(read(gzip(std::string(size, ' ') + '1') + gzip(" 2")), ElementsAreArray({1, 2})) << size;
   EXPECT_THAT(read(gzip(array)), ElementsAreArray({1.0, 2.5}));

@@ -25,7 +25,7 @@ template <class F> SAMESUM_HD inline CarrierOf<F> reciprocal(std::uint32_t k) {
 #endif
   return round_lanes<F, CarrierOf<F>, 1>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k));
 }
-/// The same for a number of rows of a lane.
+/// Returns 1/k, rounded to F, for a number k of rows of a lane.
 template <class F> SAMESUM_HD inline CarrierOf<F> reciprocal_of_row(std::uint32_t k) {
 #if defined(__CUDA_ARCH__)
   return reciprocals<F>.of[k];

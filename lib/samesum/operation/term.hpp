@@ -83,7 +83,7 @@ template <template <class> class A, class V> struct TermSum {
     sum.merge(other.sum);
     low = low + other.low;
   }
-  /// The same state with +0 for a low word -0, which backends leave if no term has a low word.
+  /// Returns this state with +0 for a low word -0, which backends leave if no term has a low word.
   TermSum canonical() const { return {sum, low + V::zero()}; }
   SAMESUM_HD V result() const {
     Sum all = sum;

@@ -82,7 +82,7 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   /// and 2·s·s' are rounded with errors below u²·n·Σx² and u²·(Σx)², and s'² <= u²·(Σx)² is left out.
   /// (Σx)² <= n·Σx² (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of
   /// the four roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
-  /// Of few elements with few bits, doubles hold all products: then there is no error, and a tie is decided
+  /// If few elements have few bits, doubles hold all products: then there is no error, and a tie is decided
   /// here. With `approximate` words, whose own error must be within that bound too, it is not.
   template <class F>
   SAMESUM_HD bool round_variance(const ExactResult& of, F& result, bool approximate = false) const {

@@ -67,7 +67,7 @@ class ElementByElement {
   static std::size_t most_of_even_blocks(std::size_t n, std::size_t ranks) {
     return (std::min(most_at_once, n) + ranks - 1) / ranks;
   }
-  /// The same for reduce_scatter.
+  /// Most elements of a vector that a rank gets from each other one at once, for reduce_scatter.
   static std::size_t most_of_blocks(std::size_t ranks) {
     return std::max<std::size_t>(most_at_once / ranks, 1);
   }
@@ -155,7 +155,7 @@ class ElementByElement {
   Type element_, result_;
   Cut sent_, received_;
   std::vector<std::byte> packed_x_, packed_y_, received_x_, received_y_, results_;
-  std::vector<std::uint64_t> sizes_;  ///< of the blocks of results
+  std::vector<std::uint64_t> sizes_;  ///< sizes of the blocks of results
 };
 
 /// Checks a call for which `out` needs this number of results on this rank, and returns its description.

@@ -86,7 +86,7 @@ void Plan::Work::check_data(const Call& call) const {
                      " of " + std::string{input().name});
   }
   const Layout layout = layout_of_results();
-  // Of the inputs only the number, the format and the place matter here.
+  // Only the number, the format and the place of the inputs matter here.
   Values whole_x{input(), x.data, layout.results() * layout.n}, whole_y = y;
   if (y.is_given()) whole_y.size = whole_x.size;
   const bool in_place = may_work_in_place() && out.data == x.data && out.format != nullptr &&

@@ -106,7 +106,7 @@ template <class T> bool spans_many(const T* x, std::size_t n, bool nearly) {
 /// last place of the sum. Returns false if that is too close to a tie, or too small, to tell. exponent >= 0.
 template <class F> bool round_scaled(double sum, double rest, double error, int exponent, F& result) {
   if (!(std::abs(sum) >= 0x1p-900) || !(error <= std::abs(sum)) || std::isinf(sum)) return false;
-  error += std::abs(rest) * 0x1p-50;  // of rest - error
+  error += std::abs(rest) * 0x1p-50;  // the rounding error of rest - error
   if (exponent == 0) return round_if_sure(sum, rest, error, result);
   double nearest;
   if (!round_if_sure(sum, rest, error, nearest)) return false;

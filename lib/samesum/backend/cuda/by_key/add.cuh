@@ -24,10 +24,10 @@ struct SharedPlan {
 
 /// The results whose cells a block has in shared memory.
 struct CellsOfBlock {
-  std::uint64_t first;        ///< the first of them
+  std::uint64_t first;        ///< the first result
   std::uint32_t results;      ///< number of results
   std::uint32_t copies;       ///< cells of a result; neighbouring threads add to different ones
-  std::uint32_t* first_cell;  ///< of those that this thread adds to
+  std::uint32_t* first_cell;  ///< first of the cells that this thread adds to
 
   __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
   __device__ std::uint32_t* cell_of(std::uint32_t place) const { return first_cell + place * copies; }

@@ -39,7 +39,7 @@ struct TileDigits;
 cudaError_t sum_exact_segments(const Launch& work, const ExactScan& scan,
                                const ScanSegments<WindowSum>& narrow, const ScanSegments<WideSum<5>>& wide,
                                std::size_t step);
-/// The same for the parts of columns.
+/// Finds the windows and the sums of the parts of columns, as sum_exact_segments those of segments.
 cudaError_t sum_exact_parts(const Launch& work, const ExactScan& scan, const ColumnSums<WindowSum>& narrow,
                             const ColumnSums<WideSum<5>>& wide, std::size_t step);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they

@@ -188,7 +188,8 @@ template <class T> class Bins {
     for (int i = 0; i < size; ++i) s[i] = scaled(x.element[i]);
     return add_up(s);
   }
-  /// The same sum as wide_sum, added in fp32. `scale` is the power of two between the scales of T and fp32.
+  /// Returns the sum that wide_sum returns, added in fp32. `scale` is the power of two between the scales of
+  /// T and fp32.
   __device__ static double narrow_sum(const Vector<T>& x) {
     std::array<float, size> s;
     const auto word = std::bit_cast<std::array<unsigned, 4>>(x);
