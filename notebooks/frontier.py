@@ -11,7 +11,7 @@ from section import PROMISES, distinct, group_by_place, preferred, rows_with_pla
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
-ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data that nobody would call hard
+ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data that are not chosen to be hard
 OURS = ["exact", "tree/plain", "atomic/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
 FILLS = dict(zip(PROMISES, (0, 0.3, 0.65, 1)))
 LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 16, 28, 62, 20

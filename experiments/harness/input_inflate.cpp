@@ -9,7 +9,8 @@ namespace samesum::harness {
 
 namespace {
 
-// Number of bits of the largest window; how zlib is told what surrounds the compressed bytes.
+// Number of bits of the largest window, negative for bare compressed bytes and 16 more for a gzip file, as
+// zlib encodes what surrounds them.
 constexpr int raw_stream = -15, gzip_stream = 15 + 16;
 
 class InflatedBytes : public Bytes {

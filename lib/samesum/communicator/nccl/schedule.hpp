@@ -29,7 +29,7 @@ struct SplitTile {
   };
   Range elements;
   int owner;
-  std::vector<Part> parts;  ///< in rank order
+  std::vector<Part> parts;  ///< parts of the ranks, in rank order
 };
 
 /// The vector is cut into tiles of leaves, whose number is a power of two. Tiles merge by stride doubling, as

@@ -170,7 +170,7 @@ template <class T> class GridColumnLoops {
       if (most != 0) floor_[p] = grid_for(exponent_of(from_bits<T>(static_cast<Bits>(most)))) + 2;
     }
   }
-  static constexpr int most_bits = 126;  ///< of an element in units
+  static constexpr int most_bits = 126;  ///< most bits of an element in units
   static int slices_for(int bits) { return bits <= slice_bits ? 1 : bits <= 2 * slice_bits ? 2 : 3; }
   /// Sets the grid and the scale of each column, and marks all of the packs whose exact sums have elements
   /// that are no multiples of a grid.

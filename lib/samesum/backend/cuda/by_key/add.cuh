@@ -131,7 +131,7 @@ template <class T, Cells kind> class SharedSums {
   template <class Key, class KeyOf, class Bad>
   __device__ __forceinline__ void add_tiles(KeyOf key_of, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
-    const SharedSums copy = *this;  // in registers
+    const SharedSums copy = *this;  // its fields stay in registers
     for (; base + key_tile_length <= end; base += step) {
       const auto at = [&](int j) { return base + threadIdx.x + static_cast<unsigned>(j) * key_threads; };
       const Bits* const own_x = x + base + threadIdx.x;

@@ -41,7 +41,7 @@ template <class Reducer>
 __device__ __noinline__ void reduce_row_again(Reducer reducer, RowSource<typename Reducer::Element> source,
                                               WarpGroup group, bool exists, std::size_t row, void* out) {
   using Leaf = typename Reducer::template Leaf<WarpGroup>;
-  if constexpr (requires { Leaf::has_wide_windows; }) {
+  if constexpr (requires { Leaf::is_exact; }) {
     typename Reducer::Words words;
     if (Leaf::template add_row_again<Reducer::of_tile>(source, group, source.n, words)) {
       if (exists && group.index() == 0) finish_row(reducer, words, source.n, row, out);
@@ -215,7 +215,7 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
   }
 
  private:
-  static constexpr bool is_exact = requires { Reducer::template Leaf<WarpGroup>::has_wide_windows; };
+  static constexpr bool is_exact = requires { Reducer::template Leaf<WarpGroup>::is_exact; };
 
   /// Launches the kernel for rows, or segments, of at most n elements.
   static cudaError_t launch_short(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,

@@ -224,9 +224,6 @@ template <class Tile> __device__ __forceinline__ auto largest_magnitude(const Ti
   }
 }
 
-struct Larger {
-  template <class X> __device__ X operator()(X a, X b) const { return a > b ? a : b; }
-};
 struct Plus {
   template <class X> __device__ X operator()(X a, X b) const { return a + b; }
 };

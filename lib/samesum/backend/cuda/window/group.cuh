@@ -7,6 +7,11 @@
 namespace samesum::gpu {
 namespace {
 
+/// Returns the larger of two values.
+struct Larger {
+  template <class X> __device__ X operator()(X a, X b) const { return a > b ? a : b; }
+};
+
 /// Threads that share a leaf: a warp, or an aligned part of one. All functions are called by the whole warp.
 struct WarpGroup {
   /// Binades by which later terms may exceed those that place the window.

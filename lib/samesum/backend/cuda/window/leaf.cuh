@@ -193,7 +193,7 @@ template <class Reducer, class Group, class Source>
 __device__ __noinline__ void reduce_slowly(Reducer reducer, Source source, Group group, int n, bool writes,
                                            std::size_t at, void* out) {
   using Leaf = typename Reducer::template Leaf<Group>;
-  if constexpr (requires { Leaf::has_leading_bits; })
+  if constexpr (requires { Leaf::is_exact; })
     if (!reducer.as_digits && Leaf::reduce_leading(reducer, source, group, n, writes, at, out)) return;
   typename Reducer::State state;
   const auto count = static_cast<std::uint64_t>(n);

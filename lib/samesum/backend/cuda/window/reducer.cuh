@@ -54,21 +54,22 @@ template <class T, ExactlySummed what> struct WindowReducer : AnyWindowReducer<T
   bool as_digits;  ///< whether results are ExactDigits
 
   __device__ void merge(State& state, const State& other) const { merge_states(&state, &other); }
+  __device__ ExactResult result_of(std::uint64_t n) const { return {n, kind.mean || kind.moments, ddof}; }
 
   /// Writes result `at` of n elements, if their words suffice; otherwise returns false.
   __device__ bool finish_words(const Words& words, std::uint64_t n, std::size_t at, void* out) const {
-    return !as_digits && write_words(words, {n, kind.mean || kind.moments, ddof}, at, out, format);
+    return !as_digits && write_words(words, result_of(n), at, out, format);
   }
   /// Writes result `at` of n elements, if the leading bits of their sums suffice; otherwise returns false.
   __device__ bool finish_leading(const LeadingExact<what>& sums, std::uint64_t n, std::size_t at,
                                  void* out) const {
-    return write_leading(sums, {n, kind.mean || kind.moments, ddof}, at, out, format);
+    return write_leading(sums, result_of(n), at, out, format);
   }
   __device__ void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     if (as_digits)
       write_digits(&state, static_cast<ExactDigits*>(out) + at);
     else if (state.is_wide() || !finish_words(state.words(), n, at, out))
-      finish_integers(&state, {n, kind.mean || kind.moments, ddof}, at, out, format);
+      finish_integers(&state, result_of(n), at, out, format);
   }
 
  private:

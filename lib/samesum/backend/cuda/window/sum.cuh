@@ -44,7 +44,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
   static constexpr bool moments = State::moments, products = what == ExactlySummed::products;
   static constexpr std::uint32_t plain_flags = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
 
-  static constexpr bool has_wide_windows = true, has_leading_bits = true;
+  static constexpr bool is_exact = true;
 
   /// Adds the terms of n elements, with tiles of `size` elements per thread: in a narrow window, and in wide
   /// ones from the first tile on that it does not hold. Returns false if that fails.
@@ -104,7 +104,10 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     for_each_term(source, group, n, [&](const IntegerTerm& term, std::uint32_t of_term) {
       flags |= of_term;
       state.terms.add_to_integer(term.negative, term.magnitude, term.exponent);
-      if constexpr (moments) state.squares.add_to_integer(false, term.square().magnitude, 2 * term.exponent);
+      if constexpr (moments) {
+        const IntegerTerm square = term.square();
+        state.squares.add_to_integer(square.negative, square.magnitude, square.exponent);
+      }
     });
     add_across(group, terms);
     if constexpr (moments) add_across(group, state.squares.widened());
@@ -124,8 +127,7 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
       top = max(top, term.top());
     });
     sums.flags = group.together(sums.flags);
-    sums.place(group.combined(top, [](int a, int b) { return max(a, b); }),
-               bits_for_terms(static_cast<std::uint64_t>(n)));
+    sums.place(group.combined(top, Larger{}), bits_for_terms(static_cast<std::uint64_t>(n)));
     for_each_term(source, group, n, [&](const IntegerTerm& term, std::uint32_t) { sums.add(term); });
     sums.terms.lost = group.together(sums.terms.lost);
     add_across(group, sums.terms.units);
