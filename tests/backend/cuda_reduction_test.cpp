@@ -267,6 +267,19 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   }
 }
 
+// Few threads share a short segment; a warp reduces the leaves of several longer ones.
+TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForShortSegmentsAmongLongOnes) {
+  for (const std::size_t mean : {1, 6, 30, 60, 200}) {
+    const std::vector<std::uint64_t> offsets = uneven_segments(mean);
+    const Array x{*cpu.format, wide(offsets.back() + 3, 12, mean)},
+        y{*cpu.format, uniform(offsets.back() + 3, 6)};
+    const Layout layout = Layout::segments(offsets.data(), offsets.size() - 1);
+    EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
+              reduce_all(cpu, x.values(), y.values(), layout))
+        << "mean length " << mean;
+  }
+}
+
 TEST(GpuReductions, HaveTheBitsOfTheCpuForMoreThanAThousandTiles) {
   SAMESUM_NEEDS_GPU();
   SAMESUM_UNSANITIZED("it takes long");

@@ -139,6 +139,19 @@ inline Caller& the_caller() {
   return caller;
 }
 
+/// Offsets of 500 segments, most of which have up to twice `mean` elements; others are empty, or longer than
+/// a leaf.
+inline std::vector<std::uint64_t> uneven_segments(std::size_t mean) {
+  std::vector<std::uint64_t> offsets{5};
+  for (std::size_t i = 0; i < 500; ++i)
+    offsets.push_back(offsets.back() + (i == 100   ? 4096
+                                        : i == 200 ? 4097
+                                        : i == 300 ? 20000 * (mean / 100)
+                                        : i == 499 ? 3 * mean
+                                                   : (i * 7919) % (2 * mean)));
+  return offsets;
+}
+
 /// Returns the methods of the CPU whose counterparts on the GPU accept batches.
 inline std::vector<const Method*> with_batches_on_gpu() {
   std::vector<const Method*> chosen;

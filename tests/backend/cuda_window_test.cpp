@@ -1,4 +1,6 @@
 /// Reductions on a GPU in a window, exact and on a grid, beside the borders of tiles, leaves and windows.
+#include <optional>
+
 #include "cuda_support.hpp"
 #include "operation/reduction_support.hpp"
 
@@ -71,13 +73,7 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForShortSegmentsAmongLongOnes) {
   SAMESUM_NEEDS_GPU();
   std::uint64_t seed = 300;
   for (const std::size_t mean : {1, 6, 40, 100, 200}) {
-    std::vector<std::uint64_t> offsets{5};
-    for (std::size_t i = 0; i < 500; ++i)
-      offsets.push_back(offsets.back() + (i == 100   ? 4096
-                                          : i == 200 ? 4097
-                                          : i == 300 ? 20000 * (mean / 100)
-                                          : i == 499 ? 3 * mean
-                                                     : (i * 7919) % (2 * mean)));
+    const std::vector<std::uint64_t> offsets = uneven_segments(mean);
     for (const int binades : {2, 70, 700})
       expect_bits_of_the_cpu(spread(offsets.back() + 3, binades, ++seed),
                              Layout::segments(offsets.data(), offsets.size() - 1),
@@ -118,6 +114,30 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForThousandsOfParts) {
     EXPECT_EQ(reduce_all(m, x.values(), y.values(), Layout::vector(n)),
               reduce_all(find_on("cpu", m), x.values(), y.values(), Layout::vector(n)))
         << name;
+  }
+}
+
+// Blocks share a row on a grid, and agree on its largest exponent; the last row is not a number.
+TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForRowsThatSeveralBlocksShare) {
+  SAMESUM_NEEDS_GPU();
+  for (const auto& [rows, n] : {std::pair{1, 4097}, {16, 4097}, {16, 17'000}, {3, 70'001}, {1, 1'048'581}}) {
+    if (is_sanitized && n > 20'000) continue;
+    for (const int binades : {2, 70}) {
+      const auto count = static_cast<std::size_t>(rows), length = static_cast<std::size_t>(n);
+      std::vector<double> x = spread(count * length, binades, length);
+      if (rows > 3) x[x.size() - 9] = std::numeric_limits<double>::infinity();
+      for (const Method* m : windowed()) {
+        if (m->accumulator != "fixed_point") continue;
+        const Array a{*m->format, x}, b{*m->format, {x.rbegin(), x.rend()}};
+        for (const std::optional<int> grid : {std::optional<int>{}, std::optional{-20}}) {
+          if (grid && binades > 2) continue;  // sums would overflow it
+          EXPECT_EQ(reduce_all(*m, a.values(), b.values(), Layout::rows(count, length), {.grid = grid}),
+                    reduce_all(find_on("cpu", *m), a.values(), b.values(), Layout::rows(count, length),
+                               {.grid = grid}))
+              << m->name << ", " << rows << " rows of " << n << ", binades: " << binades;
+        }
+      }
+    }
   }
 }
 

@@ -1,6 +1,9 @@
 /// Maps segments to the slots of their leaves, and slots to segments.
 #pragma once
 
+#include <algorithm>
+
+#include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/call/layout.hpp"
 
 namespace samesum::gpu {
@@ -21,6 +24,46 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
       high = middle - 1;
   }
   return low;
+}
+
+/// The part of a row, or the leaf of a segment, that has a slot.
+struct RowPart {
+  std::size_t row = 0, part = 0, n = 0;  ///< row, index of the part in it, and number of elements of the row
+  bool exists = false;
+
+  /// The leaf of a slot of that segment. It does not exist if the segment has fewer leaves.
+  template <class Shape>
+  __device__ static RowPart of_slot(const Layout& l, std::size_t slot, std::size_t segment) {
+    RowPart leaf{segment, slot - first_slot<Shape::leaf>(l, segment), l.length(segment)};
+    leaf.exists = leaf.part == 0 || leaf.part * Shape::leaf < leaf.n;
+    return leaf;
+  }
+  /// The part of thread t. All threads of the warp call it.
+  __device__ RowPart of_thread(int t) const {
+    return {__shfl_sync(whole_warp, row, t), __shfl_sync(whole_warp, part, t), __shfl_sync(whole_warp, n, t),
+            true};
+  }
+};
+
+/// Leaves of a segment that one thread merges: a block would merge one short segment after another.
+inline constexpr std::size_t most_leaves_of_thread = 8;
+
+/// Number of slots per warp, at most `most`, of slots that hold so many elements: few enough that all warps
+/// of a GPU are occupied, and that warps have about as many elements.
+inline int slots_per_warp(std::size_t slots, std::size_t elements, std::size_t most) {
+  constexpr std::size_t enough_warps = 8192, most_elements = 8192;
+  const std::size_t of_slot = std::max<std::size_t>(elements / std::max<std::size_t>(slots, 1), 1);
+  return static_cast<int>(
+      std::clamp<std::size_t>(std::min(slots / enough_warps, most_elements / of_slot), 1, most));
+}
+
+/// The most elements of a short segment, a power of two, if a kernel for short segments is worth its launch,
+/// else 0: twice the mean length if there are many segments and this is at most `most`.
+inline std::size_t longest_short_segment(const Layout& l, std::size_t elements, std::size_t most) {
+  constexpr std::size_t many = 256, least = 16;
+  if (l.outer < many) return 0;
+  const std::size_t longest = std::max(std::bit_ceil(2 * elements / l.outer + 1), least);
+  return longest <= most ? longest : 0;
 }
 
 }  // namespace samesum::gpu

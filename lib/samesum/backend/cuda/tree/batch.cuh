@@ -45,7 +45,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   const typename OfReducer::Rows launch_rows{reducer, l, reader, work.call.x.size};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
-  const std::size_t first_states = l.offsets ? launch_rows.warps() : count > 1 ? results * count : 0;
+  const std::size_t first_states = l.offsets ? launch_rows.slots() : count > 1 ? results * count : 0;
   std::size_t all_states = first_states;
   for (std::size_t c = count; c > 1 && !any_order; c = groups_of_states(c))
     all_states += groups_of_states(c) > 1 ? results * groups_of_states(c) : 0;

@@ -84,23 +84,30 @@ cudaError_t launch_merge_parts(const Reducer& reducer, typename Reducer::State* 
   return error == cudaSuccess ? merge((count - 1) / of_group + 1, of_group) : error;
 }
 
-/// Finishes the segments of more than one leaf. Each thread checks one segment; the block merges the states
-/// of those found one after another.
+/// Finishes the segments of more than one leaf. Each thread checks one segment, and merges its states if they
+/// are few; the block merges those of longer ones, one segment after another.
 template <std::size_t leaf, class Reducer>
 __global__ void __launch_bounds__(part_threads)
     merge_segment_parts(Reducer reducer, Layout l, typename Reducer::State* states, Destination out) {
   __shared__ int count, segment[part_threads];
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
-  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x, checked = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x, checked = first + threadIdx.x,
+                    n = checked < l.outer ? l.length(checked) : 0, leaves = (n + leaf - 1) / leaf;
   if (thread == 0) count = 0;
   __syncthreads();  // thread 0 has cleared the count
-  if (checked < l.outer && l.length(checked) > leaf) segment[atomicAdd(&count, 1)] = thread;
+  if (leaves > most_leaves_of_thread) {
+    segment[atomicAdd(&count, 1)] = thread;
+  } else if (leaves > 1) {
+    typename Reducer::State* const of_segment = states + first_slot<leaf>(l, checked);
+    for (std::size_t k = 1; k < leaves; ++k) reducer.merge(of_segment[0], of_segment[k]);
+    out.write(reducer, of_segment[0], n, checked);
+  }
   __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
-    const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o);
+    const std::size_t o = first + static_cast<std::size_t>(segment[s]);
     typename Reducer::State* const of_segment = states + first_slot<leaf>(l, o);
-    merge_in_place(reducer, of_segment, (n - 1) / leaf + 1, 1, threads, thread);
-    if (thread == 0) out.write(reducer, *of_segment, n, o);
+    merge_in_place(reducer, of_segment, (l.length(o) - 1) / leaf + 1, 1, threads, thread);
+    if (thread == 0) out.write(reducer, *of_segment, l.length(o), o);
   }
 }
 

@@ -32,10 +32,10 @@ __device__ State merge_group(const State* states, int count, State* shared, cons
   return state[0];
 }
 
-/// Merges states that arrive one after another by stride doubling. level[i] is the merge of the preceding 2^i
-/// states if bit i of the number of states is set.
-template <class State> struct WaitingStates {
-  State level[40];
+/// Merges fewer than 2^levels states that arrive one after another by stride doubling. level[i] is the merge
+/// of the preceding 2^i states if bit i of the number of states is set.
+template <class State, int levels = 40> struct WaitingStates {
+  State level[levels];
 
   template <class Reducer> __device__ void put(const Reducer& reducer, std::size_t index, State state) {
     int i = 0;
@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(merge_threads)
     to[at * groups + g] = state;
 }
 
-/// Finishes the segments of more than one leaf. Each thread checks one segment; the block merges those found
-/// one after another.
+/// Finishes the segments of more than one leaf. Each thread checks one segment, and merges its states if they
+/// are few; the block merges those of longer ones, one segment after another.
 template <std::size_t leaf, class Reducer>
 __global__ void __launch_bounds__(few_merge_threads)
     merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, Destination out) {
@@ -93,11 +93,18 @@ __global__ void __launch_bounds__(few_merge_threads)
   __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[sizeof(Waiting)];
   __shared__ int count, segment[few_merge_threads];
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
-  const std::size_t first = std::size_t{blockIdx.x} * few_merge_threads, checked = first + threadIdx.x;
+  const std::size_t first = std::size_t{blockIdx.x} * few_merge_threads, checked = first + threadIdx.x,
+                    of_checked = checked < l.outer ? (l.length(checked) + leaf - 1) / leaf : 0;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();  // thread 0 has cleared the count
-  if (checked < l.outer && l.length(checked) > leaf)
+  if (of_checked > most_leaves_of_thread) {
     segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
+  } else if (of_checked > 1) {
+    const State* of_leaf = states + first_slot<leaf>(l, checked);
+    WaitingStates<State, std::bit_width(most_leaves_of_thread)> of_thread;
+    for (std::size_t k = 0; k < of_checked; ++k) of_thread.put(reducer, k, of_leaf[k]);
+    out.write(reducer, of_thread.merged(reducer, of_checked), l.length(checked), checked);
+  }
   __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),

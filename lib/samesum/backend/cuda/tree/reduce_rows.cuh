@@ -23,10 +23,14 @@ inline constexpr int reduce_warps = 128 / warp, most_reduce_warps = most_reduce_
 struct RowPlan {
   bool two_rows_per_warp;  ///< a warp computes two rows at a time
   bool spreads;            ///< there are enough warps for lanes 32 apart, of which fewer loads are in flight
-  int leaves_per_warp;     ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
-  int warps_per_tile;      ///< a power of two; they reduce parts of one row and merge their states
+  /// Leaves that a warp reduces one after another: 1, 2 or 4 leaves of a row, which it merges, or the leaves
+  /// of up to 32 slots of segments.
+  int leaves_per_warp;
+  int warps_per_tile;         ///< a power of two; they reduce parts of one row and merge their states
   std::size_t tiles_per_row;  ///< tiles per row
   std::size_t total_warps;    ///< warps of all blocks
+  std::size_t slots = 0;      ///< slots of the leaves of segments
+  std::size_t least = 0;      ///< shorter segments are reduced by reduce_short_rows
 };
 
 /// Minimum resident blocks per multiprocessor for __launch_bounds__: the most that leave each thread enough
@@ -47,34 +51,43 @@ __device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Re
   out.write(reducer, both[1], l.n, row[1]);
 }
 
-/// The leaves that a warp reduces.
+/// The leaves of a row that a warp reduces.
 struct WarpLeaves {
-  std::size_t row;    ///< row or segment
+  std::size_t row;    ///< row
   std::size_t first;  ///< index of the first leaf in its row
   std::size_t tile;   ///< index of the tile in its row
   bool exist;
 };
 
 /// The leaves of warp w.
-template <class Shape>
 __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
-  WarpLeaves mine{0, 0, 0, w < plan.total_warps};
-  if (l.offsets) {
-    mine.row = segment_of<Shape>(l, w);
-    mine.first = w - first_slot<Shape::leaf>(l, mine.row);
-    mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
-  } else {
-    const int log2_warps = __ffs(plan.warps_per_tile) - 1;
-    mine.row = w >> log2_warps;
-    if (plan.tiles_per_row > 1) {
-      mine.tile = mine.row % plan.tiles_per_row;
-      mine.row /= plan.tiles_per_row;
-    }
-    mine.first = ((mine.tile << log2_warps) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
-                 static_cast<std::size_t>(plan.leaves_per_warp);
-    mine.exist = mine.exist && mine.row < l.outer;
+  const int log2_warps = __ffs(plan.warps_per_tile) - 1;
+  WarpLeaves mine{w >> log2_warps, 0, 0, w < plan.total_warps};
+  if (plan.tiles_per_row > 1) {
+    mine.tile = mine.row % plan.tiles_per_row;
+    mine.row /= plan.tiles_per_row;
   }
+  mine.first = ((mine.tile << log2_warps) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
+               static_cast<std::size_t>(plan.leaves_per_warp);
+  mine.exist = mine.exist && mine.row < l.outer;
   return mine;
+}
+
+/// Finds the segments of the leaves of the slots of warp w, side by side. Returns a bit per slot, which is
+/// set if the slot has a leaf that the warp reduces.
+template <class Shape>
+__device__ __forceinline__ unsigned find_segments(const Layout& l, const RowPlan& plan, std::size_t w,
+                                                  std::size_t* segment) {
+  const auto of_warp = static_cast<std::size_t>(plan.leaves_per_warp),
+             mine = static_cast<std::size_t>(thread()), slot = w * of_warp + mine;
+  bool exists = false;
+  if (mine < of_warp && slot < plan.slots) {
+    segment[mine] = segment_of<Shape>(l, slot);
+    const auto leaf = RowPart::of_slot<Shape>(l, slot, segment[mine]);
+    exists = leaf.exists && leaf.n >= plan.least;
+  }
+  __syncwarp();  // all threads have written their segments
+  return __ballot_sync(whole_warp, exists);
 }
 
 /// Merges the states of the warps of a tile by stride doubling. Only the first thread of the tile calls it.
@@ -109,21 +122,41 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
       reduce_row_pair<Shape>(reducer, reader, l, w, out);
       return;
     }
-  const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
-  const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
-  const auto leaf = [&](std::size_t k) {
-    const std::size_t begin = min(k * Shape::leaf, n);
-    return LeafOf<Shape, Reducer, Reader>::template leaf<spreads>(
-        reducer, reader, mine.exist ? l.first(mine.row) + begin : 0, begin,
-        static_cast<int>(min(n - begin, Shape::leaf)));
+  const WarpLeaves mine = l.offsets ? WarpLeaves{} : leaves_of_warp(l, plan, w);
+  const std::size_t n = mine.exist ? l.n : 0, leaves = Shape::leaves(n);
+  // Segments wait in shared memory: registers would be lacking in the loop.
+  __shared__ std::size_t segment_of_slot[most_reduce_warps][warp];
+  const auto part_of_slot = [&](int i) {
+    return RowPart::of_slot<Shape>(
+        l, w * static_cast<std::size_t>(plan.leaves_per_warp) + static_cast<std::size_t>(i),
+        segment_of_slot[warp_index()][i]);
   };
+  unsigned left = (1u << (plan.leaves_per_warp & 31)) - 1;
+  if (l.offsets) left = find_segments<Shape>(l, plan, w, segment_of_slot[warp_index()]);
   State state, even, half;
 #pragma unroll 1
-  for (int i = 0; i < plan.leaves_per_warp; ++i) {  // one, two or four leaves, merged by stride doubling
-    state = leaf(mine.first + static_cast<std::size_t>(i));
+  for (; left != 0; left &= left - 1) {
+    const int i = __ffs(static_cast<int>(left)) - 1;
+    RowPart leaf{mine.row, mine.first + static_cast<std::size_t>(i), n, mine.exist};
+    if (l.offsets) leaf = part_of_slot(i);
+    const std::size_t begin = min(leaf.part * Shape::leaf, leaf.n);
+    state = LeafOf<Shape, Reducer, Reader>::template leaf<spreads>(
+        reducer, reader, leaf.exists ? l.first(leaf.row) + begin : 0, begin,
+        static_cast<int>(min(leaf.n - begin, Shape::leaf)));
+    if (l.offsets) {
+      if (thread() == 0) {
+        const RowPart written = part_of_slot(i);
+        if (written.n > Shape::leaf)
+          states[w * static_cast<std::size_t>(plan.leaves_per_warp) + static_cast<std::size_t>(i)] = state;
+        else
+          out.write(reducer, written.n == 0 ? State{} : state, written.n, written.row);
+      }
+      __syncwarp();  // thread 0 has written apart from the others
+      continue;
+    }
+    // One, two or four leaves of a row, merged by stride doubling.
     if (i % 2 == 0) {
       even = state;
-      if (i == plan.leaves_per_warp - 1) break;
       continue;
     }
     if (mine.first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
@@ -134,6 +167,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
       state = half;
     }
   }
+  if (l.offsets) return;
   if (plan.warps_per_tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;
     __syncthreads();  // all warps have written their states
@@ -141,11 +175,11 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
     merge_tile(reducer, plan, mine.first, leaves, shared + warp_index(), state);
   }
   if (!mine.exist || thread() > 0) return;
-  if (l.offsets ? leaves <= 1 : plan.tiles_per_row == 1) {
+  if (plan.tiles_per_row == 1) {
     if (n == 0) state = State{};
     out.write(reducer, state, n, mine.row);
   } else {
-    states[l.offsets ? w : mine.row * plan.tiles_per_row + mine.tile] = state;
+    states[mine.row * plan.tiles_per_row + mine.tile] = state;
   }
 }
 
@@ -182,17 +216,18 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
 inline constexpr int short_row_threads = 256;
 
 /// Reduces rows of at most one element per lane, most of which spread_rows.cuh reduces otherwise, on
-/// `threads` threads each, a power of two.
+/// `threads` threads each, a power of two; and the segments that have at most four elements per thread.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(short_row_threads)
     reduce_short_rows(Reducer reducer, Reader reader, Layout l, int threads, Destination out) {
   const std::size_t row = (std::size_t{blockIdx.x} * short_row_threads + threadIdx.x) >> (__ffs(threads) - 1);
-  const bool exists = row < l.outer;
+  const std::size_t n = row < l.outer ? l.length(row) : l.n;
+  const bool exists = row < l.outer && (!l.offsets || n <= static_cast<std::size_t>(4 * threads));
   typename Reducer::State state = LeafOf<Shape, Reducer, Reader>::short_row(
-      reducer, reader, exists ? l.first(row) : 0, exists, static_cast<int>(l.n), threads);
+      reducer, reader, exists ? l.first(row) : 0, exists, static_cast<int>(n), !l.offsets, threads);
   if (!exists || (thread() & (threads - 1)) != 0) return;
-  if (l.n == 0) state = typename Reducer::State{};
-  out.write(reducer, state, l.n, row);
+  if (n == 0) state = typename Reducer::State{};
+  out.write(reducer, state, n, row);
 }
 
 /// Rows that spread_rows.cuh may reduce have at most so many elements. Rows of 1024 are the first that
@@ -223,13 +258,19 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
   RowPlan plan{false, false, 1, 1, 1, 0};
 
   RowLaunch(const Reducer&, const Layout& l, const Reader& reader, std::size_t elements) {
-    if (l.offsets)
-      plan.total_warps = elements / Shape::leaf + l.outer;
-    else
+    if (!l.offsets) {
       plan = plan_rows<Shape, Reducer>(l, reader, block);
+      return;
+    }
+    plan.slots = elements / Shape::leaf + l.outer;
+    plan.leaves_per_warp = slots_per_warp(plan.slots, elements, warp);
+    plan.total_warps = (plan.slots - 1) / static_cast<std::size_t>(plan.leaves_per_warp) + 1;
+    if constexpr (!Shape::combines_only_neighbours)
+      if (const std::size_t longest = longest_short_segment(l, elements, Shape::lanes))
+        plan.least = longest + 1;
   }
   std::size_t states_per_row() const { return plan.tiles_per_row; }
-  std::size_t warps() const { return plan.total_warps; }
+  std::size_t slots() const { return plan.slots; }
 
   cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
@@ -245,12 +286,15 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
           if (l.n > Shape::lanes) return launch_for(Constant<false>{});
         return launch_for(Constant<true>{});
       }
-      if (!l.offsets && l.n <= Shape::lanes) {  // four elements per thread
-        const std::size_t threads = std::max<std::size_t>(std::bit_ceil(l.n) / 4, 1);
+      const auto launch_short = [&](std::size_t n) {  // four elements per thread
+        const std::size_t threads = std::max<std::size_t>(std::bit_ceil(n) / 4, 1);
         return launch(reduce_short_rows<Shape, Reducer, Reader>,
                       (l.outer * threads - 1) / short_row_threads + 1, short_row_threads, stream, reducer,
                       reader, l, static_cast<int>(threads), out);
-      }
+      };
+      if (!l.offsets && l.n <= Shape::lanes) return launch_short(l.n);
+      if (plan.least > 0)
+        if (const cudaError_t error = launch_short(plan.least - 1)) return error;
     }
     auto kernel = reduce_rows<Shape, false, Reducer, Reader>;
     if constexpr (LeafOf<Shape, Reducer, Reader>::may_spread)

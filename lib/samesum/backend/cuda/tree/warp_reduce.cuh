@@ -42,7 +42,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
                                                std::size_t place, std::uint64_t index, int n) {
     const bool aligned = reader.is_aligned(place);
-    if (n <= lanes) return one_row(reducer, reader, place, index, n, warp, aligned);
+    if (n <= lanes) return one_row(reducer, reader, place, index, n, warp, aligned, n);
     if constexpr (spreads) return reduce_spread_leaf(reducer, reader, place, index, n);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
@@ -64,13 +64,15 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   }
 
   /// Returns the state of a row of n <= 4·threads elements in the first of its threads, which are aligned in
-  /// the warp. If the row does not exist, the state is undefined.
+  /// the warp. If the row does not exist, or n = 0, the state is undefined. `equal`: all rows of the warp
+  /// have n elements.
   __device__ __forceinline__ static State short_row(const Reducer& reducer, const Reader& reader,
-                                                    std::size_t place, bool exists, int n, int threads) {
+                                                    std::size_t place, bool exists, int n, bool equal,
+                                                    int threads) {
     const bool aligned = reader.is_aligned(place);
-    if (n == mine * threads && threads >= mine)
+    if (equal && n == mine * threads && threads >= mine)
       return whole_row(reducer, reader, place, exists, threads, aligned);
-    return one_row(reducer, reader, place, 0, exists ? n : 0, threads, aligned);
+    return one_row(reducer, reader, place, 0, exists ? n : 0, threads, aligned, equal ? n : mine * threads);
   }
 
   /// Most groups of rows of a leaf for `two_leaves`; elements per group; most elements of a leaf for
@@ -233,10 +235,10 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     return halve(reducer, sum, threads);
   }
 
-  /// Reduces at most 128 elements: one row of the leaf.
+  /// Reduces at most 128 elements: one row of the leaf. No row of the warp has more than `longest` elements.
   __device__ __forceinline__ static State one_row(const Reducer& reducer, const Reader& reader,
                                                   std::size_t place, std::uint64_t index, int n, int threads,
-                                                  bool aligned) {
+                                                  bool aligned, int longest) {
     const int first = thread() % threads * mine, left = min(max(n - first, 0), mine);
     const auto at = static_cast<std::size_t>(first);
     const Raw x = reader.fetch(false, place + at, left, aligned);
@@ -253,7 +255,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
         // Lane l merges lane l + half, first of another thread, then of this one.
 #pragma unroll 1
     for (int delta = threads / 2; delta > 0; delta /= 2) {
-      if (delta * mine >= n) continue;
+      if (delta * mine >= longest) continue;
 #pragma unroll
       for (int i = 0; i < mine; ++i) {
         const State other = shuffle_down(sum[i], delta);

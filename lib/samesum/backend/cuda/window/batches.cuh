@@ -94,34 +94,18 @@ struct WindowRowPlan {
   std::size_t least;  ///< shorter segments are reduced as rows are
 };
 
-/// The part of a row or segment that has a slot.
-struct WindowSlot {
-  std::size_t row = 0, part = 0, n = 0;
-  bool exists = false;
-
-  /// Finds the slot of a thread.
-  template <class Shape>
-  __device__ static WindowSlot of(const Layout& l, const WindowRowPlan& plan, std::size_t slot, bool exists) {
-    WindowSlot s;
-    if (!exists || slot >= plan.slots) return s;
-    s.row = l.offsets ? segment_of<Shape>(l, slot) : quotient(slot, plan.parts_per_row);
-    s.part = slot - (l.offsets ? first_slot<Shape::leaf>(l, s.row) : s.row * plan.parts_per_row);
-    s.n = l.length(s.row);
-    s.exists = s.n >= plan.least && (s.part == 0 || s.begin(plan) < s.n);  // segments may have empty slots
-    return s;
+/// The part of a row or segment that has a slot, if it exists.
+template <class Shape>
+__device__ RowPart part_of_slot(const Layout& l, const WindowRowPlan& plan, std::size_t slot, bool exists) {
+  if (!exists || slot >= plan.slots) return {};
+  if (l.offsets) {
+    RowPart leaf = RowPart::of_slot<Shape>(l, slot, segment_of<Shape>(l, slot));
+    leaf.exists = leaf.exists && leaf.n >= plan.least;
+    return leaf;
   }
-  /// The slot of thread t. All threads of the warp call it.
-  __device__ WindowSlot of_thread(int t) const {
-    return {__shfl_sync(whole_warp, row, t), __shfl_sync(whole_warp, part, t), __shfl_sync(whole_warp, n, t),
-            true};
-  }
-  __device__ std::size_t begin(const WindowRowPlan& plan) const { return part * plan.elements; }
-  __device__ int count(const WindowRowPlan& plan) const {
-    return static_cast<int>(min(n - begin(plan), plan.elements));
-  }
-  /// Whether the row has no other parts.
-  __device__ bool is_alone(const WindowRowPlan& plan) const { return n <= plan.elements; }
-};
+  const std::size_t row = quotient(slot, plan.parts_per_row);
+  return {row, slot - row * plan.parts_per_row, l.n, true};
+}
 
 /// Reduces rows and segments on a warp, with tiles of `size` elements per thread. Writes the results of rows
 /// of one part, and the states of the parts of all others. The threads of a warp finish its results at the
@@ -137,18 +121,19 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
   typename Reducer::Words waiting;
   std::size_t waiting_row = 0, waiting_n = 0;
   bool has_waiting = false;
-  const auto mine = WindowSlot::of<Shape>(l, plan, first + static_cast<std::size_t>(thread()),
-                                          thread() < plan.slots_per_warp);
+  const auto mine = part_of_slot<Shape>(l, plan, first + static_cast<std::size_t>(thread()),
+                                        thread() < plan.slots_per_warp);
 #pragma unroll 1
   for (unsigned left = __ballot_sync(whole_warp, mine.exists); left != 0; left &= left - 1) {
     const int i = __ffs(static_cast<int>(left)) - 1;
-    const WindowSlot slot = mine.of_thread(i);
-    const int n = slot.count(plan);
-    const Source source{reader, l.first(slot.row) + slot.begin(plan), n, group, reducer.kind.term};
+    const RowPart slot = mine.of_thread(i);
+    const std::size_t begin = slot.part * plan.elements;
+    const int n = static_cast<int>(min(slot.n - begin, plan.elements));
+    const Source source{reader, l.first(slot.row) + begin, n, group, reducer.kind.term};
     WindowPart<Reducer, WarpGroup, Source> part{reducer, source, group, slot.row, slot.n, n};
     part.template add<size>();
     // Thread 0, which writes, may leave these functions apart from the others.
-    if (!slot.is_alone(plan)) {
+    if (slot.n > plan.elements) {  // the row has other parts
       part.write(states + first + static_cast<std::size_t>(i));
       __syncwarp();
     } else if (!part.held) {
@@ -179,22 +164,18 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
     if (l.offsets) {
       plan.slots = elements / Shape::leaf + l.outer;
-      // Twice the mean length, if most segments are short. For few segments, one launch is faster than two.
-      constexpr std::size_t many = 256;
-      const std::size_t longest =
-          std::max<std::size_t>(std::bit_ceil(2 * elements / std::max<std::size_t>(l.outer, 1) + 1), 16);
-      if (is_exact && l.outer >= many && longest <= longest_held) plan.least = longest + 1;
+      if (is_exact)
+        if (const std::size_t longest = longest_short_segment(l, elements, longest_held))
+          plan.least = longest + 1;
     } else if (!on_blocks) {
       plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
       plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
       plan.slots = l.outer * plan.parts_per_row;
     }
-    const std::size_t of_slot = std::max<std::size_t>(elements / std::max<std::size_t>(plan.slots, 1), 1);
-    plan.slots_per_warp = static_cast<int>(std::clamp<std::size_t>(
-        std::min(plan.slots / enough_warps, most / of_slot), 1, plan.least > 0 ? warp : 16));
+    plan.slots_per_warp = slots_per_warp(plan.slots, elements, plan.least > 0 ? warp : 16);
   }
   std::size_t states_per_row() const { return plan.parts_per_row; }
-  std::size_t warps() const { return plan.slots; }
+  std::size_t slots() const { return plan.slots; }
 
   cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {

@@ -1,10 +1,11 @@
-/// Reductions on a grid on a GPU of elements of one format, by the kernels for windows. Vectors, segments and
-/// long rows and columns on a grid that is not given are read twice: first for the largest exponent of each
-/// result.
+/// Reductions on a grid on a GPU of elements of one format, by the kernels for windows. Segments, and rows
+/// and columns that do not fit on the chip, are read twice if the grid is not given: first for the largest
+/// exponent of each result.
 #include "samesum/backend/cuda/device/methods.hpp"
 #include "samesum/backend/cuda/tree/batch.cuh"
 #include "samesum/backend/cuda/window/batches.cuh"
 #include "samesum/backend/cuda/window/grid_window.cuh"
+#include "samesum/backend/cuda/window/shared_rows.cuh"
 
 namespace samesum::gpu {
 namespace {
@@ -41,6 +42,14 @@ template <ExactlySummed what> cudaError_t launch_on_grid(ExactKind kind, Launch&
   reducer.status = work.status;
   reducer.as_state = work.as_state;
   reducer.in_place = !work.call.options.grid && fits_on_chip<Reducer>(work.call.layout);
+  if (!reducer.in_place) {
+    SharedRowLaunch<Reducer> shared;
+    if (const cudaError_t error = shared.plan(work.call.layout)) return error;
+    if (shared.parts > 0) {
+      reducer.in_place = !work.call.options.grid;
+      return shared(reducer, work);
+    }
+  }
   if (work.call.options.grid || reducer.in_place)
     return pass(reducer, work, work.call.out.data, work.workspace, work.bytes);
   Reducer finder = reducer;

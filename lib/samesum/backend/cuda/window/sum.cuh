@@ -76,8 +76,8 @@ template <class T, ExactlySummed what, class Group> struct WindowLeaf {
     const KeyRange keys = Windows::keys(tile);
     const std::uint32_t largest = group.largest(keys.largest);
     Windows windows;
-    windows.place(largest, 0, n, size);
-    if (!group.everywhere(windows.holds(largest, keys.least_minus_1))) return false;
+    if (largest != 0) windows.place(largest, 0, n, size);
+    if (!group.everywhere(keys.all_zeros() || windows.holds(largest, keys.least_minus_1))) return false;
     typename Windows::Sums sums;
     add_tile(group, windows, sums, tile, keys);
     const bool held = total_of(group, sums, words);
