@@ -149,6 +149,16 @@ TEST(Folders, OfTheLibraryIncludeNothingOutsideIt) {
   }
 }
 
+TEST(Folders, OfDatabasesIncludeTheCInterfaceAlone) {
+  std::size_t files = 0;
+  for (const auto& [file, targets] : includes()) {
+    if (!file.starts_with("lib/sql/")) continue;
+    EXPECT_THAT(targets, testing::ElementsAre(library + "/samesum.h")) << file;
+    ++files;
+  }
+  EXPECT_GT(files, 0u);
+}
+
 TEST(Backends, IncludeNoOtherBackend) {
   for (const auto& [file, targets] : includes()) {
     if (backend_of(file).empty()) continue;

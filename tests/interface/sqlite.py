@@ -1,0 +1,324 @@
+"""The functions of the SQLite extension have the bits of Python's fractions, in queries of every shape.
+
+Usage: sqlite.py EXTENSION [TABLES [SEED]]. Runs queries over so many random tables: GROUP BY, window frames, FILTER,
+DISTINCT and another order of the rows; then wrong arguments, and a query in which each allocation fails once.
+Exits with 77 if Python's sqlite3 cannot load extensions.
+"""
+
+import ctypes as c
+import math
+import random
+import struct
+import sys
+from fractions import Fraction
+
+try:
+    import sqlite3
+except ImportError:
+    print("SQLite: not tested: this Python has no module sqlite3")
+    sys.exit(77)
+
+ONE = "sum avg var_samp var_pop stddev_samp stddev_pop".split()
+TWO = "dot covar_samp covar_pop corr".split()
+
+
+def connect():
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.enable_load_extension(True)
+    connection.load_extension(sys.argv[1])
+    connection.enable_load_extension(False)
+    return connection
+
+
+def calls(x="x", y="y"):
+    """Each function, as it is called."""
+    return [f"exact_{name}({x})" for name in ONE] + [f"exact_{name}({x}, {y})" for name in TWO]
+
+
+# --- the model -----------------------------------------------------------------------------------------------------
+
+def to_float(number):
+    """A fraction rounded once."""
+    try:
+        return number.numerator / number.denominator
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def total(terms, divisor=1):
+    """The sum of exact numbers, of the floats -0.0, and of infinities."""
+    special = [t for t in terms if isinstance(t, float) and not math.isfinite(t)]
+    if special:
+        value = math.fsum(special) if len(set(special)) == 1 and special[0] == special[0] else None
+        return value
+    if terms and all(isinstance(t, float) and math.copysign(1, t) < 0 and t == 0 for t in terms):
+        return -0.0
+    return to_float(sum(map(Fraction, terms)) / divisor)
+
+
+def product(x, y):
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    if x and y and math.isfinite(x) and math.isfinite(y):
+        return Fraction(x) * Fraction(y)
+    a, b = (math.copysign(1, v) if v and math.isfinite(v) else float(v) for v in (x, y))
+    return a * b
+
+
+def moment(a, b):
+    """n² times the covariance."""
+    return len(a) * sum(x * y for x, y in zip(a, b)) - sum(a) * sum(b)
+
+
+def over_root(number, square):
+    """number/√square, rounded once: at most 1, so no subnormal of interest."""
+    if number == 0:
+        return 0.0
+    ratio = number * number / square
+    shift = 140 + max(0, ratio.denominator.bit_length() - ratio.numerator.bit_length())
+    scaled = (ratio.numerator << (2 * shift)) // ratio.denominator
+    root = math.isqrt(scaled)
+    sticky = root * root != scaled or (ratio.numerator << (2 * shift)) % ratio.denominator != 0
+    size = to_float(Fraction(2 * root + sticky, 2 << shift))
+    return size if number > 0 else -size
+
+
+def expected(name, rows):
+    """The result of exact_<name> for rows (x,) or (x, y)."""
+    rows = [row for row in rows if None not in row]
+    n = len(rows)
+    if n == 0:
+        return None
+    columns = list(zip(*rows))
+    if name == "sum":
+        if all(isinstance(x, int) for x in columns[0]) and -2**63 <= sum(columns[0]) < 2**63:
+            return sum(columns[0])
+        return total(columns[0])
+    if name == "avg":
+        return total(columns[0], n)
+    if name == "dot":
+        return total([product(x, y) for x, y in rows])
+    ddof = int(name.endswith("samp"))
+    if n <= ddof or not all(map(math.isfinite, columns[0] + columns[-1])):
+        return None
+    a, b = ([Fraction(v) for v in column] for column in (columns[0], columns[-1]))
+    if name == "corr":
+        square = moment(a, a) * moment(b, b)
+        return over_root(moment(a, b), square) if square else None
+    value = to_float(moment(a, b) / (n * (n - ddof)))
+    return math.sqrt(value) if name.startswith("stddev") else value
+
+
+def bits(value):
+    return struct.pack("<d", value) if isinstance(value, float) else value
+
+
+def check(found, rows, what):
+    """Compares a row of results of calls() with those of rows (x, y)."""
+    for name, value in zip(ONE + TWO, found):
+        wanted = expected(name, [row[:1] for row in rows] if name in ONE else rows)
+        assert bits(value) == bits(wanted), (what, name, value, wanted, rows)
+
+
+# --- random tables -------------------------------------------------------------------------------------------------
+
+def values(rng, n):
+    """Numbers of one flavour, or of two."""
+    flavours = {
+        "normal": lambda: rng.gauss(0, 1),
+        "any exponent": lambda: struct.unpack("<d", struct.pack("<Q", rng.getrandbits(64)))[0],
+        "wide": lambda: math.ldexp(rng.choice([-1, 1]) * rng.random(), rng.randint(-400, 400)),
+        "ends": lambda: rng.choice([-1, 1]) * rng.choice([5e-324, 1.7976931348623157e308, 2.0**53, 2.0**-1022]),
+        "zeros": lambda: rng.choice([0.0, -0.0, -0.0, 0, 1.0]),
+        "infinities": lambda: rng.choice([math.inf, math.inf, -math.inf, 1.0, 0.0, 7]),
+        "integers": lambda: rng.randint(-1000, 1000),
+        "large integers": lambda: rng.choice([2**53 + 1, -2**53 - 1, 2**62 + 1, 2**63 - 1, -2**63, rng.getrandbits(63)]),
+    }
+    chosen = rng.sample(sorted(flavours), rng.choice([1, 1, 2]))
+    column = [flavours[rng.choice(chosen)]() for _ in range(n)]
+    for i in range(n):  # some cancel earlier ones, some are NULL
+        if i and column[i - 1] not in (None, -2**63) and rng.random() < 0.2:
+            column[i] = -column[i - 1]
+        elif rng.random() < 0.1:
+            column[i] = None
+    return [None if isinstance(v, float) and math.isnan(v) else v for v in column]
+
+
+def fill(connection, rng, n):
+    """A table t of rows (k, g, x, y). Returns what SQLite reads from it."""
+    connection.execute("drop table if exists t")
+    connection.execute("create table t(k integer primary key, g, x, y)")
+    connection.executemany("insert into t values(?, ?, ?, ?)",
+                           zip(range(n), rng.choices(range(4), k=n), values(rng, n), values(rng, n)))
+    return connection.execute("select k, g, x, y from t order by k").fetchall()
+
+
+def check_table(connection, rng):
+    rows = fill(connection, rng, rng.randint(0, 25))
+    pairs = [row[2:] for row in rows]
+    every = ", ".join(calls())
+    found = connection.execute(f"select {every} from t").fetchone()
+    check(found, pairs, "all rows")
+    again = connection.execute(f"select {every} from (select * from t order by random() limit -1)").fetchone()
+    assert list(map(bits, again)) == list(map(bits, found)), (again, found)
+
+    for g, *found in connection.execute(f"select g, {every} from t group by g"):
+        check(found, [row[2:] for row in rows if row[1] == g], "group")
+    filtered = ", ".join(f"{call} filter (where g > 1)" for call in calls())
+    check(connection.execute(f"select {filtered} from t").fetchone(), [r[2:] for r in rows if r[1] > 1], "filter")
+
+    before, after = rng.choice([(0, 0), (1, 0), (2, 2), (5, -2), (-1, 4), (30, 0)])
+    ends = [f"{abs(n)} {'preceding' if (n >= 0) == is_first else 'following'}"
+            for n, is_first in ((before, True), (after, False))]
+    window = f"over (partition by g & 1 order by k rows between {ends[0]} and {ends[1]})"
+    frames = ", ".join(f"{call} filter (where g <> 3) {window}" for call in calls())
+    found = {row[0]: row[1:] for row in connection.execute(f"select k, {frames} from t")}
+    for parity in 0, 1:
+        part = [row for row in rows if row[1] & 1 == parity]
+        for i, row in enumerate(part):
+            frame = part[max(0, i - before):max(0, i + after + 1)]
+            check(found[row[0]], [r[2:] for r in frame if r[1] != 3], ends)
+
+    reals = {x for x, _ in pairs if isinstance(x, float)} - {0.0}
+    distinct, = connection.execute(
+        "select exact_sum(distinct x) from (select x from t where typeof(x) = 'real' and x <> 0)").fetchone()
+    assert bits(distinct) == bits(expected("sum", [(x,) for x in reals])), (distinct, reals)
+
+
+# --- given cases ---------------------------------------------------------------------------------------------------
+
+def check_integers(connection):
+    """INTEGER if all values are INTEGER and the sum fits, as of sum(), else REAL."""
+    large = 2**63 - 1
+    for column, wanted in (
+        ([9007199254740993], 9007199254740993), ([9007199254740993, 1], 9007199254740994),
+        ([large, 1, -1], large), ([large, 1], 2.0**63), ([-large, -1], -2**63), ([-large, -2], -2.0**63),
+        ([large] * 4 + [-large] * 3, large), ([large] * 2 + [1] * 2, 2.0**64), ([large, large, 2 - 2**63, -1], large),
+        ([1, 2.0], 3.0), ([9007199254740993, -9007199254740992.0], 1.0), ([None, 5], 5),
+    ):
+        connection.execute("create temp table i(x)")
+        connection.executemany("insert into i values(?)", ((x,) for x in column))
+        found, = connection.execute("select exact_sum(x) from i").fetchone()
+        assert type(found) is type(wanted) and found == wanted, (column, found, wanted)
+        connection.execute("drop table i")
+    # A window whose last REAL has left is one of INTEGER.
+    found = connection.execute("select exact_sum(column1) over (rows 1 preceding) from (values (1), (2.5), (3), (4))")
+    assert [row[0] for row in found] == [1, 3.5, 5.5, 7] and type(found) is not None
+    assert isinstance(connection.execute("select exact_sum(x) from (select 1 x union all select 2)").fetchone()[0], int)
+
+
+def check_errors(connection):
+    def refused(query, *words):
+        try:
+            connection.execute(query).fetchall()
+        except sqlite3.Error as error:
+            assert all(word in str(error) for word in words), (query, error)
+        else:
+            raise AssertionError(f"{query}: no error")
+
+    for value, name in (("'1'", "TEXT"), ("x'31'", "BLOB")):
+        for i, call in enumerate(calls(value, 1) + calls(1, value)[6:]):
+            refused(f"select {call}", call.split("(")[0], f"argument {1 if i < 10 else 2} is", name, "CAST")
+            refused(f"select {call} over (rows 2 preceding) from (values (1), (2))", name)
+        refused(f"select exact_dot(null, {value})", "argument 2", name)
+    refused("select exact_sum(x) from (select 1e300 x union all select -1e-300 union all select 'a')", "TEXT")
+    refused("select exact_sum(x) over (order by k rows 1 preceding) from "
+            "(select 1 k, 1e300 x union all select 2, 1e-300 union all select 3, 'a')", "TEXT")
+    refused("select exact_sum()", "number of arguments")
+    refused("select exact_dot(1)", "number of arguments")
+    refused("select exact_sum(distinct 1) over ()", "DISTINCT")
+    for call in calls():
+        for rows in "select 1 x, 1 y where 0", "select null x, null y union all select null, null":
+            assert connection.execute(f"select {call} from ({rows})").fetchall() == [(None,)]
+    assert connection.execute("select exact_sum(cast('2.5' as real))").fetchone() == (2.5,)
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+ALLOCATE, RESIZE = c.CFUNCTYPE(c.c_void_p, c.c_int), c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_int)
+ROW = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.POINTER(c.c_char_p), c.c_void_p)
+OK, OUT_OF_MEMORY = 0, 7
+
+
+class Methods(c.Structure):
+    """sqlite3_mem_methods"""
+    _fields_ = [("malloc", ALLOCATE), ("free", c.c_void_p), ("realloc", RESIZE)] + [
+        (f"other{i}", c.c_void_p) for i in range(5)]
+
+
+class Memory:
+    """SQLite's memory, of which one allocation can fail."""
+
+    def __init__(self, sqlite):
+        self.inner, self.left = Methods(), math.inf
+        assert sqlite.sqlite3_shutdown() == OK
+        assert sqlite.sqlite3_config(5, c.byref(self.inner)) == OK  # SQLITE_CONFIG_GETMALLOC
+        self.outer = Methods.from_buffer_copy(self.inner)
+        self.outer.malloc = ALLOCATE(lambda size: None if self.fails() else self.inner.malloc(size))
+        self.outer.realloc = RESIZE(lambda old, size: None if self.fails() else self.inner.realloc(old, size))
+        assert sqlite.sqlite3_config(4, c.byref(self.outer)) == OK  # SQLITE_CONFIG_MALLOC
+        assert sqlite.sqlite3_initialize() == OK
+
+    def fails(self):
+        self.left -= 1
+        return self.left == -1
+
+
+def check_memory():
+    """Each allocation of a query fails once: an error, nothing leaks, and the next query has its results.
+
+    Without the module sqlite3, which calls SQLite while an exception is set: callbacks in Python would clear it.
+    """
+    try:
+        sqlite = c.CDLL("libsqlite3.so.0")
+    except OSError:
+        return print("allocations that fail: not tested: no libsqlite3.so.0")
+    sqlite.sqlite3_memory_used.restype = c.c_int64
+    memory, database = Memory(sqlite), c.c_void_p()
+
+    def run(sql):
+        """Code and rows."""
+        rows = []
+        row = ROW(lambda _, n, texts, names: rows.append(texts[:n]) or 0)
+        return sqlite.sqlite3_exec(database, sql.encode(), row, None, None), rows
+
+    assert sqlite.sqlite3_open(b":memory:", c.byref(database)) == OK
+    assert sqlite.sqlite3_enable_load_extension(database, 1) == OK
+    assert sqlite.sqlite3_load_extension(database, sys.argv[1].encode(), None, None) == OK
+    run("create table t(k integer primary key, g, x, y)")
+    run("""insert into t values (0, 0, 1, 2), (1, 1, 1e300, 4611686018427387905), (2, 0, -1e-300, 1e200),
+           (3, 1, 4611686018427387905, 3e-300), (4, 0, 1e999, 1.0), (5, 1, 5e-324, -1e300)""")
+    window = "over (order by k rows 1 preceding)"
+    failures = 0
+    for call in calls() + [f"{call} {window}" for call in calls()] + ["exact_sum(x || 'a')"]:
+        query = f"select {call} from t" + (" group by g" if "over" not in call else "")
+        wanted = run(query)
+        for allowed in range(10**6):
+            memory.left = allowed
+            found = run(query)
+            has_failed, memory.left = memory.left < 0, math.inf
+            assert found == wanted or (has_failed and found[0] == OUT_OF_MEMORY), (query, allowed, found)
+            if not has_failed:
+                break
+            failures += found[0] == OUT_OF_MEMORY
+    assert sqlite.sqlite3_close(database) == OK
+    assert sqlite.sqlite3_memory_used() == 0, "memory is not released"
+    assert failures > 300, failures
+    print(f"{failures} queries without memory")
+
+
+def main():
+    if not hasattr(sqlite3.Connection, "enable_load_extension"):
+        print("SQLite: not tested: the sqlite3 of this Python was built without enable_load_extension")
+        sys.exit(77)
+    tables, seed = int((sys.argv[2:] + [60])[0]), int((sys.argv[3:] + [0])[0])
+    connection = connect()
+    check_integers(connection)
+    check_errors(connection)
+    for k in range(tables):
+        check_table(connection, random.Random(f"{seed} {k}"))
+    connection.close()
+    check_memory()
+
+
+main()
