@@ -67,7 +67,9 @@ void fail(sqlite3_context* context, char* message) {
 
 void fail(sqlite3_context* context, samesum_status status) {
   if (status == SAMESUM_OUT_OF_MEMORY) return sqlite3_result_error_nomem(context);
-  fail(context, sqlite3_mprintf("%s: %s", function_of(context).name, samesum_status_name(status)));
+  fail(context, sqlite3_mprintf(status == SAMESUM_TOO_MANY_ELEMENTS ? "%s: a group has 2^62 rows or more"
+                                                                    : "%s: error %d in the library",
+                                function_of(context).name, static_cast<int>(status)));
 }
 
 void refuse_type(sqlite3_context* context, int argument, int type) {
