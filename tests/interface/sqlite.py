@@ -8,18 +8,16 @@ Exits with 77 if Python's sqlite3 cannot load extensions.
 import ctypes as c
 import math
 import random
-import struct
 import sys
-from fractions import Fraction
+
+from sql_model import ONE, TWO, bits, calls, flavours, to_float
+from sql_model import expected as exact_result
 
 try:
     import sqlite3
 except ImportError:
     print("SQLite: not tested: this Python has no module sqlite3")
     sys.exit(77)
-
-ONE = "sum avg var_samp var_pop stddev_samp stddev_pop".split()
-TWO = "dot covar_samp covar_pop corr".split()
 
 
 def connect():
@@ -30,87 +28,12 @@ def connect():
     return connection
 
 
-def calls(x="x", y="y"):
-    """Each function, as it is called."""
-    return [f"exact_{name}({x})" for name in ONE] + [f"exact_{name}({x}, {y})" for name in TWO]
-
-
-# --- the model -----------------------------------------------------------------------------------------------------
-
-def to_float(number):
-    """A fraction rounded once."""
-    try:
-        return number.numerator / number.denominator
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def total(terms, divisor=1):
-    """The sum of exact numbers, of the floats -0.0, and of infinities."""
-    special = [t for t in terms if isinstance(t, float) and not math.isfinite(t)]
-    if special:
-        value = math.fsum(special) if len(set(special)) == 1 and special[0] == special[0] else None
-        return value
-    if terms and all(isinstance(t, float) and math.copysign(1, t) < 0 and t == 0 for t in terms):
-        return -0.0
-    return to_float(sum(map(Fraction, terms)) / divisor)
-
-
-def product(x, y):
-    if isinstance(x, int) and isinstance(y, int):
-        return x * y
-    if x and y and math.isfinite(x) and math.isfinite(y):
-        return Fraction(x) * Fraction(y)
-    a, b = (math.copysign(1, v) if v and math.isfinite(v) else float(v) for v in (x, y))
-    return a * b
-
-
-def moment(a, b):
-    """n² times the covariance."""
-    return len(a) * sum(x * y for x, y in zip(a, b)) - sum(a) * sum(b)
-
-
-def over_root(number, square):
-    """number/√square, rounded once: at most 1, so no subnormal of interest."""
-    if number == 0:
-        return 0.0
-    ratio = number * number / square
-    shift = 140 + max(0, ratio.denominator.bit_length() - ratio.numerator.bit_length())
-    scaled = (ratio.numerator << (2 * shift)) // ratio.denominator
-    root = math.isqrt(scaled)
-    sticky = root * root != scaled or (ratio.numerator << (2 * shift)) % ratio.denominator != 0
-    size = to_float(Fraction(2 * root + sticky, 2 << shift))
-    return size if number > 0 else -size
-
-
 def expected(name, rows):
-    """The result of exact_<name> for rows (x,) or (x, y)."""
-    rows = [row for row in rows if None not in row]
-    n = len(rows)
-    if n == 0:
-        return None
-    columns = list(zip(*rows))
-    if name == "sum":
-        if all(isinstance(x, int) for x in columns[0]) and -2**63 <= sum(columns[0]) < 2**63:
-            return sum(columns[0])
-        return total(columns[0])
-    if name == "avg":
-        return total(columns[0], n)
-    if name == "dot":
-        return total([product(x, y) for x, y in rows])
-    ddof = int(name.endswith("samp"))
-    if n <= ddof or not all(map(math.isfinite, columns[0] + columns[-1])):
-        return None
-    a, b = ([Fraction(v) for v in column] for column in (columns[0], columns[-1]))
-    if name == "corr":
-        square = moment(a, a) * moment(b, b)
-        return over_root(moment(a, b), square) if square else None
-    value = to_float(moment(a, b) / (n * (n - ddof)))
-    return math.sqrt(value) if name.startswith("stddev") else value
-
-
-def bits(value):
-    return struct.pack("<d", value) if isinstance(value, float) else value
+    """What SQLite has for a result: NULL for NaN, REAL for a sum that is no INTEGER."""
+    value = exact_result(name, rows)
+    if isinstance(value, int) and not -2**63 <= value < 2**63:
+        return to_float(value)
+    return None if value != value else value
 
 
 def check(found, rows, what):
@@ -123,19 +46,10 @@ def check(found, rows, what):
 # --- random tables -------------------------------------------------------------------------------------------------
 
 def values(rng, n):
-    """Numbers of one flavour, or of two."""
-    flavours = {
-        "normal": lambda: rng.gauss(0, 1),
-        "any exponent": lambda: struct.unpack("<d", struct.pack("<Q", rng.getrandbits(64)))[0],
-        "wide": lambda: math.ldexp(rng.choice([-1, 1]) * rng.random(), rng.randint(-400, 400)),
-        "ends": lambda: rng.choice([-1, 1]) * rng.choice([5e-324, 1.7976931348623157e308, 2.0**53, 2.0**-1022]),
-        "zeros": lambda: rng.choice([0.0, -0.0, -0.0, 0, 1.0]),
-        "infinities": lambda: rng.choice([math.inf, math.inf, -math.inf, 1.0, 0.0, 7]),
-        "integers": lambda: rng.randint(-1000, 1000),
-        "large integers": lambda: rng.choice([2**53 + 1, -2**53 - 1, 2**62 + 1, 2**63 - 1, -2**63, rng.getrandbits(63)]),
-    }
-    chosen = rng.sample(sorted(flavours), rng.choice([1, 1, 2]))
-    column = [flavours[rng.choice(chosen)]() for _ in range(n)]
+    """Numbers of one kind, or of two."""
+    kinds = flavours(rng)
+    chosen = rng.sample(sorted(kinds), rng.choice([1, 1, 2]))
+    column = [kinds[rng.choice(chosen)]() for _ in range(n)]
     for i in range(n):  # some cancel earlier ones, some are NULL
         if i and column[i - 1] not in (None, -2**63) and rng.random() < 0.2:
             column[i] = -column[i - 1]
