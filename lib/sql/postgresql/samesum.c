@@ -1,0 +1,259 @@
+/// The extension of PostgreSQL: exact aggregate functions. lib/sql/README.md describes them.
+///
+/// PostgreSQL leaves functions by longjmp when it reports an error, and the library is C++. So errors are
+/// reported here alone, in C, after the library has returned a code; while it runs, it calls nothing of
+/// PostgreSQL but the allocator below, which reports none.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#include <postgres.h>
+// The headers of PostgreSQL need the one above.
+#include <fmgr.h>
+#include <utils/memutils.h>
+#pragma GCC diagnostic pop
+
+#include <math.h>
+
+#include "samesum/samesum.h"
+
+PG_MODULE_MAGIC;
+
+enum { message_bytes = 256 };
+
+// --- memory and errors ------------------------------------------------------------------------
+
+static void* allocate(void* memory, size_t bytes) {
+  return MemoryContextAllocExtended(memory, bytes, MCXT_ALLOC_NO_OOM);
+}
+static void release(void* memory, void* block, size_t bytes) { pfree(block); }
+
+static samesum_allocator allocator_in(MemoryContext memory) {
+  return (samesum_allocator){allocate, release, memory};
+}
+
+/// Returns the memory of the group for which PostgreSQL calls an aggregate's function.
+static MemoryContext memory_of_group(FunctionCallInfo fcinfo) {
+  MemoryContext memory;
+  if (!AggCheckCallContext(fcinfo, &memory)) elog(ERROR, "samesum: called outside of an aggregate");
+  return memory;
+}
+
+static samesum_aggregate* new_state(samesum_aggregate_kind kind, MemoryContext memory) {
+  return MemoryContextAllocZero(memory, samesum_aggregate_bytes(kind));
+}
+
+/// Reports an error, unless the code is SAMESUM_OK.
+/// @param message from the library; may be empty.
+static void check(samesum_status status, const char* message) {
+  switch (status) {
+    case SAMESUM_OK:
+      return;
+    case SAMESUM_OUT_OF_MEMORY:
+      ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+              errdetail("Failed to enlarge the state of an exact aggregate."));
+      break;
+    case SAMESUM_TOO_MANY_ELEMENTS:
+      ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+              errmsg("samesum: a group has 2^62 rows or more"));
+      break;
+    default:
+      ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+              errmsg("%s", message[0] != '\0' ? message : "samesum: a state is invalid"));
+  }
+}
+
+// --- rows -------------------------------------------------------------------------------------
+
+/// A group whose rows are added, or subtracted.
+typedef struct Group {
+  samesum_aggregate_kind kind;
+  samesum_aggregate* state;
+  samesum_allocator memory;
+} Group;
+
+static inline void take_reals(const Group* group, int sign, double x, double y) {
+  check((sign > 0 ? samesum_aggregate_add_fp64 : samesum_aggregate_subtract_fp64)(group->kind, group->state,
+                                                                                  x, y, &group->memory),
+        "");
+}
+static inline void take_integers(const Group* group, int sign, int64 x, int64 y) {
+  check((sign > 0 ? samesum_aggregate_add_int64 : samesum_aggregate_subtract_int64)(group->kind, group->state,
+                                                                                    x, y, &group->memory),
+        "");
+}
+
+/// Takes a pair of an integer and a real, in that order or swapped. All sums of the states are linear in x,
+/// y, x², xy and y², so a pair with an integer that is no double is written as others that have one type
+/// each, without an error.
+static void take_mixed(const Group* group, int sign, int64 integer, double real, bool is_swapped) {
+#define TAKE(take, sign, a, b) (is_swapped ? take(group, sign, b, a) : take(group, sign, a, b))
+  const int64 most = INT64CONST(1) << 53;
+  if ((-most <= integer && integer <= most) || integer % 2048 == 0) {
+    TAKE(take_reals, sign, (double)integer, real);
+    return;
+  }
+  // Two doubles of the integer's sign, so that a product with an infinity or a zero has one sign.
+  const double low = (double)(integer % 2048), high = (double)(integer - integer % 2048);
+  TAKE(take_reals, sign, high, real);
+  TAKE(take_reals, sign, low, real);
+  if (group->kind == SAMESUM_AGGREGATE_PRODUCTS) return;
+  // What the two added but for the products is replaced by the squares and sums of the pair.
+  TAKE(take_integers, sign, integer, 0);
+  TAKE(take_reals, -sign, high, 0);
+  TAKE(take_reals, -sign, low, 0);
+  TAKE(take_reals, -sign, 0, real);
+  TAKE(take_reals, sign, 0, 0);
+#undef TAKE
+}
+
+/// Types of the arguments of a function: x alone, or x and y.
+typedef enum Types { real, integer, reals, integers, real_integer, integer_real } Types;
+
+/// Adds a row to the state of its group, or subtracts it. PostgreSQL demands a state of windows even if all
+/// rows have NULL.
+static inline Datum take_row(FunctionCallInfo fcinfo, samesum_aggregate_kind kind, Types types, int sign) {
+  const int last = types >= reals ? 2 : 1;
+  const MemoryContext memory = memory_of_group(fcinfo);
+  const Group group = {kind,
+                       PG_ARGISNULL(0) ? new_state(kind, memory) : (samesum_aggregate*)PG_GETARG_POINTER(0),
+                       allocator_in(memory)};
+  if (!PG_ARGISNULL(1) && !PG_ARGISNULL(last)) {
+    switch (types) {
+      case real:
+        take_reals(&group, sign, PG_GETARG_FLOAT8(1), 0);
+        break;
+      case integer:
+        take_integers(&group, sign, PG_GETARG_INT64(1), 0);
+        break;
+      case reals:
+        take_reals(&group, sign, PG_GETARG_FLOAT8(1), PG_GETARG_FLOAT8(2));
+        break;
+      case integers:
+        take_integers(&group, sign, PG_GETARG_INT64(1), PG_GETARG_INT64(2));
+        break;
+      case real_integer:
+        take_mixed(&group, sign, PG_GETARG_INT64(2), PG_GETARG_FLOAT8(1), true);
+        break;
+      case integer_real:
+        take_mixed(&group, sign, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2), false);
+        break;
+    }
+  }
+  PG_RETURN_POINTER(group.state);
+}
+
+// --- partial states ---------------------------------------------------------------------------
+
+static Datum combine(FunctionCallInfo fcinfo, samesum_aggregate_kind kind) {
+  const MemoryContext memory = memory_of_group(fcinfo);
+  const samesum_allocator allocator = allocator_in(memory);
+  samesum_aggregate* state =
+      PG_ARGISNULL(0) ? new_state(kind, memory) : (samesum_aggregate*)PG_GETARG_POINTER(0);
+  char message[message_bytes] = "";
+  if (!PG_ARGISNULL(1))
+    check(samesum_aggregate_merge(kind, state, (samesum_aggregate*)PG_GETARG_POINTER(1), &allocator, message,
+                                  sizeof message),
+          message);
+  PG_RETURN_POINTER(state);
+}
+
+static Datum serialise(FunctionCallInfo fcinfo, samesum_aggregate_kind kind) {
+  const size_t capacity = samesum_aggregate_serialised_bytes(kind);
+  bytea* bytes = palloc(VARHDRSZ + capacity);
+  size_t size = 0;
+  char message[message_bytes] = "";
+  check(samesum_aggregate_serialise(kind, (samesum_aggregate*)PG_GETARG_POINTER(0), VARDATA(bytes), capacity,
+                                    &size, message, sizeof message),
+        message);
+  SET_VARSIZE(bytes, VARHDRSZ + size);
+  PG_RETURN_BYTEA_P(bytes);
+}
+
+/// Makes a state in the memory of a row: `combine` adds it to that of its group.
+static Datum deserialise(FunctionCallInfo fcinfo, samesum_aggregate_kind kind) {
+  const bytea* bytes = PG_GETARG_BYTEA_PP(0);
+  const samesum_allocator allocator = allocator_in(CurrentMemoryContext);
+  samesum_aggregate* state = new_state(kind, CurrentMemoryContext);
+  char message[message_bytes] = "";
+  check(samesum_aggregate_deserialise(kind, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), state, &allocator,
+                                      message, sizeof message),
+        message);
+  PG_RETURN_POINTER(state);
+}
+
+// --- results ----------------------------------------------------------------------------------
+
+static double result(samesum_aggregate_kind kind, const samesum_aggregate* state,
+                     samesum_aggregate_result which, uint64_t ddof) {
+  double value;
+  char message[message_bytes] = "";
+  check(samesum_aggregate_finish(kind, state, which, ddof, SAMESUM_FP64, &value, message, sizeof message),
+        message);
+  return value;
+}
+
+/// Returns a result of the rows of a group, or its square root.
+/// @param ddof for variances and covariances. With as many rows, or none, they are NULL.
+static Datum finish(FunctionCallInfo fcinfo, samesum_aggregate_kind kind, samesum_aggregate_result which,
+                    uint64_t ddof, bool is_root) {
+  if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+  const samesum_aggregate* state = (samesum_aggregate*)PG_GETARG_POINTER(0);
+  if (samesum_aggregate_size(kind, state) <= (int64_t)ddof) PG_RETURN_NULL();
+  const double value = result(kind, state, which, ddof);
+  // A correlation of finite numbers is NaN if one side is constant. PostgreSQL's is NULL.
+  if (which == SAMESUM_RESULT_CORRELATION && isnan(value) &&
+      !isnan(result(kind, state, SAMESUM_RESULT_COVARIANCE, 0)))
+    PG_RETURN_NULL();
+  PG_RETURN_FLOAT8(is_root ? sqrt(value) : value);
+}
+
+// --- functions of SQL -------------------------------------------------------------------------
+
+#define FUNCTION(name, ...)            \
+  PG_FUNCTION_INFO_V1(samesum_##name); \
+  Datum samesum_##name(PG_FUNCTION_ARGS) { return __VA_ARGS__; }
+
+#define ROWS(name, kind, types)                                  \
+  FUNCTION(name##_add_##types, take_row(fcinfo, kind, types, 1)) \
+  FUNCTION(name##_subtract_##types, take_row(fcinfo, kind, types, -1))
+#define ROWS_OF_PAIRS(name, kind) \
+  ROWS(name, kind, reals)         \
+  ROWS(name, kind, integers)      \
+  ROWS(name, kind, real_integer)  \
+  ROWS(name, kind, integer_real)
+#define STATES(name, kind)                            \
+  FUNCTION(name##_combine, combine(fcinfo, kind))     \
+  FUNCTION(name##_serialise, serialise(fcinfo, kind)) \
+  FUNCTION(name##_deserialise, deserialise(fcinfo, kind))
+
+ROWS(sum, SAMESUM_AGGREGATE_SUM, real)
+ROWS(sum, SAMESUM_AGGREGATE_SUM, integer)
+STATES(sum, SAMESUM_AGGREGATE_SUM)
+FUNCTION(sum, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_SUM, 0, false))
+FUNCTION(avg, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_MEAN, 0, false))
+
+ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, real)
+ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, integer)
+STATES(moments, SAMESUM_AGGREGATE_MOMENTS)
+FUNCTION(var_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, false))
+FUNCTION(var_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, false))
+FUNCTION(stddev_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, true))
+FUNCTION(stddev_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, true))
+
+ROWS_OF_PAIRS(products, SAMESUM_AGGREGATE_PRODUCTS)
+STATES(products, SAMESUM_AGGREGATE_PRODUCTS)
+FUNCTION(dot, finish(fcinfo, SAMESUM_AGGREGATE_PRODUCTS, SAMESUM_RESULT_SUM, 0, false))
+
+ROWS_OF_PAIRS(comoments, SAMESUM_AGGREGATE_COMOMENTS)
+STATES(comoments, SAMESUM_AGGREGATE_COMOMENTS)
+FUNCTION(covar_samp, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 1, false))
+FUNCTION(covar_pop, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 0, false))
+FUNCTION(corr, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_CORRELATION, 0, false))
+
+/// Refuses values of type numeric, which PostgreSQL would otherwise round to double precision without a word.
+static Datum refuse_numeric(FunctionCallInfo fcinfo) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("samesum: exact aggregates other than exact_sum take no numeric, which is not binary"),
+          errhint("avg(numeric) and its like add exactly; a cast to double precision rounds each value."));
+  PG_RETURN_NULL();
+}
+FUNCTION(refuse_numeric, refuse_numeric(fcinfo))
