@@ -4,7 +4,7 @@ Usage: postgresql.py MAKE PG_CONFIG STATES, where STATES is libsamesum_states.a 
 temporary copy of the server, which it starts as an unprivileged user. Runs wrong arguments, damaged states, and random
 queries over random tables: GROUP BY, window frames, FILTER, DISTINCT, joins, partitions, workers; then queries without
 memory, cancelled queries and terminated backends. SAMESUM_SQL_QUERIES is the number of random queries, SAMESUM_SQL_SEED
-their seed.
+their seed. Exits with 77 if there is no server.
 """
 
 import math
@@ -37,6 +37,10 @@ class Server:
         def config(name):
             return subprocess.run([pg_config, f"--{name}"], check=True, capture_output=True, text=True).stdout.strip()
 
+        for name in "postgres", "initdb", "psql":
+            if not os.access(f"{config('bindir')}/{name}", os.X_OK):
+                print(f"PostgreSQL: not tested: there is no {config('bindir')}/{name} (apt-get install postgresql)")
+                sys.exit(77)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="samesum-pg-"))
         self.psql = f"{config('bindir')}/psql"
         self.programs = self.installed(config("bindir"))
