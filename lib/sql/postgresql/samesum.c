@@ -81,28 +81,30 @@ static inline void take_integers(const Group* group, int sign, int64 x, int64 y)
         "");
 }
 
-/// Takes a pair of an integer and a real, in that order or swapped. All sums of the states are linear in x,
-/// y, x², xy and y², so a pair with an integer that is no double is written as others that have one type
-/// each, without an error.
-static void take_mixed(const Group* group, int sign, int64 integer, double real, bool is_swapped) {
-#define TAKE(take, sign, a, b) (is_swapped ? take(group, sign, b, a) : take(group, sign, a, b))
+static void take_reals_swapped(const Group* group, int sign, bool is_swapped, double x, double y) {
+  take_reals(group, sign, is_swapped ? y : x, is_swapped ? x : y);
+}
+
+/// Takes a pair of an integer and a real. All sums of the states are linear in x, y, x², xy and y², so a pair
+/// with an integer that is no double is written as others that have one type each, without an error.
+/// @param is_swapped the real is the first of the pair.
+static void take_mixed(const Group* group, int sign, bool is_swapped, int64 integer, double real) {
   const int64 most = INT64CONST(1) << 53;
   if ((-most <= integer && integer <= most) || integer % 2048 == 0) {
-    TAKE(take_reals, sign, (double)integer, real);
+    take_reals_swapped(group, sign, is_swapped, (double)integer, real);
     return;
   }
   // Two doubles of the integer's sign, so that a product with an infinity or a zero has one sign.
   const double low = (double)(integer % 2048), high = (double)(integer - integer % 2048);
-  TAKE(take_reals, sign, high, real);
-  TAKE(take_reals, sign, low, real);
+  take_reals_swapped(group, sign, is_swapped, high, real);
+  take_reals_swapped(group, sign, is_swapped, low, real);
   if (group->kind == SAMESUM_AGGREGATE_PRODUCTS) return;
   // What the two added but for the products is replaced by the squares and sums of the pair.
-  TAKE(take_integers, sign, integer, 0);
-  TAKE(take_reals, -sign, high, 0);
-  TAKE(take_reals, -sign, low, 0);
-  TAKE(take_reals, -sign, 0, real);
-  TAKE(take_reals, sign, 0, 0);
-#undef TAKE
+  take_integers(group, sign, is_swapped ? 0 : integer, is_swapped ? integer : 0);
+  take_reals_swapped(group, -sign, is_swapped, high, 0);
+  take_reals_swapped(group, -sign, is_swapped, low, 0);
+  take_reals_swapped(group, -sign, is_swapped, 0, real);
+  take_reals_swapped(group, sign, is_swapped, 0, 0);
 }
 
 /// Types of the arguments of a function: x alone, or x and y.
@@ -131,10 +133,10 @@ static inline Datum take_row(FunctionCallInfo fcinfo, samesum_aggregate_kind kin
         take_integers(&group, sign, PG_GETARG_INT64(1), PG_GETARG_INT64(2));
         break;
       case real_integer:
-        take_mixed(&group, sign, PG_GETARG_INT64(2), PG_GETARG_FLOAT8(1), true);
+        take_mixed(&group, sign, true, PG_GETARG_INT64(2), PG_GETARG_FLOAT8(1));
         break;
       case integer_real:
-        take_mixed(&group, sign, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2), false);
+        take_mixed(&group, sign, false, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2));
         break;
     }
   }
@@ -208,46 +210,46 @@ static Datum finish(FunctionCallInfo fcinfo, samesum_aggregate_kind kind, samesu
 
 // --- functions of SQL -------------------------------------------------------------------------
 
-#define FUNCTION(name, ...)            \
+#define SAMESUM_FUNCTION(name, ...)    \
   PG_FUNCTION_INFO_V1(samesum_##name); \
   Datum samesum_##name(PG_FUNCTION_ARGS) { return __VA_ARGS__; }
 
-#define ROWS(name, kind, types)                                  \
-  FUNCTION(name##_add_##types, take_row(fcinfo, kind, types, 1)) \
-  FUNCTION(name##_subtract_##types, take_row(fcinfo, kind, types, -1))
-#define ROWS_OF_PAIRS(name, kind) \
-  ROWS(name, kind, reals)         \
-  ROWS(name, kind, integers)      \
-  ROWS(name, kind, real_integer)  \
-  ROWS(name, kind, integer_real)
-#define STATES(name, kind)                            \
-  FUNCTION(name##_combine, combine(fcinfo, kind))     \
-  FUNCTION(name##_serialise, serialise(fcinfo, kind)) \
-  FUNCTION(name##_deserialise, deserialise(fcinfo, kind))
+#define SAMESUM_ROWS(name, kind, types)                                  \
+  SAMESUM_FUNCTION(name##_add_##types, take_row(fcinfo, kind, types, 1)) \
+  SAMESUM_FUNCTION(name##_subtract_##types, take_row(fcinfo, kind, types, -1))
+#define SAMESUM_PAIRS(name, kind)        \
+  SAMESUM_ROWS(name, kind, reals)        \
+  SAMESUM_ROWS(name, kind, integers)     \
+  SAMESUM_ROWS(name, kind, real_integer) \
+  SAMESUM_ROWS(name, kind, integer_real)
+#define SAMESUM_STATES(name, kind)                            \
+  SAMESUM_FUNCTION(name##_combine, combine(fcinfo, kind))     \
+  SAMESUM_FUNCTION(name##_serialise, serialise(fcinfo, kind)) \
+  SAMESUM_FUNCTION(name##_deserialise, deserialise(fcinfo, kind))
 
-ROWS(sum, SAMESUM_AGGREGATE_SUM, real)
-ROWS(sum, SAMESUM_AGGREGATE_SUM, integer)
-STATES(sum, SAMESUM_AGGREGATE_SUM)
-FUNCTION(sum, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_SUM, 0, false))
-FUNCTION(avg, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_MEAN, 0, false))
+SAMESUM_ROWS(sum, SAMESUM_AGGREGATE_SUM, real)
+SAMESUM_ROWS(sum, SAMESUM_AGGREGATE_SUM, integer)
+SAMESUM_STATES(sum, SAMESUM_AGGREGATE_SUM)
+SAMESUM_FUNCTION(sum, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_SUM, 0, false))
+SAMESUM_FUNCTION(avg, finish(fcinfo, SAMESUM_AGGREGATE_SUM, SAMESUM_RESULT_MEAN, 0, false))
 
-ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, real)
-ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, integer)
-STATES(moments, SAMESUM_AGGREGATE_MOMENTS)
-FUNCTION(var_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, false))
-FUNCTION(var_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, false))
-FUNCTION(stddev_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, true))
-FUNCTION(stddev_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, true))
+SAMESUM_ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, real)
+SAMESUM_ROWS(moments, SAMESUM_AGGREGATE_MOMENTS, integer)
+SAMESUM_STATES(moments, SAMESUM_AGGREGATE_MOMENTS)
+SAMESUM_FUNCTION(var_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, false))
+SAMESUM_FUNCTION(var_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, false))
+SAMESUM_FUNCTION(stddev_samp, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 1, true))
+SAMESUM_FUNCTION(stddev_pop, finish(fcinfo, SAMESUM_AGGREGATE_MOMENTS, SAMESUM_RESULT_VARIANCE, 0, true))
 
-ROWS_OF_PAIRS(products, SAMESUM_AGGREGATE_PRODUCTS)
-STATES(products, SAMESUM_AGGREGATE_PRODUCTS)
-FUNCTION(dot, finish(fcinfo, SAMESUM_AGGREGATE_PRODUCTS, SAMESUM_RESULT_SUM, 0, false))
+SAMESUM_PAIRS(products, SAMESUM_AGGREGATE_PRODUCTS)
+SAMESUM_STATES(products, SAMESUM_AGGREGATE_PRODUCTS)
+SAMESUM_FUNCTION(dot, finish(fcinfo, SAMESUM_AGGREGATE_PRODUCTS, SAMESUM_RESULT_SUM, 0, false))
 
-ROWS_OF_PAIRS(comoments, SAMESUM_AGGREGATE_COMOMENTS)
-STATES(comoments, SAMESUM_AGGREGATE_COMOMENTS)
-FUNCTION(covar_samp, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 1, false))
-FUNCTION(covar_pop, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 0, false))
-FUNCTION(corr, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_CORRELATION, 0, false))
+SAMESUM_PAIRS(comoments, SAMESUM_AGGREGATE_COMOMENTS)
+SAMESUM_STATES(comoments, SAMESUM_AGGREGATE_COMOMENTS)
+SAMESUM_FUNCTION(covar_samp, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 1, false))
+SAMESUM_FUNCTION(covar_pop, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_COVARIANCE, 0, false))
+SAMESUM_FUNCTION(corr, finish(fcinfo, SAMESUM_AGGREGATE_COMOMENTS, SAMESUM_RESULT_CORRELATION, 0, false))
 
 /// Refuses values of type numeric, which PostgreSQL would otherwise round to double precision without a word.
 static Datum refuse_numeric(FunctionCallInfo fcinfo) {
@@ -256,4 +258,4 @@ static Datum refuse_numeric(FunctionCallInfo fcinfo) {
           errhint("avg(numeric) and its like add exactly; a cast to double precision rounds each value."));
   PG_RETURN_NULL();
 }
-FUNCTION(refuse_numeric, refuse_numeric(fcinfo))
+SAMESUM_FUNCTION(refuse_numeric, refuse_numeric(fcinfo))
