@@ -427,7 +427,7 @@ def check_interruptions(server, control):
     """Cancelled queries and terminated backends: the server goes on, and no worker remains."""
     started = control.run("select pg_postmaster_start_time()")
     slow = ("select exact_corr(a.x, b.x * 1e280) from wide a, wide b where b.g < 1000",
-            "select exact_var_samp(x * 1e200) over (order by g rows 1000 preceding) from wide a, generate_series(1, 50)",
+            "select exact_var_samp(x * 1e200) over (order by g rows 1000 preceding) from wide, generate_series(1, 50)",
             "select a.g, exact_corr(a.x, b.x * 1e-200) from wide a, wide b where b.g < 1000 group by a.g")
     rng = random.Random(SEED)
     session, outcomes = Session(server), set()
