@@ -153,7 +153,8 @@ TEST(Folders, OfDatabasesIncludeTheCInterfaceAlone) {
   std::size_t files = 0;
   for (const auto& [file, targets] : includes()) {
     if (!file.starts_with("lib/sql/")) continue;
-    EXPECT_THAT(targets, testing::ElementsAre(library + "/samesum.h")) << file;
+    EXPECT_THAT(targets, testing::Each(testing::AnyOf(library + "/samesum.h", StartsWith("lib/sql/"))))
+        << file;
     ++files;
   }
   EXPECT_GT(files, 0u);

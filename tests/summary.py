@@ -16,7 +16,7 @@ SUITE = re.compile(r"(?:[A-Z]\w*/)?([A-Za-z_]\w*)(?:/\d+)?\.")  # of Prefix/Suit
 WHY = re.compile(r": Skipped\n(.+)\n+\[ *SKIPPED *\] (.*) \(\d+ ms\)$", re.M)
 RESULT = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (.*) \(\d+ ms\)$", re.M)
 NOISE = re.compile(r"^\[ *(RUN|OK|SKIPPED|-+|=+|PASSED) *\]|^$|^Note: |^Running main")
-REMARK = re.compile(r"^(?:CUDA|MPI|Python|network|notebooks|browser): .*$", re.M)
+REMARK = re.compile(r"^(?:CUDA|MPI|Python|DuckDB|PostgreSQL|SQLite|network|notebooks|browser): .*$", re.M)
 
 
 def print_skipped(skipped):

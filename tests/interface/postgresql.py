@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from sql_model import ONE, TWO, bits, calls, expected, flavours
+from exact_sql import INTEGERS as INTEGER_FLAVOURS, ONE, REALS, TWO, bits, calls, expected
 
 QUERIES = int(os.environ.get("SAMESUM_SQL_QUERIES", "150"))
 SEED = os.environ.get("SAMESUM_SQL_SEED", "0")
@@ -149,12 +149,12 @@ FLOATS, INTEGERS = {"float4": "f", "float8": "d"}, {"int2": 16, "int4": 32, "int
 
 def values(rng, kind, n):
     """Values of a type, or None."""
-    kinds = flavours(rng)
-    names = ["integers", "large integers"] if kind in INTEGERS else sorted(set(kinds) - {"large integers"})
+    kinds = INTEGER_FLAVOURS if kind in INTEGERS else {**REALS, "integers": INTEGER_FLAVOURS["integers"]}
+    names = sorted(kinds)
     chosen = rng.sample(names, rng.choice([1, 1, 2]))
 
     def value():
-        x = kinds[rng.choice(chosen)]()
+        x = kinds[rng.choice(chosen)](rng)
         if kind in INTEGERS:
             half = 2 ** (INTEGERS[kind] - 1)
             return (x + half) % (2 * half) - half

@@ -53,7 +53,7 @@ _traced.modules.update(torch=_for_torch, jax=_for_jax)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("torch", "jax", "dask", "mpi"):  # imported on first use, since each imports its library
+    if name in ("torch", "jax", "dask", "mpi", "sql"):  # imported on first use, since most import a library
         import importlib
 
         return importlib.import_module(f"samesum.{name}")

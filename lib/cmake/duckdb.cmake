@@ -1,0 +1,43 @@
+# Finds the headers of DuckDB's C extension interface, or downloads them if SAMESUM_SQL_FETCH is ON, and sets
+# samesum_duckdb_platform to DuckDB's name of the platform. samesum_without_duckdb says what is missing.
+set(samesum_duckdb_platform "")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(samesum_duckdb_platform linux_amd64)
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(samesum_duckdb_platform linux_arm64)
+endif()
+
+set(samesum_duckdb_fetched ${PROJECT_BINARY_DIR}/duckdb)
+find_path(SAMESUM_DUCKDB_INCLUDE duckdb_extension.h HINTS ${samesum_duckdb_fetched}
+          DOC "Folder of DuckDB's headers duckdb.h and duckdb_extension.h")
+if(SAMESUM_SQL_FETCH AND NOT SAMESUM_DUCKDB_INCLUDE AND samesum_duckdb_platform)
+  # The source distribution of DuckDB's Python package, 17 MB.
+  set(samesum_duckdb duckdb-2.0.1)
+  set(archive ${samesum_duckdb_fetched}/${samesum_duckdb}.tar.gz)
+  message(STATUS "samesum: downloading the headers of ${samesum_duckdb}")
+  file(DOWNLOAD https://files.pythonhosted.org/packages/49/d8/ebb8ff07c617d1a8c25e7f7718a6955d2d5f7e539ec5219be1da478c0a42/${samesum_duckdb}.tar.gz
+       ${archive} STATUS status TIMEOUT 120)
+  if(status MATCHES "^0;")
+    file(SHA256 ${archive} hash)
+    if(hash STREQUAL "5b3f493140e35b75298ee0fc606d98e3065e8601e64fe81b09326de7a6fd68e0")
+      file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${samesum_duckdb_fetched} PATTERNS */duckdb.h */duckdb_extension.h)
+      file(GLOB_RECURSE headers ${samesum_duckdb_fetched}/${samesum_duckdb}/*.h)
+      file(COPY ${headers} DESTINATION ${samesum_duckdb_fetched})
+      file(REMOVE_RECURSE ${samesum_duckdb_fetched}/${samesum_duckdb})
+      find_path(SAMESUM_DUCKDB_INCLUDE duckdb_extension.h HINTS ${samesum_duckdb_fetched})
+    else()
+      set(status "another hash")
+    endif()
+  endif()
+  file(REMOVE ${archive})
+endif()
+
+if(NOT samesum_duckdb_platform)
+  set(samesum_without_duckdb "it is for Linux on x86-64 and arm64")
+elseif(SAMESUM_DUCKDB_INCLUDE)
+  set(samesum_without_duckdb "")
+elseif(SAMESUM_SQL_FETCH)
+  set(samesum_without_duckdb "its headers could not be downloaded: ${status}")
+else()
+  set(samesum_without_duckdb "no duckdb_extension.h was found (set SAMESUM_DUCKDB_INCLUDE to its folder, or SAMESUM_SQL_FETCH=ON to download it)")
+endif()
