@@ -33,7 +33,7 @@ if(SAMESUM_SQL_FETCH AND NOT SAMESUM_DUCKDB_INCLUDE AND samesum_duckdb_platform)
 endif()
 
 if(NOT samesum_duckdb_platform)
-  set(samesum_without_duckdb "it is for Linux on x86-64 and arm64")
+  set(samesum_without_duckdb "DuckDB's extension is for Linux on x86-64 and arm64")
 elseif(SAMESUM_DUCKDB_INCLUDE)
   set(samesum_without_duckdb "")
 elseif(SAMESUM_SQL_FETCH)

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <string>
+#include <iterator>
 
 #include "sql/functions.hpp"
 
@@ -82,9 +82,7 @@ void fail(duckdb_function_info info, const char* message) {
 /// Makes the query fail unless the status is SAMESUM_OK. Returns whether it is.
 bool succeeds(duckdb_function_info info, samesum_status status) {
   if (status == SAMESUM_OK) return true;
-  fail(info, status == SAMESUM_OUT_OF_MEMORY       ? ": out of memory"
-             : status == SAMESUM_TOO_MANY_ELEMENTS ? ": a group has 2^62 rows or more"
-                                                   : ": error in the library");
+  fail(info, reason_of(status));
   return false;
 }
 
@@ -172,9 +170,9 @@ samesum_status add_mixed(samesum_aggregate_kind kind, samesum_aggregate* const* 
                          const Column& integers, const Column& reals, bool is_swapped) {
   for (idx_t row = 0; row < count; ++row) {
     if (integers.is_null(row) || reals.is_null(row)) continue;
-    Rows rows{kind, states[row], nullptr};
-    take_mixed(rows, 1, integers.at<std::int64_t>(row), reals.real(row), is_swapped);
-    if (rows.status != SAMESUM_OK) return rows.status;
+    const samesum_status status = samesum_take_mixed(
+        kind, states[row], 1, is_swapped, integers.at<std::int64_t>(row), reals.real(row), nullptr);
+    if (status != SAMESUM_OK) return status;
   }
   return SAMESUM_OK;
 }
@@ -214,23 +212,24 @@ samesum_status finish(const Function& function, const samesum_aggregate* state,
 /// Whether a correlation is NaN because x or y is constant, and not because one of them has a NaN or an
 /// infinity.
 bool is_of_constant(const Function& function, const samesum_aggregate* state, double result) {
-  double x = 0, y = 0;
+  double covariance = 0;
   return function.result == SAMESUM_RESULT_CORRELATION && std::isnan(result) &&
-         finish(function, state, SAMESUM_RESULT_MEAN, x) == SAMESUM_OK && std::isfinite(x) &&
-         finish(function, state, SAMESUM_RESULT_MEAN_OF_Y, y) == SAMESUM_OK && std::isfinite(y);
+         finish(function, state, SAMESUM_RESULT_COVARIANCE, covariance) == SAMESUM_OK &&
+         !std::isnan(covariance);
 }
 
 /// Returns a sum of integers. It need not be a double, so what its rounding leaves is rounded again.
-samesum_status integer_sum(const samesum_aggregate* state, duckdb_hugeint& result) {
+samesum_status integer_sum(const Function& function, const samesum_aggregate* state, duckdb_hugeint& result) {
   __extension__ typedef __int128 Integer;
-  constexpr samesum_aggregate_kind kind = SAMESUM_AGGREGATE_SUM;
+  const samesum_aggregate_kind kind = function.kind;
   Integer sum = 0;
   std::uint64_t memory[4];
+  if (samesum_aggregate_bytes(kind) > sizeof memory) return SAMESUM_INVALID_ARGUMENT;
   auto* const rest = reinterpret_cast<samesum_aggregate*>(memory);
   samesum_status status = samesum_aggregate_copy(kind, state, rest, nullptr, nullptr, 0);
   if (status != SAMESUM_OK) return status;
   for (double part = 1; part != 0 && status == SAMESUM_OK;) {
-    status = finish(functions[0], rest, SAMESUM_RESULT_SUM, part);
+    status = finish(function, rest, SAMESUM_RESULT_SUM, part);
     if (status == SAMESUM_OK) status = samesum_aggregate_add_fp64(kind, rest, -part, 0, nullptr);
     sum += static_cast<Integer>(part);
   }
@@ -245,7 +244,8 @@ samesum_status write_result(const Overload& overload, const samesum_aggregate* s
   const Function& function = *overload.function;
   void* const data = duckdb_vector_get_data(results);
   const std::int64_t size = samesum_aggregate_size(function.kind, state);
-  if (overload.is_integer() && size > 0) return integer_sum(state, static_cast<duckdb_hugeint*>(data)[row]);
+  if (overload.is_integer() && size > 0)
+    return integer_sum(function, state, static_cast<duckdb_hugeint*>(data)[row]);
   double result = 0;
   bool is_null = size <= static_cast<std::int64_t>(function.ddof);
   if (!is_null) {
@@ -270,19 +270,6 @@ void finalise(duckdb_function_info info, duckdb_aggregate_state* states, duckdb_
 
 // --- registration -----------------------------------------------------------------------------
 
-duckdb_aggregate_destroy_t destroy_of(samesum_aggregate_kind kind) {
-  switch (kind) {
-    case SAMESUM_AGGREGATE_SUM:
-      return destroy<SAMESUM_AGGREGATE_SUM>;
-    case SAMESUM_AGGREGATE_PRODUCTS:
-      return destroy<SAMESUM_AGGREGATE_PRODUCTS>;
-    case SAMESUM_AGGREGATE_MOMENTS:
-      return destroy<SAMESUM_AGGREGATE_MOMENTS>;
-    default:
-      return destroy<SAMESUM_AGGREGATE_COMOMENTS>;
-  }
-}
-
 /// Calls use(type) with a type of DuckDB. All decimals match the one with width and scale.
 template <class Use> void with_type(duckdb_type id, const Use& use) {
   duckdb_logical_type type =
@@ -303,7 +290,8 @@ void add_overload(duckdb_aggregate_function_set set, const Overload& overload) {
   with_type(overload.is_integer() ? DUCKDB_TYPE_HUGEINT : DUCKDB_TYPE_DOUBLE,
             [&](duckdb_logical_type type) { duckdb_aggregate_function_set_return_type(function, type); });
   duckdb_aggregate_function_set_functions(function, state_bytes, initialise, update, combine, finalise);
-  duckdb_aggregate_function_set_destructor(function, destroy_of(kind));
+  duckdb_aggregate_function_set_destructor(
+      function, with_kind(kind, [](auto k) -> duckdb_aggregate_destroy_t { return destroy<k>; }));
   duckdb_aggregate_function_set_extra_info(function, const_cast<Overload*>(&overload), nullptr);
   duckdb_add_aggregate_function_to_set(set, function);
   duckdb_destroy_aggregate_function(&function);
@@ -323,15 +311,18 @@ bool register_function(duckdb_connection connection, const Function& function) {
 
 DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info info,
                             struct duckdb_extension_access* access) {
-  const std::string version = duckdb_library_version();
-  std::string error, tested;
-  for (const char* other : tested_versions) tested += std::string{tested.empty() ? "" : ", "} + other;
-  if (std::find(std::begin(tested_versions), std::end(tested_versions), version) == std::end(tested_versions))
-    error = "samesum was not tested with DuckDB " + version + ", only with " + tested +
-            "; use one of these, or another version of samesum";
+  const char* const version = duckdb_library_version();
+  char error[256] = "";
+  if (std::none_of(std::begin(tested_versions), std::end(tested_versions),
+                   [&](const char* tested) { return std::strcmp(tested, version) == 0; }))
+    std::snprintf(
+        error, sizeof error,
+        "samesum was not tested with DuckDB %s, only with versions from %s to %s; use one of these, or "
+        "another version of samesum",
+        version, tested_versions[0], tested_versions[std::size(tested_versions) - 1]);
   for (const Function& function : functions)
-    if (error.empty() && !register_function(connection, function))
-      error = std::string{"samesum: DuckDB refuses the function "} + function.name;
-  if (!error.empty()) access->set_error(info, error.c_str());
-  return error.empty();
+    if (error[0] == '\0' && !register_function(connection, function))
+      std::snprintf(error, sizeof error, "samesum: DuckDB refuses the function %s", function.name);
+  if (error[0] != '\0') access->set_error(info, error);
+  return error[0] == '\0';
 }

@@ -1,10 +1,10 @@
-/// The functions that the extensions of all databases have, and pairs of an integer and a floating-point
-/// number.
+/// The functions of the extensions of DuckDB and SQLite. Those of PostgreSQL are in samesum--0.1.sql.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
-#include "samesum/samesum.h"
+#include "sql/pairs.h"
 
 namespace samesum_sql {
 
@@ -38,50 +38,25 @@ constexpr bool is_sum(const Function& function) {
   return function.kind == SAMESUM_AGGREGATE_SUM && function.result == SAMESUM_RESULT_SUM;
 }
 
-/// Adds rows to a group, or subtracts them, until one fails.
-struct Rows {
-  samesum_aggregate_kind kind;
-  samesum_aggregate* state;
-  const samesum_allocator* memory;
-  samesum_status status = SAMESUM_OK;
-
-  void take(int sign, double x, double y) {
-    if (status == SAMESUM_OK)
-      status = (sign > 0 ? samesum_aggregate_add_fp64 : samesum_aggregate_subtract_fp64)(kind, state, x, y,
-                                                                                         memory);
+/// Calls use(kind) with the kind as a constant of the compiler.
+template <class Use> auto with_kind(samesum_aggregate_kind kind, const Use& use) {
+  switch (kind) {
+    case SAMESUM_AGGREGATE_SUM:
+      return use(std::integral_constant<samesum_aggregate_kind, SAMESUM_AGGREGATE_SUM>{});
+    case SAMESUM_AGGREGATE_PRODUCTS:
+      return use(std::integral_constant<samesum_aggregate_kind, SAMESUM_AGGREGATE_PRODUCTS>{});
+    case SAMESUM_AGGREGATE_MOMENTS:
+      return use(std::integral_constant<samesum_aggregate_kind, SAMESUM_AGGREGATE_MOMENTS>{});
+    default:
+      return use(std::integral_constant<samesum_aggregate_kind, SAMESUM_AGGREGATE_COMOMENTS>{});
   }
-  void take(int sign, std::int64_t x, std::int64_t y) {
-    if (status == SAMESUM_OK)
-      status = (sign > 0 ? samesum_aggregate_add_int64 : samesum_aggregate_subtract_int64)(kind, state, x, y,
-                                                                                           memory);
-  }
-};
-
-constexpr bool is_double(std::int64_t x) {
-  constexpr std::int64_t most = std::int64_t{1} << 53;
-  return (-most <= x && x <= most) || x % 2048 == 0;
 }
 
-/// Takes a pair of an integer that may be no double, and a floating-point number. All sums of the states are
-/// linear in x, y, x², xy and y², so the pair is written as others that have one type, without an error.
-/// @param is_swapped the floating-point number is the first of the pair.
-inline void take_mixed(Rows& rows, int sign, std::int64_t integer, double real, bool is_swapped) {
-  const auto take = [&](int of, auto x, auto y) {
-    is_swapped ? rows.take(sign * of, y, x) : rows.take(sign * of, x, y);
-  };
-  // Two doubles of the integer's sign, so that a product with an infinity or a zero has one sign.
-  const double low = static_cast<double>(integer % 2048);
-  const double high = static_cast<double>(integer - integer % 2048);
-  if (is_double(integer)) return take(1, static_cast<double>(integer), real);
-  take(1, high, real);
-  take(1, low, real);
-  if (rows.kind == SAMESUM_AGGREGATE_PRODUCTS) return;
-  // What the two added but for the products is replaced by the squares and sums of the pair.
-  take(1, integer, std::int64_t{0});
-  take(-1, high, 0.0);
-  take(-1, low, 0.0);
-  take(-1, 0.0, real);
-  take(1, 0.0, 0.0);
+/// The reason of an error, behind the name of a function.
+inline const char* reason_of(samesum_status status) {
+  return status == SAMESUM_OUT_OF_MEMORY       ? ": out of memory"
+         : status == SAMESUM_TOO_MANY_ELEMENTS ? ": a group has 2^62 rows or more"
+                                               : ": error in the library";
 }
 
 }  // namespace samesum_sql

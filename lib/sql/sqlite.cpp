@@ -43,9 +43,7 @@ void fail(sqlite3_context* context, char* message) {
 
 void fail(sqlite3_context* context, samesum_status status) {
   if (status == SAMESUM_OUT_OF_MEMORY) return sqlite3_result_error_nomem(context);
-  fail(context, sqlite3_mprintf(status == SAMESUM_TOO_MANY_ELEMENTS ? "%s: a group has 2^62 rows or more"
-                                                                    : "%s: error %d in the library",
-                                function_of(context).name, static_cast<int>(status)));
+  fail(context, sqlite3_mprintf("%s%s", function_of(context).name, reason_of(status)));
 }
 
 void refuse_type(sqlite3_context* context, int argument, int type) {
@@ -74,21 +72,24 @@ void take_row(sqlite3_context* context, int, sqlite3_value** values) {
   auto* group = static_cast<Group*>(sqlite3_aggregate_context(context, bytes));
   if (group == nullptr) return sqlite3_result_error_nomem(context);
 
-  Rows rows{kind, group->state(), &allocator};
+  samesum_aggregate* const state = group->state();
+  samesum_status status = SAMESUM_OK;
   if (types[0] == SQLITE_FLOAT && types[last] == SQLITE_FLOAT) {
     const double x = sqlite3_value_double(values[0]);
-    rows.take(sign, x, last == 0 ? 0 : sqlite3_value_double(values[last]));
+    status = samesum_take_reals(kind, state, sign, x, last == 0 ? 0 : sqlite3_value_double(values[last]),
+                                &allocator);
     group->reals += sign;
   } else if (types[0] == types[last]) {
     const std::int64_t x = sqlite3_value_int64(values[0]);
-    rows.take(sign, x, last == 0 ? 0 : std::int64_t{sqlite3_value_int64(values[last])});
+    status = samesum_take_integers(kind, state, sign, x, last == 0 ? 0 : sqlite3_value_int64(values[last]),
+                                   &allocator);
     group->integers += sign > 0 ? static_cast<std::uint64_t>(x) : -static_cast<std::uint64_t>(x);
   } else {
     const int integer = types[0] == SQLITE_INTEGER ? 0 : last;
-    take_mixed(rows, sign, sqlite3_value_int64(values[integer]), sqlite3_value_double(values[last - integer]),
-               integer != 0);
+    status = samesum_take_mixed(kind, state, sign, integer != 0, sqlite3_value_int64(values[integer]),
+                                sqlite3_value_double(values[last - integer]), &allocator);
   }
-  if (rows.status != SAMESUM_OK) fail(context, rows.status);
+  if (status != SAMESUM_OK) fail(context, status);
 }
 
 // --- results ----------------------------------------------------------------------------------
@@ -129,16 +130,7 @@ template <samesum_aggregate_kind kind> int register_function(sqlite3* database, 
 }
 
 int register_function(sqlite3* database, const Function& function) {
-  switch (function.kind) {
-    case SAMESUM_AGGREGATE_SUM:
-      return register_function<SAMESUM_AGGREGATE_SUM>(database, function);
-    case SAMESUM_AGGREGATE_PRODUCTS:
-      return register_function<SAMESUM_AGGREGATE_PRODUCTS>(database, function);
-    case SAMESUM_AGGREGATE_MOMENTS:
-      return register_function<SAMESUM_AGGREGATE_MOMENTS>(database, function);
-    default:
-      return register_function<SAMESUM_AGGREGATE_COMOMENTS>(database, function);
-  }
+  return with_kind(function.kind, [&](auto kind) { return register_function<kind>(database, function); });
 }
 
 }  // namespace

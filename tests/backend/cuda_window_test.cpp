@@ -117,7 +117,7 @@ TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForThousandsOfParts) {
   }
 }
 
-// Blocks share a row on a grid, and agree on its largest exponent; the last row is not a number.
+// Blocks share a row on a grid, and agree on its largest exponent; the last row has an infinity.
 TEST(AWindowOnAGpu, GivesTheBitsOfTheCpuForRowsThatSeveralBlocksShare) {
   SAMESUM_NEEDS_GPU();
   for (const auto& [rows, n] : {std::pair{1, 4097}, {16, 4097}, {16, 17'000}, {3, 70'001}, {1, 1'048'581}}) {

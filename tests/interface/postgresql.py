@@ -41,7 +41,15 @@ class Server:
             if not os.access(f"{config('bindir')}/{name}", os.X_OK):
                 print(f"PostgreSQL: not tested: there is no {config('bindir')}/{name} (apt-get install postgresql)")
                 sys.exit(77)
+        self.process = None
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="samesum-pg-"))
+        try:
+            self.start(config, make, pg_config, states)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self, config, make, pg_config, states):
         self.psql = f"{config('bindir')}/psql"
         self.programs = self.installed(config("bindir"))
         self.programs.mkdir(parents=True)
@@ -74,8 +82,9 @@ class Server:
                  "-c", "dynamic_shared_memory_type=mmap", "-c", "max_worker_processes=16"],
                 cwd=self.folder, stdout=log, stderr=log, **self.user)
         status = self.data / "postmaster.pid"
+        deadline = time.monotonic() + 60
         while not (status.exists() and status.read_text().rstrip().endswith("ready")):
-            if self.process.poll() is not None:
+            if self.process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"the server does not start: {self.log.read_text()}")
             time.sleep(0.02)
 
@@ -84,7 +93,7 @@ class Server:
         return self.folder / path.lstrip("/")
 
     def stop(self):
-        if self.process.poll() is None:
+        if self.process and self.process.poll() is None:
             self.process.send_signal(2)  # a fast shutdown
             self.process.wait()
         shutil.rmtree(self.folder)
@@ -434,6 +443,8 @@ def check_interruptions(server, control):
     for i in range(max(9, QUERIES // 50)):
         session.run(f"set max_parallel_workers_per_gather = {rng.choice([0, 2])}")
         session.send(slow[i % 3])
+        while control.run(f"select state from pg_stat_activity where pid = {session.pid}") != [["active"]]:
+            time.sleep(0.001)  # a query that has not started is not cancelled
         time.sleep(rng.random() * 0.1)
         is_end = rng.random() < 0.5
         control.run(f"select pg_{'terminate' if is_end else 'cancel'}_backend({session.pid})")

@@ -22,14 +22,16 @@ def load(connection: Any) -> None:
     """Loads the functions into a connection.
 
     Args:
-        connection: one of the packages duckdb or sqlite3. One of DuckDB must have been opened with
+        connection: a connection of the package duckdb or sqlite3. A connection of DuckDB must have been opened with
             config={"allow_unsigned_extensions": "true"}, which cannot be changed later and lets the connection load
-            every file without a signature. In one of SQLite, the loading of extensions is off afterwards.
+            every file without a signature. In a connection of SQLite, the loading of extensions is off afterwards.
 
     Raises:
-        TypeError: `connection` is none.
+        TypeError: `connection` is not such a connection.
         RuntimeError: the connection, its Python or this installation cannot load the extension; the message names the
             remedy.
+        duckdb.Error, sqlite3.Error: the engine refuses the extension, for example a version of DuckDB that it was not
+            tested with.
     """
     types = {f"{base.__module__}.{base.__name__}" for base in type(connection).__mro__}
     if types & {"_duckdb.DuckDBPyConnection", "duckdb.duckdb.DuckDBPyConnection"}:
@@ -42,7 +44,7 @@ def load(connection: Any) -> None:
 
 def _load_into_duckdb(connection: Any) -> None:
     file = _file("samesum.duckdb_extension", "DuckDB", "with --config-settings=cmake.define.SAMESUM_SQL_FETCH=ON")
-    [(admits,)] = connection.execute("select current_setting('allow_unsigned_extensions')").fetchall()
+    [(admits,)] = connection.cursor().execute("select current_setting('allow_unsigned_extensions')").fetchall()
     if not admits:
         raise RuntimeError(
             "samesum: the connection admits no extension without a signature, as that of samesum is; open it with "

@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-#include "samesum/samesum.h"
+#include "sql/pairs.h"
 
 PG_MODULE_MAGIC;
 
@@ -63,50 +63,6 @@ static void check(samesum_status status, const char* message) {
 
 // --- rows -------------------------------------------------------------------------------------
 
-/// A group whose rows are added, or subtracted.
-typedef struct Group {
-  samesum_aggregate_kind kind;
-  samesum_aggregate* state;
-  samesum_allocator memory;
-} Group;
-
-static inline void take_reals(const Group* group, int sign, double x, double y) {
-  check((sign > 0 ? samesum_aggregate_add_fp64 : samesum_aggregate_subtract_fp64)(group->kind, group->state,
-                                                                                  x, y, &group->memory),
-        "");
-}
-static inline void take_integers(const Group* group, int sign, int64 x, int64 y) {
-  check((sign > 0 ? samesum_aggregate_add_int64 : samesum_aggregate_subtract_int64)(group->kind, group->state,
-                                                                                    x, y, &group->memory),
-        "");
-}
-
-static void take_reals_swapped(const Group* group, int sign, bool is_swapped, double x, double y) {
-  take_reals(group, sign, is_swapped ? y : x, is_swapped ? x : y);
-}
-
-/// Takes a pair of an integer and a real. All sums of the states are linear in x, y, x², xy and y², so a pair
-/// with an integer that is no double is written as others that have one type each, without an error.
-/// @param is_swapped the real is the first of the pair.
-static void take_mixed(const Group* group, int sign, bool is_swapped, int64 integer, double real) {
-  const int64 most = INT64CONST(1) << 53;
-  if ((-most <= integer && integer <= most) || integer % 2048 == 0) {
-    take_reals_swapped(group, sign, is_swapped, (double)integer, real);
-    return;
-  }
-  // Two doubles of the integer's sign, so that a product with an infinity or a zero has one sign.
-  const double low = (double)(integer % 2048), high = (double)(integer - integer % 2048);
-  take_reals_swapped(group, sign, is_swapped, high, real);
-  take_reals_swapped(group, sign, is_swapped, low, real);
-  if (group->kind == SAMESUM_AGGREGATE_PRODUCTS) return;
-  // What the two added but for the products is replaced by the squares and sums of the pair.
-  take_integers(group, sign, is_swapped ? 0 : integer, is_swapped ? integer : 0);
-  take_reals_swapped(group, -sign, is_swapped, high, 0);
-  take_reals_swapped(group, -sign, is_swapped, low, 0);
-  take_reals_swapped(group, -sign, is_swapped, 0, real);
-  take_reals_swapped(group, sign, is_swapped, 0, 0);
-}
-
 /// Types of the arguments of a function: x alone, or x and y.
 typedef enum Types { real, integer, reals, integers, real_integer, integer_real } Types;
 
@@ -115,32 +71,36 @@ typedef enum Types { real, integer, reals, integers, real_integer, integer_real 
 static inline Datum take_row(FunctionCallInfo fcinfo, samesum_aggregate_kind kind, Types types, int sign) {
   const int last = types >= reals ? 2 : 1;
   const MemoryContext memory = memory_of_group(fcinfo);
-  const Group group = {kind,
-                       PG_ARGISNULL(0) ? new_state(kind, memory) : (samesum_aggregate*)PG_GETARG_POINTER(0),
-                       allocator_in(memory)};
+  const samesum_allocator allocator = allocator_in(memory);
+  samesum_aggregate* state =
+      PG_ARGISNULL(0) ? new_state(kind, memory) : (samesum_aggregate*)PG_GETARG_POINTER(0);
+  samesum_status status = SAMESUM_OK;
   if (!PG_ARGISNULL(1) && !PG_ARGISNULL(last)) {
     switch (types) {
       case real:
-        take_reals(&group, sign, PG_GETARG_FLOAT8(1), 0);
+        status = samesum_take_reals(kind, state, sign, PG_GETARG_FLOAT8(1), 0, &allocator);
         break;
       case integer:
-        take_integers(&group, sign, PG_GETARG_INT64(1), 0);
+        status = samesum_take_integers(kind, state, sign, PG_GETARG_INT64(1), 0, &allocator);
         break;
       case reals:
-        take_reals(&group, sign, PG_GETARG_FLOAT8(1), PG_GETARG_FLOAT8(2));
+        status = samesum_take_reals(kind, state, sign, PG_GETARG_FLOAT8(1), PG_GETARG_FLOAT8(2), &allocator);
         break;
       case integers:
-        take_integers(&group, sign, PG_GETARG_INT64(1), PG_GETARG_INT64(2));
+        status = samesum_take_integers(kind, state, sign, PG_GETARG_INT64(1), PG_GETARG_INT64(2), &allocator);
         break;
       case real_integer:
-        take_mixed(&group, sign, true, PG_GETARG_INT64(2), PG_GETARG_FLOAT8(1));
+        status =
+            samesum_take_mixed(kind, state, sign, true, PG_GETARG_INT64(2), PG_GETARG_FLOAT8(1), &allocator);
         break;
       case integer_real:
-        take_mixed(&group, sign, false, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2));
+        status =
+            samesum_take_mixed(kind, state, sign, false, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2), &allocator);
         break;
     }
   }
-  PG_RETURN_POINTER(group.state);
+  check(status, "");
+  PG_RETURN_POINTER(state);
 }
 
 // --- partial states ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS options FEATURES cuda SAMESUM_CUDA)
-vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options} -DSAMESUM_PORTABLE=ON -DSAMESUM_TOOLS=OFF)
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options} -DSAMESUM_PORTABLE=ON -DSAMESUM_TOOLS=OFF -DSAMESUM_SQL=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/samesum)
 vcpkg_fixup_pkgconfig()

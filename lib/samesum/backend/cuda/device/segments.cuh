@@ -1,7 +1,8 @@
-/// Maps segments to the slots of their leaves, and slots to segments.
+/// Maps segments to the slots of their leaves, and slots to segments; divides slots among warps.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "samesum/backend/cuda/device/warp.cuh"
 #include "samesum/call/layout.hpp"
@@ -48,8 +49,8 @@ struct RowPart {
 /// Leaves of a segment that one thread merges: a block would merge one short segment after another.
 inline constexpr std::size_t most_leaves_of_thread = 8;
 
-/// Number of slots per warp, at most `most`, of slots that hold so many elements: few enough that all warps
-/// of a GPU are occupied, and that warps have about as many elements.
+/// Returns the number of slots per warp, at most `most`. It is small enough that the warps occupy the GPU,
+/// and that each has at most about 8192 of the elements.
 inline int slots_per_warp(std::size_t slots, std::size_t elements, std::size_t most) {
   constexpr std::size_t enough_warps = 8192, most_elements = 8192;
   const std::size_t of_slot = std::max<std::size_t>(elements / std::max<std::size_t>(slots, 1), 1);

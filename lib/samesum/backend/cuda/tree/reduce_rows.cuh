@@ -53,7 +53,7 @@ __device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Re
 
 /// The leaves of a row that a warp reduces.
 struct WarpLeaves {
-  std::size_t row;    ///< row
+  std::size_t row;
   std::size_t first;  ///< index of the first leaf in its row
   std::size_t tile;   ///< index of the tile in its row
   bool exist;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
     }
   const WarpLeaves mine = l.offsets ? WarpLeaves{} : leaves_of_warp(l, plan, w);
   const std::size_t n = mine.exist ? l.n : 0, leaves = Shape::leaves(n);
-  // Segments wait in shared memory: registers would be lacking in the loop.
+  // The segments of the slots lie in shared memory, since the loop needs all registers.
   __shared__ std::size_t segment_of_slot[most_reduce_warps][warp];
   const auto part_of_slot = [&](int i) {
     return RowPart::of_slot<Shape>(

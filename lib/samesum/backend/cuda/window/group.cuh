@@ -53,7 +53,7 @@ struct WarpGroup {
   __device__ int longest(int n) const { return threads == warp ? n : __reduce_max_sync(whole_warp, n); }
 };
 
-/// All threads of a block, which hold a whole row.
+/// All threads of a block, which hold a row, or a part of one.
 struct BlockGroup {
   static constexpr int most_threads = 512;
   static constexpr bool may_hold_all = true;

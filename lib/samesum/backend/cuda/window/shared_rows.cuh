@@ -10,7 +10,7 @@
 namespace samesum::gpu {
 namespace {
 
-/// What the blocks of a row tell each other. All of it is zero between calls.
+/// Counters that the blocks of a row share. All are zero between calls.
 struct SharedRow {
   static constexpr unsigned sign = 1u << 31;
   unsigned largest;  ///< largest exponent of a term, with the sign bit inverted
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(shared_row_threads)
   }
   __syncthreads();  // thread 0 has written is_last; if it is true, the states of the other blocks are visible
   if (!is_last) return;
-  if (threadIdx.x == 0) shared.largest = shared.found = 0;  // no block waits for them any more
+  if (threadIdx.x == 0) shared.largest = shared.found = 0;  // all blocks have read them
   State* const of_row = states + row * parts;
   merge_in_place(reducer, of_row, parts, 1, shared_row_threads, static_cast<int>(threadIdx.x));
   if (threadIdx.x == 0) out.write(reducer, *of_row, l.n, row);
@@ -77,7 +77,7 @@ template <class Reducer> struct SharedRowLaunch {
   std::size_t of_part = 0, parts = 0;  ///< elements per block, and blocks per row: 0 if it does not suit
 
   /// All blocks must run at once. A block has enough elements to keep its threads busy, and no more than its
-  /// cache holds. The kernels for many rows divide those as well.
+  /// cache holds. Many rows are left to the kernels for rows.
   cudaError_t plan(const Layout& l) {
     constexpr std::size_t least = 4096, most = 4 * least, most_rows = 16;
     if (l.offsets || l.inner != 1 || l.stride != 1 || l.n <= least || l.outer == 0 || l.outer > most_rows)
