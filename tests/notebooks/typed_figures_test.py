@@ -11,7 +11,8 @@ import unittest
 from made_up import ROOT
 import pages
 
-HISTORY = "lib/PERFORMANCE.md", "lib/DECISIONS.md", "lib/BUILD_TIMES.md"  # dated records of what was measured once
+# Dated records of what was measured once.
+HISTORY = "lib/PERFORMANCE.md", "lib/sql/PERFORMANCE.md", "lib/DECISIONS.md", "lib/BUILD_TIMES.md"
 CITED = "lib/RELATED.md"  # figures of other authors
 # A number with a unit of time, speed or error, or a multiple of a measurement. "×" between two numbers is a shape.
 FIGURE = re.compile(r"(?<![\^\d.])\d[\d.,]*\s?(?:(?:ns|[µu]s|ms|s|seconds?|minutes?|hours?|[KMGT]i?B/s|ulps?|%|percent)"
@@ -94,9 +95,10 @@ class NoFigureIsTyped(unittest.TestCase):
                     self.assertRegex(cell, r"\]\(https://|\(its README\)")
 
     def test_the_history_has_dates_and_commits_and_only_decisions_refer_to_its_figures(self):
-        for section in re.split(r"^#{2,3} ", (ROOT / HISTORY[0]).read_text(encoding="utf-8"), flags=re.M)[1:]:
-            if section.count("\n") > 2:
-                self.assertRegex(section, r"(?m)^20\d\d-\d\d-\d\d \([0-9a-f]{7}", section[:40])
+        for page in HISTORY[:2]:
+            for section in re.split(r"^#{2,3} ", (ROOT / page).read_text(encoding="utf-8"), flags=re.M)[1:]:
+                if section.count("\n") > 2:
+                    self.assertRegex(section, r"(?m)^20\d\d-\d\d-\d\d \([0-9a-f]{7}", section[:40])
         for name, text in page_texts():
             if name not in HISTORY:
                 self.assertNotIn("PERFORMANCE.md#", text, name)
