@@ -108,7 +108,7 @@ class FixedPointGradients:
         self._words = torch.zeros(sum(sizes) + count, dtype=torch.int64, device=device)
         *sums, self._counts = self._words.split([*sizes, count])
         self._sums = [s.view(p.shape) for s, p in zip(sums, self._parameters)]
-        # Of each parameter the largest exponent, the grid and the negated grid, and whether this rank has failed.
+        # The largest exponent, the grid and the negated grid of each parameter, and whether this rank has failed.
         self._largest = torch.full((3 * count + 1,), _NO_EXPONENT, dtype=torch.int64, device=device)
         self._exponents, self._known, self._failed = self._largest.split([count, 2 * count, 1])
         self._means: list[Tensor | None] = [None] * count

@@ -276,7 +276,7 @@ template <class T> class GridColumnLoops {
   bool known_[strip];
   double scale_[strip];
   std::int64_t units_[3][strip] = {};
-  T copy_[rows * strip];  ///< of a block
+  T copy_[rows * strip];  ///< the elements of a block
 };
 
 }  // namespace

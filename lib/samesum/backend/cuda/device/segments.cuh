@@ -14,6 +14,10 @@ namespace samesum::gpu {
 template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, std::size_t o) {
   return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) / leaf + o;
 }
+/// Number of slots of segments that hold so many elements, or fewer.
+inline std::size_t count_slots(const Layout& l, std::size_t elements, std::size_t leaf) {
+  return elements / leaf + l.outer;
+}
 /// Returns the segment of a slot: the last one whose first slot is not above it.
 template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::size_t slot) {
   std::size_t low = 0, high = l.outer - 1;
@@ -32,11 +36,13 @@ struct RowPart {
   std::size_t row = 0, part = 0, n = 0;  ///< row, index of the part in it, and number of elements of the row
   bool exists = false;
 
-  /// The leaf of a slot of that segment. It does not exist if the segment has fewer leaves.
+  /// The leaf of a slot of that segment. It does not exist if the segment has fewer leaves, or fewer than
+  /// `least` elements.
   template <class Shape>
-  __device__ static RowPart of_slot(const Layout& l, std::size_t slot, std::size_t segment) {
+  __device__ static RowPart of_slot(const Layout& l, std::size_t slot, std::size_t segment,
+                                    std::size_t least) {
     RowPart leaf{segment, slot - first_slot<Shape::leaf>(l, segment), l.length(segment)};
-    leaf.exists = leaf.part == 0 || leaf.part * Shape::leaf < leaf.n;
+    leaf.exists = (leaf.part == 0 || leaf.part * Shape::leaf < leaf.n) && leaf.n >= least;
     return leaf;
   }
   /// The part of thread t. All threads of the warp call it.

@@ -15,7 +15,7 @@ template <int rows> ScanPlan plan_scan(const Layout& l, std::size_t elements) {
   ScanPlan plan{};
   if (l.offsets) {
     plan.log2_warps = log2(leaf / of_warp);
-    plan.blocks = elements / leaf + l.outer;
+    plan.blocks = count_slots(l, elements, leaf);
     return plan;
   }
   const std::size_t tiles = std::max<std::size_t>(PrefixTree::leaves(l.n), 1),

@@ -83,8 +83,7 @@ __device__ __forceinline__ unsigned find_segments(const Layout& l, const RowPlan
   bool exists = false;
   if (mine < of_warp && slot < plan.slots) {
     segment[mine] = segment_of<Shape>(l, slot);
-    const auto leaf = RowPart::of_slot<Shape>(l, slot, segment[mine]);
-    exists = leaf.exists && leaf.n >= plan.least;
+    exists = RowPart::of_slot<Shape>(l, slot, segment[mine], plan.least).exists;
   }
   __syncwarp();  // all threads have written their segments
   return __ballot_sync(whole_warp, exists);
@@ -126,10 +125,11 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
   const std::size_t n = mine.exist ? l.n : 0, leaves = Shape::leaves(n);
   // The segments of the slots lie in shared memory, since the loop needs all registers.
   __shared__ std::size_t segment_of_slot[most_reduce_warps][warp];
+  const auto slot = [&](int i) {
+    return w * static_cast<std::size_t>(plan.leaves_per_warp) + static_cast<std::size_t>(i);
+  };
   const auto part_of_slot = [&](int i) {
-    return RowPart::of_slot<Shape>(
-        l, w * static_cast<std::size_t>(plan.leaves_per_warp) + static_cast<std::size_t>(i),
-        segment_of_slot[warp_index()][i]);
+    return RowPart::of_slot<Shape>(l, slot(i), segment_of_slot[warp_index()][i], 0);
   };
   unsigned left = (1u << (plan.leaves_per_warp & 31)) - 1;
   if (l.offsets) left = find_segments<Shape>(l, plan, w, segment_of_slot[warp_index()]);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
       if (thread() == 0) {
         const RowPart written = part_of_slot(i);
         if (written.n > Shape::leaf)
-          states[w * static_cast<std::size_t>(plan.leaves_per_warp) + static_cast<std::size_t>(i)] = state;
+          states[slot(i)] = state;
         else
           out.write(reducer, written.n == 0 ? State{} : state, written.n, written.row);
       }
@@ -262,7 +262,7 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
       plan = plan_rows<Shape, Reducer>(l, reader, block);
       return;
     }
-    plan.slots = elements / Shape::leaf + l.outer;
+    plan.slots = count_slots(l, elements, Shape::leaf);
     plan.leaves_per_warp = slots_per_warp(plan.slots, elements, warp);
     plan.total_warps = (plan.slots - 1) / static_cast<std::size_t>(plan.leaves_per_warp) + 1;
     if constexpr (!Shape::combines_only_neighbours)

@@ -98,11 +98,7 @@ struct WindowRowPlan {
 template <class Shape>
 __device__ RowPart part_of_slot(const Layout& l, const WindowRowPlan& plan, std::size_t slot, bool exists) {
   if (!exists || slot >= plan.slots) return {};
-  if (l.offsets) {
-    RowPart leaf = RowPart::of_slot<Shape>(l, slot, segment_of<Shape>(l, slot));
-    leaf.exists = leaf.exists && leaf.n >= plan.least;
-    return leaf;
-  }
+  if (l.offsets) return RowPart::of_slot<Shape>(l, slot, segment_of<Shape>(l, slot), plan.least);
   const std::size_t row = quotient(slot, plan.parts_per_row);
   return {row, slot - row * plan.parts_per_row, l.n, true};
 }
@@ -163,7 +159,7 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     // GPU.
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
     if (l.offsets) {
-      plan.slots = elements / Shape::leaf + l.outer;
+      plan.slots = count_slots(l, elements, Shape::leaf);
       if (is_exact)
         if (const std::size_t longest = longest_short_segment(l, elements, longest_held))
           plan.least = longest + 1;
