@@ -79,7 +79,7 @@ struct ExactAddend {
   std::uint64_t magnitude;   ///< 0 unless it is finite
   int exponent;
 
-  template <class T> static ExactAddend of(T x) {
+  template <class T> [[gnu::always_inline]] static ExactAddend of(T x) {
     if constexpr (std::is_integral_v<T>) {
       const auto bits = static_cast<std::uint64_t>(x);
       return {x < 0, true, x < 0 ? 0 - bits : bits, 0};
@@ -165,7 +165,8 @@ template <class Terms> class GrowingSum {
   }
   /// Adds a number for which can_add() holds with 64 bits: in two words, and what they carry into the third,
   /// by half as many instructions.
-  void add_at_once(bool negative, std::uint64_t magnitude, int exponent) requires(words == 3) {
+  [[gnu::always_inline]] void add_at_once(bool negative, std::uint64_t magnitude,
+                                          int exponent) requires(words == 3) {
     const auto shift = static_cast<unsigned>(exponent - lowest());
     const std::uint64_t mask = 0 - std::uint64_t{negative}, low = magnitude << shift % 64,
                         high = std::rotl(magnitude, static_cast<int>(shift % 64)) ^ low;
