@@ -10,136 +10,23 @@ their seed. Exits with 77 if there is no server.
 import math
 import os
 import pathlib
-import pwd
 import random
 import re
 import resource
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 from exact_sql import INTEGERS as INTEGER_FLAVOURS, ONE, REALS, TWO, bits, calls, expected
 
+HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE.parents[1] / "experiments"))
+import postgresql_server  # noqa: E402
+from postgresql_server import Failure, Session  # noqa: E402
+
 QUERIES = int(os.environ.get("SAMESUM_SQL_QUERIES", "150"))
 SEED = os.environ.get("SAMESUM_SQL_SEED", "0")
-HERE = pathlib.Path(__file__).parent
-
-
-# --- a server ------------------------------------------------------------------------------------------------------
-
-class Server:
-    """A server in a temporary folder: a copy of the programs, links to all files beside them, and the extension."""
-
-    def __init__(self, make, pg_config, states):
-        def config(name):
-            return subprocess.run([pg_config, f"--{name}"], check=True, capture_output=True, text=True).stdout.strip()
-
-        for name in "postgres", "initdb", "psql":
-            if not os.access(f"{config('bindir')}/{name}", os.X_OK):
-                print(f"PostgreSQL: not tested: there is no {config('bindir')}/{name} (apt-get install postgresql)")
-                sys.exit(77)
-        self.process = None
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="samesum-pg-"))
-        try:
-            self.start(config, make, pg_config, states)
-        except BaseException:
-            self.stop()
-            raise
-
-    def start(self, config, make, pg_config, states):
-        self.psql = f"{config('bindir')}/psql"
-        self.programs = self.installed(config("bindir"))
-        self.programs.mkdir(parents=True)
-        for name in "postgres", "initdb":  # which look for all other files beside themselves
-            shutil.copy(f"{config('bindir')}/{name}", self.programs)
-        subprocess.run([make, "-s", "-f", HERE.parents[1] / "lib/sql/postgresql/Makefile", f"PG_CONFIG={pg_config}",
-                        f"SAMESUM_STATES={states}", f"DESTDIR={self.folder}", "install"],
-                       cwd=pathlib.Path(states).parent, check=True, stdout=subprocess.DEVNULL)
-        library = self.installed(config("pkglibdir"))
-        subprocess.run([*config("cc").split(), "-shared", "-fPIC", f"-I{config('includedir-server')}", "-o",
-                        library / "samesum_damage.so", HERE / "postgresql_damage.c"], check=True)
-        for folder in config("pkglibdir"), f"{config('sharedir')}/extension", config("sharedir"):
-            for entry in os.scandir(folder):
-                if not (self.installed(folder) / entry.name).exists():
-                    (self.installed(folder) / entry.name).symlink_to(entry.path)
-
-        self.user = {}  # a server refuses to run as root
-        if os.getuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            self.user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
-        self.data = self.folder / "data"
-        subprocess.run([self.programs / "initdb", "-D", self.data, "-U", "tester", "-A", "trust", "-E", "UTF8",
-                        "--locale=C", "--no-sync"],
-                       check=True, cwd=self.folder, stdout=subprocess.DEVNULL, **self.user)
-        self.log = self.folder / "log"
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [self.programs / "postgres", "-D", self.data, "-k", self.folder, "-F", "-c", "listen_addresses=",
-                 "-c", "dynamic_shared_memory_type=mmap", "-c", "max_worker_processes=16"],
-                cwd=self.folder, stdout=log, stderr=log, **self.user)
-        status = self.data / "postmaster.pid"
-        deadline = time.monotonic() + 60
-        while not (status.exists() and status.read_text().rstrip().endswith("ready")):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"the server does not start: {self.log.read_text()}")
-            time.sleep(0.02)
-
-    def installed(self, path):
-        """The place in the temporary folder of a file that is installed at an absolute path."""
-        return self.folder / path.lstrip("/")
-
-    def stop(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(2)  # a fast shutdown
-            self.process.wait()
-        shutil.rmtree(self.folder)
-
-
-class Failure(Exception):
-    def __init__(self, code, text):
-        super().__init__(f"{code}: {text}")
-        self.code, self.text = code, text
-
-
-class Session:
-    """A psql that stays connected."""
-
-    def __init__(self, server):
-        self.process = subprocess.Popen(
-            [server.psql, "-XqAt", "-F", "\t", "-P", "null=NULL", "-h", server.folder, "-U", "tester", "postgres"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "PGOPTIONS": "-c client_min_messages=error"})
-        self.pid = int(self.run("select pg_backend_pid()")[0][0])
-
-    def send(self, sql):
-        self.process.stdin.write(f"{sql}\n;\n\\echo -end- :SQLSTATE\n")
-        self.process.stdin.flush()
-
-    def receive(self):
-        """The rows of the statement that was sent last; raises Failure if it failed, or the connection is lost."""
-        lines = []
-        while not lines or not lines[-1].startswith("-end- "):
-            line = self.process.stdout.readline()
-            if not line:
-                raise Failure("lost", "".join(lines))
-            lines.append(line.rstrip("\n"))
-        code = lines.pop().split()[1]
-        if code != "00000":
-            raise Failure(code, "\n".join(lines))
-        return [line.split("\t") for line in lines]
-
-    def run(self, sql):
-        self.send(sql)
-        return self.receive()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 def refused(session, sql, code, *words):
@@ -470,9 +357,22 @@ def check_interruptions(server, control):
     assert not re.search("signal 11|signal 6|crash|PANIC|in recovery", log), log
 
 
-def main():
-    server = Server(*sys.argv[1:])
+def add_damage(server, pg_config):
+    """Adds the functions of postgresql_damage.c to the server."""
+    compiler, headers, libraries = (postgresql_server.config(pg_config, name)
+                                    for name in ("cc", "includedir-server", "pkglibdir"))
+    subprocess.run([*compiler.split(), "-shared", "-fPIC", f"-I{headers}", "-o",
+                    server.installed(libraries) / "samesum_damage.so", HERE / "postgresql_damage.c"], check=True)
+
+
+def main(make, pg_config, states):
     try:
+        server = postgresql_server.Server(pg_config, make, states)
+    except postgresql_server.Absent as why:
+        print(f"PostgreSQL: not tested: {why}")
+        sys.exit(77)
+    try:
+        add_damage(server, pg_config)
         session = Session(server)
         session.run("create extension samesum")
         for setting in "parallel_setup_cost = 0", "parallel_tuple_cost = 0", "min_parallel_table_scan_size = 0":
@@ -490,4 +390,4 @@ def main():
         server.stop()
 
 
-main()
+main(*sys.argv[1:])
