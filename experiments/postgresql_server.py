@@ -1,5 +1,5 @@
-"""A PostgreSQL server with samesum's extension in a temporary folder, and sessions with it; for the experiment `databases`
-and for tests."""
+"""A PostgreSQL server with samesum's extension in a temporary folder, and sessions with it; for the experiment
+`databases` and for tests."""
 
 import os
 import pathlib
@@ -22,8 +22,8 @@ def config(pg_config, name):
 
 
 class Server:
-    """A server in a temporary folder: a copy of the programs, links to all files beside them, and the extension, which make
-    builds in build/postgresql, unless `states` is libsamesum_states.a beside one that is built. Raises Absent."""
+    """A server in a temporary folder: a copy of the programs, links to all files beside them, and the extension, which
+    make builds in build/postgresql, unless `states` is libsamesum_states.a beside one that is built. Raises Absent."""
 
     def __init__(self, pg_config="pg_config", make="make", states=None):
         for program in pg_config, make:
@@ -57,7 +57,8 @@ class Server:
                               cwd=built, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise RuntimeError(f"the extension cannot be built: {done.stdout}")
-        for folder in config(pg_config, "pkglibdir"), f"{config(pg_config, 'sharedir')}/extension", config(pg_config, "sharedir"):
+        shared = config(pg_config, "sharedir")
+        for folder in config(pg_config, "pkglibdir"), f"{shared}/extension", shared:
             for entry in os.scandir(folder):
                 if not (self.installed(folder) / entry.name).exists():
                     (self.installed(folder) / entry.name).symlink_to(entry.path)

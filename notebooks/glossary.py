@@ -75,6 +75,7 @@ LIBRARIES = {
     "accupy": "fsum of accupy",
     "samesum": "samesum's own call in C++, with its arguments prepared",
     "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
+    "postgresql": "PostgreSQL, a database server: SELECT avg(x)",
     "polars": "polars, data frames in Rust: Series.sum and group_by",
     "polars/streaming": "the same by polars' streaming engine",
     "pandas": "pandas, data frames on NumPy: Series.sum and groupby",
@@ -84,7 +85,8 @@ LIBRARIES = {
 NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
          "openmp": "OpenMP", "blas": "OpenBLAS", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
-         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy", "duckdb": "DuckDB"}
+         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy", "duckdb": "DuckDB",
+         "postgresql": "PostgreSQL"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 
 
