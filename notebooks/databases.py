@@ -31,6 +31,7 @@ def section(sources):
                   *captions.sentences_by_place(groups, slowdown_findings), *([f"{REPORTED}."] if groups else [])]
     s.figures = [f for f in [figure(groups)] if f.series]
     s.tables = [table(queries, sources)] if queries or groups else []
+    s.open_tables = 1  # whose note explains the verdict
     s.failures = [f"{at}: samesum: {name(r)}: {why}" for at, r in queries + groups for why in failures(r)]
     return s
 
