@@ -185,9 +185,7 @@ void measure(Study& study, const SpeedTask& task, Samples& samples) {
   };
   for (const Json& row : study.rows_in_turns(keys, measure_all, derive)) {
     print(study, row);
-    if (row["verified"] == Json(false))
-      study.fail(row["method"].get<std::string>() + " of " + std::string{cell.input->name} +
-                 ", n = " + power_or_number(cell.n) + ": " + what_is_wrong(row["method"]));
+    check_results(study, cell, row);
   }
   decline(study, cell, task.declined);
 }

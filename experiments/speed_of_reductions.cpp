@@ -21,10 +21,8 @@ struct Choice {
   int longest;  ///< log2 of elements
 };
 
-// Operations on long vectors that have targets, and others.
-const std::vector<std::string> dot_and_norm{"dot", "norm"},
-    others_of_vectors{"max", "argmax", "mean", "moments"},
-    all_of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
+// Operations on long vectors.
+const std::vector<std::string> all_of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
 
 // Operations that are exact on any data, at a price that may depend on the format, the shape and the data.
 const std::vector<std::string> exact_operations{"sum", "mean",         "sum_of_magnitudes",
@@ -51,7 +49,9 @@ std::vector<Axes> cpu_axes() {
   return {
       {exact_operations, {"fp64", "fp32", "bf16", "fp16"}, of_a_mebi, all_data(), Mode::full},
       {some_exact_operations, fp64, some_of_a_mebi, {"normal", "60 binades"}},
-      {sum_and_softmax, fp32, rows},
+      {sum, fp32, rows},
+      {{"softmax"}, fp32, {rows.front()}},
+      {{"softmax"}, fp32, {rows.back()}, normal, Mode::full},
       // A quarter of the longest rows: many machines lack memory for 2 GiB of fp32 and as much output of
       // softmax.
       {sum_and_softmax, {"fp32", "bf16", "fp64"}, many_rows(1024), normal, Mode::full},
@@ -61,9 +61,8 @@ std::vector<Axes> cpu_axes() {
       {sum, fp32, more_columns, normal, Mode::full},
       {sum, wide, of_python_speed},
       {all_of_vectors, fp32, short_one},
-      {dot_and_norm, fp32, long_one},
-      {others_of_vectors, fp32, middling},
-      {others_of_vectors, fp32, long_one, normal, Mode::full},
+      {all_of_vectors, fp32, middling},
+      {all_of_vectors, fp32, long_one, normal, Mode::full},
       {all_of_vectors, fp64, {a_vector(two_to(18)), a_vector(two_to(26))}, normal, Mode::full},
       {all_of_vectors, fp32, long_one, normal, Mode::full, 2},
       {{"sum_of_magnitudes"}, fp32, {a_vector(two_to(18)), a_vector(two_to(24))}},

@@ -198,14 +198,10 @@ void measure(Study& study, const SpeedTask& task, Benches& benches, std::vector<
     derive_bars(all, cell, rows);
   };
   for (const Json& row : study.rows_in_turns(keys, measure_all, derive)) {
-    const std::string name = row["method"];
-    const bool wrong = row["verified"] == Json(false);
-    if (!wrong) rows.push_back(speed_row_of(cell, row));
+    if (row["verified"] != Json(false)) rows.push_back(speed_row_of(cell, row));
     count.add(row);
-    if (wrong)
-      study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) + ": " +
-                 what_is_wrong(name));
     print(study, row);
+    check_results(study, cell, row);
   }
   decline(study, cell, task.declined);
 }

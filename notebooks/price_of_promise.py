@@ -25,7 +25,8 @@ def section(sources):
                        "faster, as fast, not decided", "cub"))
     cells = {}
     for at, r in rows_with_place(sources, "price"):
-        cells.setdefault((at, r["input_format"], r["n"]), []).append(r)
+        if r["verified"] is not False or not phrases.is_peer(r["method"]):
+            cells.setdefault((at, r["input_format"], r["n"]), []).append(r)
     if cells:
         others = prices_of([(place(source, r), r) for source in sources for r in source.of_operations("price")])
         rows = rows_with_place(sources, "price")

@@ -37,10 +37,6 @@ void derive_bars(std::vector<Json>& rows, const Cell& cell, std::vector<SpeedRow
   }
 }
 
-std::string what_is_wrong(const std::string& method) {
-  return method.ends_with("@peer") ? "wrong results" : "wrong bits";
-}
-
 void BarCount::add(const Json& row) {
   for (const Json& bar : row["bars"]) ++(bar["holds"] ? held : missed);
 }

@@ -23,9 +23,6 @@ void derive_speed(Json& row, std::size_t bytes);
 /// Nothing is compared with a row whose bits or results are wrong.
 void derive_bars(std::vector<Json>& rows, const Cell& cell, std::vector<SpeedRow> others);
 
-/// What the verification of a method, or of a peer, has found wrong.
-std::string what_is_wrong(const std::string& method);
-
 /// Counts targets (bars) that are reached and missed.
 struct BarCount {
   int held = 0, missed = 0;

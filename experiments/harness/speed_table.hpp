@@ -28,6 +28,10 @@ Json reduction_key(const Cell& cell, const std::string& method, std::optional<in
 /// "2^28", "65536 x 1024", "1 x 4096 x 131072"; by key "2^26, 2^12 skewed keys".
 std::string shape_in_words(const Cell& cell);
 
+/// Fails the experiment if a row has wrong bits. A peer with wrong results fails nothing: it is named, and
+/// nothing is compared with it.
+void check_results(Study& study, const Cell& cell, const Json& row);
+
 /// Writes a row of kind "declined" for each peer that declines a cell, and prints it.
 void decline(Study& study, const Cell& cell, const std::vector<PeersOfCell::Declined>& declined);
 

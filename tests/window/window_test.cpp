@@ -531,6 +531,30 @@ TYPED_TEST(CompactMoments, OfSpecialElementsAreThoseOfTheExactState) {
     }
 }
 
+TYPED_TEST(CompactMoments, OfEqualElementsNeedNoIntegers) {
+  using T = TypeParam;
+  std::mt19937_64 generator{8};
+  int by_words = 0;
+  constexpr int repetitions = 400, formats = 4;
+  for (int i = 0; i < repetitions; ++i) {
+    const T x = numbers<T>(generator, 1, 30)[0];
+    expect_moments(std::vector<T>(1 + generator() % 300, x), generator() % 3, by_words);
+  }
+  EXPECT_EQ(by_words, repetitions * formats);
+}
+
+// All but the last bits of the elements are equal: their variance is not 0.
+TYPED_TEST(CompactMoments, OfNearlyEqualElementsAreRoundedOnce) {
+  using T = TypeParam;
+  std::mt19937_64 generator{9};
+  int by_words = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::vector<T> x(2 + generator() % 300, numbers<T>(generator, 1, 30)[0]);
+    x[generator() % x.size()] = from_bits<T>(BitsOf<T>(to_bits(x[0]) ^ 1));
+    expect_moments(x, generator() % 2, by_words);
+  }
+}
+
 template <class T> class WordsOfProducts : public ::testing::Test {};
 using LongFormats = ::testing::Types<fp32, fp64>;
 TYPED_TEST_SUITE(WordsOfProducts, LongFormats);

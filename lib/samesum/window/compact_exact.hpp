@@ -44,10 +44,13 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   double term[of_terms] = {}, square[of_squares] = {};
   std::uint32_t flags = 0;  ///< a combination of SumFlags::Flag
 
-  /// Rounds the sum, or the mean, once to F. Returns false if that needs integers, or if there are special
-  /// elements, or none but -0.
+  /// Rounds the sum, or the mean, once to F. Returns false if that needs integers.
   template <class F> SAMESUM_HD bool round_sum(const ExactResult& of, F& result) const {
-    if (flags != plain || (of.mean && of.n > most_divisor)) return false;
+    if (flags != plain) {  // no elements, none but -0, or special ones
+      result = from_bits<F>(of.bits<F>(flags, {}));
+      return true;
+    }
+    if (of.mean && of.n > most_divisor) return false;
     const auto n = static_cast<double>(of.n);
     double high = term[0], low = term[1];
     if constexpr (of_terms == 2) {
@@ -83,11 +86,15 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   /// (Σx)² <= n·Σx² (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of
   /// the four roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
   /// If few elements have few bits, doubles hold all products: then there is no error, and a tie is decided
-  /// here. With `approximate` words, whose own error must be within that bound too, it is not.
+  /// here. With `approximate` words, whose own error must be within that bound too, it is not, and neither is
+  /// a variance of 0.
   template <class F>
   SAMESUM_HD bool round_variance(const ExactResult& of, F& result, bool approximate = false) const {
-    if (flags != plain) return false;
-    if (of.n <= of.ddof || of.n > most_count) return false;
+    if (flags != plain || of.n <= of.ddof) {
+      result = from_bits<F>(of.variance_bits<F>(flags, {}));
+      return true;
+    }
+    if (of.n > most_count) return false;
     const double n = static_cast<double>(of.n), divisor = n * static_cast<double>(of.n - of.ddof);
     if constexpr (of_squares > 2 && of_terms > 2) return round_in_three_words<F>(n, divisor, result);
     double s = term[0], q = square[0], q_low;
@@ -107,17 +114,29 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     double difference = nq;
     double rest = two_sum(difference, -ss) + products_low;
     rest = two_sum(difference, rest);
-    if (!(difference > 0)) return false;
+    const double error_bound = nq * 0x1p-100;
+    if (!(difference > 2 * error_bound)) {
+      result = F{};
+      return !approximate && is_zero(4 * error_bound, {s, s_low}, {q, q_low});
+    }
     const double first = difference / divisor,
                  second = (std::fma(-first, divisor, difference) + rest) / divisor;
     const bool is_exact = !approximate && s_low == 0 && q_low == 0 && products_low == 0;
-    const double error = is_exact ? 0 : nq * 0x1p-100 / divisor;
+    const double error = is_exact ? 0 : error_bound / divisor;
     return round_if_sure<F>(first, second, std::fabs(second) * 0x1p-50 + error, result);
   }
 
  private:
   static constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
   static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 52, most_count = 1u << 26;
+
+  /// Whether n·Σx² - (Σx)², of a magnitude below `bound`, is 0: it is a multiple of the lowest bit of Σx², or
+  /// of the square of that of Σx if this is smaller.
+  template <int of_s, int of_q>
+  SAMESUM_HD static bool is_zero(double bound, const double (&s)[of_s], const double (&q)[of_q]) {
+    const double bit_of_s = lowest_bit(s), bit_of_q = lowest_bit(q);
+    return bit_of_q == 0 || (bound < bit_of_q && bound < bit_of_s * bit_of_s);
+  }
 
   /// For elements of fp64, whose variances need more bits. With Σx = s + s' + s'' and Σx² = q + q' + q'',
   /// n·q, n·q', s² and 2·s·s' are exact in two words each. All that is left, and the errors of the sums of
@@ -132,7 +151,7 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     const double nq = n * q[0], ss = s[0] * s[0], more_q = n * q[1], more_s = 2 * s[0] * s[1];
     // So that no error underflows: that of s² is a multiple of 2^-1074, as windows of squares hold no numbers
     // but multiples of 2^-537.
-    if (!(nq >= 0x1p-800 && nq <= 0x1p1000)) return false;
+    if (nq != 0 && !(nq >= 0x1p-800 && nq <= 0x1p1000)) return false;
     double difference = nq, rest = two_sum(difference, -ss), low = 0;
     for (const double x : {std::fma(n, q[0], -nq), -std::fma(s[0], s[0], -ss), more_q, -more_s})
       low += two_sum(rest, x);
@@ -141,8 +160,13 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
            (n * q[2] - 2 * s[0] * s[2] - s[1] * s[1]);
     rest = two_sum(difference, rest);
     low = two_sum(rest, low);
+    const double error_bound = nq * 0x1p-150;
+    if (std::fabs(difference + rest) + std::fabs(low) <= 2 * error_bound) {
+      result = F{};
+      return is_zero(4 * error_bound, s, q);
+    }
     if (!(difference >= 0x1p-800)) return false;
-    return round_quotient<F>(difference, rest, low, is_exact ? 0 : nq * 0x1p-150, divisor, result);
+    return round_quotient<F>(difference, rest, low, is_exact ? 0 : error_bound, divisor, result);
   }
 };
 

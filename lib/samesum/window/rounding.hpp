@@ -163,6 +163,15 @@ template <int count> SAMESUM_HD bool distill(double (&word)[count]) {
   }
   return false;
 }
+/// The lowest bit of the sum of distilled words, as a number; 0 if they are 0.
+template <int count> SAMESUM_HD double lowest_bit(const double (&word)[count]) {
+  double last = word[0];
+  for (int w = 1; w < count; ++w) last = word[w] == 0 ? last : word[w];
+  last = std::fabs(last);
+  const std::uint64_t bits = to_bits(last), without = bits & (bits - 1);
+  constexpr int fraction_bits = Format<double>::precision - 1;
+  return bits << (64 - fraction_bits) == 0 ? last : last - from_bits<double>(without);
+}
 /// The sum of the words after the second one of distilled words, rounded to odd.
 template <int count> SAMESUM_HD double third_of(const double (&word)[count]) {
   double sum = count > 2 ? word[count - 1] : 0;
