@@ -85,9 +85,8 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   /// and 2·s·s' are rounded with errors below u²·n·Σx² and u²·(Σx)², and s'² <= u²·(Σx)² is left out.
   /// (Σx)² <= n·Σx² (Cauchy, Schwarz), so all terms below the leading ones are at most 4·u·n·Σx², and each of
   /// the four roundings of their sum adds at most 8·u²·n·Σx²: the error is below 40·u²·n·Σx² < 2^-100·n·Σx².
-  /// If few elements have few bits, doubles hold all products: then there is no error, and a tie is decided
-  /// here. With `approximate` words, whose own error must be within that bound too, it is not, and neither is
-  /// a variance of 0.
+  /// If the elements have few bits, there is no error: then ties, and a variance of 0, are decided here, but
+  /// not with `approximate` words, whose own error must be within that bound too.
   template <class F>
   SAMESUM_HD bool round_variance(const ExactResult& of, F& result, bool approximate = false) const {
     if (flags != plain || of.n <= of.ddof) {
@@ -114,35 +113,38 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     double difference = nq;
     double rest = two_sum(difference, -ss) + products_low;
     rest = two_sum(difference, rest);
-    const double error_bound = nq * 0x1p-100;
-    if (!(difference > 2 * error_bound)) {
-      result = F{};
-      return !approximate && is_zero(4 * error_bound, {s, s_low}, {q, q_low});
-    }
-    const double first = difference / divisor,
-                 second = (std::fma(-first, divisor, difference) + rest) / divisor;
-    const bool is_exact = !approximate && s_low == 0 && q_low == 0 && products_low == 0;
-    const double error = is_exact ? 0 : error_bound / divisor;
-    return round_if_sure<F>(first, second, std::fabs(second) * 0x1p-50 + error, result);
+    double error = nq * 0x1p-100;
+    if (!approximate && is_exact(error, {s, s_low}, {q, q_low})) error = 0;
+    return round_numerator<F>(difference, rest, 0, error, divisor, result);
   }
 
  private:
   static constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
   static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 52, most_count = 1u << 26;
 
-  /// Whether n·Σx² - (Σx)², of a magnitude below `bound`, is 0: it is a multiple of the lowest bit of Σx², or
-  /// of the square of that of Σx if this is smaller.
+  /// Whether n·Σx² - (Σx)², computed from multiples of the lowest bit of Σx² or of the square of that of Σx,
+  /// has no error if it has none above `error`: it is a multiple of the smaller of both, and so are all
+  /// roundings.
   template <int of_s, int of_q>
-  SAMESUM_HD static bool is_zero(double bound, const double (&s)[of_s], const double (&q)[of_q]) {
+  SAMESUM_HD static bool is_exact(double error, const double (&s)[of_s], const double (&q)[of_q]) {
     const double bit_of_s = lowest_bit(s), bit_of_q = lowest_bit(q);
-    return bit_of_q == 0 || (bound < bit_of_q && bound < bit_of_s * bit_of_s);
+    return bit_of_q == 0 || (error < bit_of_q && (bit_of_s == 0 || error < bit_of_s * bit_of_s));
+  }
+  /// Rounds the variance, (first + second + third + e) / divisor with |e| <= error, once to F.
+  template <class F>
+  SAMESUM_HD static bool round_numerator(double first, double second, double third, double error,
+                                         double divisor, F& result) {
+    if (first == 0 && error == 0) {
+      result = F{};
+      return true;
+    }
+    return first >= 0x1p-800 && round_quotient<F>(first, second, third, error, divisor, result);
   }
 
   /// For elements of fp64, whose variances need more bits. With Σx = s + s' + s'' and Σx² = q + q' + q'',
   /// n·q, n·q', s² and 2·s·s' are exact in two words each. All that is left, and the errors of the sums of
   /// the leading words, are at most 24·u²·n·Σx² together; adding them in ten roundings, and leaving out what
-  /// is below s'' and q'', has an error below 400·u³·n·Σx² < 2^-150·n·Σx². If s', q' and these errors are 0,
-  /// there is none.
+  /// is below s'' and q'', has an error below 400·u³·n·Σx² < 2^-150·n·Σx².
   template <class F> SAMESUM_HD bool round_in_three_words(double n, double divisor, F& result) const {
     double s[of_terms], q[of_squares];
     for (int w = 0; w < of_terms; ++w) s[w] = term[w];
@@ -155,18 +157,13 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     double difference = nq, rest = two_sum(difference, -ss), low = 0;
     for (const double x : {std::fma(n, q[0], -nq), -std::fma(s[0], s[0], -ss), more_q, -more_s})
       low += two_sum(rest, x);
-    const bool is_exact = s[1] == 0 && q[1] == 0 && low == 0;
     low += (std::fma(n, q[1], -more_q) - std::fma(2 * s[0], s[1], -more_s)) +
            (n * q[2] - 2 * s[0] * s[2] - s[1] * s[1]);
-    rest = two_sum(difference, rest);
-    low = two_sum(rest, low);
-    const double error_bound = nq * 0x1p-150;
-    if (std::fabs(difference + rest) + std::fabs(low) <= 2 * error_bound) {
-      result = F{};
-      return is_zero(4 * error_bound, s, q);
-    }
-    if (!(difference >= 0x1p-800)) return false;
-    return round_quotient<F>(difference, rest, low, is_exact ? 0 : error_bound, divisor, result);
+    double numerator[] = {difference, rest, low};
+    if (!distill(numerator)) return false;
+    const double error = nq * 0x1p-150;
+    return round_numerator<F>(numerator[0], numerator[1], numerator[2], is_exact(error, s, q) ? 0 : error,
+                              divisor, result);
   }
 };
 

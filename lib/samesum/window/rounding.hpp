@@ -131,7 +131,7 @@ SAMESUM_HD bool round_quotient(double sum, double rest, double third, double err
   }
   if (!(std::fabs(first) >= 0x1p-850)) return false;  // words of the quotient may have lost bits
   double second = (remainder + below) * share;
-  if (!(std::fabs(second) >= 0x1p-960)) return false;
+  if (!(std::fabs(second) >= 0x1p-960) && (remainder != 0 || below != 0)) return false;
   if (error == 0 && lost == 0 && n < 0x1p50) {
     second += (std::fma(-second, n, remainder) + below) * share;  // within half a unit of the last place
     const double left = std::fma(-second, n, remainder) + below;  // only its sign matters
