@@ -7,6 +7,7 @@
 
 from ._calls.integers import integer_overflow
 from ._calls.methods import Method
+from ._cells.cells import Cells, cells
 from ._elements import traced as _traced
 from ._functions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._functions.exponentials import log_softmax, logsumexp, softmax
@@ -27,8 +28,8 @@ from ._study.comparison import compare
 from ._study.methods import methods
 
 __all__ = [
-    "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
-    "bincount", "bound", "choose", "compare", "corrcoef", "cov", "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "Cells", "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
+    "bincount", "bound", "cells", "choose", "compare", "corrcoef", "cov", "cumlogsumexp", "cummax", "cummin", "cumprod",
     "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum", "groupby", "groupby_sum",
     "integer_overflow", "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
@@ -53,7 +54,7 @@ _traced.modules.update(torch=_for_torch, jax=_for_jax)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("torch", "jax", "dask", "mpi", "sql"):  # imported on first use, since most import a library
+    if name in ("torch", "jax", "dask", "mpi", "sql", "triton"):  # imported on first use, since most import a library
         import importlib
 
         return importlib.import_module(f"samesum.{name}")

@@ -256,3 +256,20 @@ def number_groups(keys: int, n: int, sorted: bool, threads: int, format: str, nu
 
 def sort_by_group(format: str, numbers: int, n: int, groups: int, indices: int, offsets: int, /) -> None:
     """Writes the indices of n numbers in the order of these, and where those of each group begin and end."""
+
+# Cells: `words` and `other` are views of their words, `grid` is None for exact sums.
+def cell_words(format: str, has_grid: bool, /) -> int:
+    """Returns the number of words of 64 bits of a cell."""
+
+def add_to_cells(
+    words: tuple[Any, ...], format: str, grid: int | None, rows: tuple[Any, ...], x: tuple[Any, ...], x_format: str, /
+) -> None:
+    """Adds each row of x to the row of cells whose index (int64) is at the same place of `rows`."""
+
+def merge_cells(words: tuple[Any, ...], format: str, grid: int | None, other: tuple[Any, ...], /) -> None: ...
+def finish_cells(
+    words: tuple[Any, ...], format: str, grid: int | None, out: tuple[Any, ...], out_format: str, /
+) -> None: ...
+def serialise_cells(words: tuple[Any, ...], format: str, grid: int | None, shape: Sequence[int], /) -> bytes: ...
+def deserialise_cells(data: bytes, /) -> tuple[str, int | None, list[int], bytes]:
+    """Returns the format, the grid, the shape, and the words."""

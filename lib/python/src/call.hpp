@@ -91,6 +91,8 @@ struct Memory {
   Place place = {};
 };
 
+/// Returns where the array of a `View` of Python's side lies.
+Memory memory_of(const nb::tuple& view);
 /// Returns where the array of a field lies; nothing in memory if the field is not given.
 Memory memory_of(const PythonCall& call, PythonCall::Field field);
 

@@ -154,6 +154,11 @@ Exact accumulate_on_gpu(Values x, Place place) {
   return gpu::download(state, stream);
 }
 
+void cells_on_gpu(Place place, const std::function<void(std::uintptr_t)>& enqueue) {
+  const CurrentDevice current{place.device};
+  enqueue(place.stream);
+}
+
 void bind_gpu(nb::module_& m) { m.attr("has_cuda") = true; }
 
 }  // namespace samesum::python

@@ -99,13 +99,14 @@ nb::tuple view_of(const PythonCall& call, PythonCall::Field field) {
   return nb::borrow<nb::tuple>(call[PythonCall::library].attr(nb::handle(name))(call[field]));
 }
 
-Memory memory_of(const PythonCall& call, PythonCall::Field field) {
-  if (!call.has(field)) return {};
-  const nb::tuple view = view_of(call, field);
+Memory memory_of(const nb::tuple& view) {
   Memory memory{
       nb::cast<std::uintptr_t>(view[0]), 1, {nb::cast<int>(view[3]), nb::cast<std::uintptr_t>(view[4])}};
   for (const nb::handle n : nb::borrow<nb::tuple>(view[1])) memory.size *= nb::cast<std::size_t>(n);
   return memory;
+}
+Memory memory_of(const PythonCall& call, PythonCall::Field field) {
+  return call.has(field) ? memory_of(view_of(call, field)) : Memory{};
 }
 
 namespace {
@@ -180,6 +181,7 @@ NB_MODULE(_core, m) {
   bind_integers(m);
   bind_gpu(m);
   bind_foreign(m);
+  bind_cells(m);
 }
 
 }  // namespace samesum::python

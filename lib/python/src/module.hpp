@@ -11,6 +11,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
+
 #include "foreign.hpp"
 #include "samesum/backend/cpu/integers/integers.hpp"
 #include "samesum/samesum.hpp"
@@ -56,6 +58,9 @@ void add_on_gpu(Partial& partial, Values x, Values y, Place place);
 /// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
 Exact accumulate_on_gpu(Values x, Place place);
 
+/// Calls enqueue(stream), which enqueues work for cells, with the device of the place current.
+void cells_on_gpu(Place place, const std::function<void(std::uintptr_t)>& enqueue);
+
 /// Returns the type of integers with that name. Throws std::invalid_argument if there is none.
 cpu::IntegerType integer_type_named(std::string_view name);
 /// Reduces integers by an operation with exact results: sum, min, max, argmin or argmax. Returns whether a
@@ -71,5 +76,6 @@ void bind_groups(nb::module_& m);
 void bind_integers(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_foreign(nb::module_& m);
+void bind_cells(nb::module_& m);
 
 }  // namespace samesum::python

@@ -18,7 +18,10 @@ namespace samesum {
 struct FixedPointState {
   Int128 units;         ///< sum of the finite elements in units of the grid, modulo 2^128
   std::uint32_t flags;  ///< SumFlags::seen_nan, seen_plus_infinity and seen_minus_infinity
-  std::int32_t bits;    ///< largest GridTerm::bits, by which an overflow is known
+  std::int32_t bits;    ///< largest GridTerm::bits above `free_bits`, by which an overflow is known; else 0
+
+  /// No number of elements below 2^64 makes a sum of elements of so many bits wrap.
+  static constexpr std::int32_t free_bits = most_term_bits(~std::uint64_t{0});
 
   /// Adds x.
   template <class T> SAMESUM_HD void add(T x, int grid) { add_by<Alone>(x, grid); }
@@ -46,7 +49,7 @@ struct FixedPointState {
   template <class Access> SAMESUM_HD void merge_by(const FixedPointState& other) {
     add_words<Access>(units.word, other.units.word);
     if (other.flags != 0) Access::set(flags, other.flags);
-    Access::raise(bits, other.bits);
+    if (other.bits > free_bits) Access::raise(bits, other.bits);
   }
   template <class Access, class T> SAMESUM_HD void add_by(T x, int grid) {
     GridSum element;
