@@ -181,8 +181,10 @@ class Cells:
         length of each (8); the words (8 each), whose digits are in [0, 2**32) but for the last one; a CRC-32 (4). All
         are little-endian.
         """
-        words = library("numpy").view(on_host(self.words))
-        return _core.serialise_cells(tuple(words), self._format, self.grid, list(self.shape))
+        words = on_host(self.words)  # kept until its address has been used
+        return _core.serialise_cells(
+            tuple(library("numpy").view(words)), self._format, self.grid, list(self.shape)
+        )
 
     @staticmethod
     def from_bytes(data: Any, *, like: Any = None) -> Cells:
