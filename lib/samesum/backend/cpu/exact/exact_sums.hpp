@@ -70,8 +70,9 @@ inline void merge(ExactSums& to, ExactSums other) {
 /// Calls visit(sums, x, y, n) with the sums of each of the rows into which n contiguous elements are split.
 template <class T, class Visit>
 void for_each_row_of(ExactKind kind, const T* x, const T* y, std::size_t n, bool nearly, Visit visit) {
-  // Rows as long as a block are read in turn; a longer row has fewer sums to merge.
-  const std::size_t most = sizeof(T) == 8 ? 512 : nearly ? 8192 : 2048;
+  // Rows as long as a block are read in turn. Longer ones have fewer sums to merge, but memory is then read
+  // at half the speed.
+  constexpr std::size_t most = sizeof(T) == 8 ? 512 : 2048;
   while (n > 0) {
     const std::size_t count = n < 8 ? 1 : 8,  // 8 are a pack of rows in every instruction set
         each = std::min(n / count, most);
