@@ -19,7 +19,9 @@
 /// States in shared memory are updated by their own block alone, not by other blocks of its cluster.
 ///
 /// Nothing here computes in floating point, so neither compiler flags nor the rounding mode change a bit.
-/// nvcc compiles the header as C++20 with --expt-relaxed-constexpr (CMake target samesum::reducers).
+/// nvcc compiles the header as C++20 with --expt-relaxed-constexpr (CMake target samesum::reducers), NVRTC
+/// with -std=c++20 -default-device -device-int128, without headers of the standard library or states of
+/// hosts.
 ///
 /// Registers and atomic instructions: lib/guides/partials_and_states.md.
 ///
@@ -40,5 +42,7 @@
 
 #include "samesum/accumulator/exact_state.hpp"
 #include "samesum/accumulator/fixed_point_state.hpp"
-#include "samesum/operation/aggregates.hpp"
 #include "samesum/window/window_state.hpp"
+#if !defined(__CUDACC_RTC__)
+#include "samesum/operation/aggregates.hpp"
+#endif

@@ -8,6 +8,7 @@
 from ._calls.integers import integer_overflow
 from ._calls.methods import Method
 from ._cells.cells import Cells, cells
+from ._cells.headers import include_dirs
 from ._elements import traced as _traced
 from ._functions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum
 from ._functions.exponentials import log_softmax, logsumexp, softmax
@@ -31,8 +32,8 @@ __all__ = [
     "Cells", "Choice", "Estimate", "Exact", "LinearRegression", "Method", "Partial", "argmax", "argmin", "average",
     "bincount", "bound", "cells", "choose", "compare", "corrcoef", "cov", "cumlogsumexp", "cummax", "cummin", "cumprod",
     "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum", "groupby", "groupby_sum",
-    "integer_overflow", "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods", "min",
-    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
+    "include_dirs", "integer_overflow", "linear_regression", "log_softmax", "logsumexp", "max", "mean", "methods",
+    "min", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
     "nansum", "nanvar", "norm", "prod", "reduce_by_key", "rolling_max", "rolling_mean", "rolling_min",
     "rolling_std", "rolling_sum", "rolling_var", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip

@@ -2,9 +2,6 @@
 /// i has 2^(32 i) times the weight of digit 0, and the value is the weighted sum of the digits.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
 #include "samesum/window/rounding.hpp"
 
 namespace samesum {

@@ -1,7 +1,10 @@
 /// The state of an exact sum as plain memory, which many threads may update at once.
 #pragma once
 
+#include "samesum/accumulator/digits.hpp"
+#if !defined(__CUDACC_RTC__)
 #include "samesum/accumulator/exact.hpp"
+#endif
 #include "samesum/window/window_state.hpp"
 
 namespace samesum {
@@ -16,9 +19,9 @@ namespace samesum {
 /// method `exact`: correctly rounded, whatever the order (Promise `order_free`).
 template <class T> struct ExactState {
   static constexpr int first_digit =
-      (Format<T>::min_quantum - Exact::lowest_exponent) / 32;  ///< digit 0, among those of an Exact
+      (Format<T>::min_quantum - Format<fp64>::min_quantum) / 32;  ///< digit 0, among those of an Exact
   static constexpr int lowest_exponent =
-      Exact::lowest_exponent + 32 * first_digit;  ///< digit i counts units of 2^(lowest_exponent + 32 i)
+      Format<fp64>::min_quantum + 32 * first_digit;  ///< digit i counts units of 2^(lowest_exponent + 32 i)
   static constexpr int digit_count = (Format<T>::max_exponent + 1 + 64 + 1 - lowest_exponent + 31) / 32;
 
   std::int64_t digits[digit_count];
@@ -50,12 +53,15 @@ template <class T> struct ExactState {
     ExactState sum = *this;
     return from_bits<F>(leading_of_digits(sum.digits, digit_count, lowest_exponent).template rounded<F>());
   }
+#if !defined(__CUDACC_RTC__)
   /// The state as an Exact, which can be serialised.
   Exact exact() const {
     std::array<std::int64_t, Exact::digit_count> all{};
     for (int i = 0; i < digit_count; ++i) all[static_cast<std::size_t>(first_digit + i)] = digits[i];
+    static_assert(Exact::lowest_exponent == Format<fp64>::min_quantum);
     return Exact{all, flags};
   }
+#endif
 
  private:
   template <class U>

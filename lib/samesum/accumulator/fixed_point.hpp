@@ -5,10 +5,7 @@
 /// result does not depend on the order of the terms. No function here uses floating-point arithmetic.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
-#include "samesum/format/formats.hpp"
+#include "samesum/format/format.hpp"
 #include "samesum/window/sum_flags.hpp"
 #include "samesum/window/wide_integer.hpp"
 

@@ -5,12 +5,16 @@
 /// definitions.
 #pragma once
 
+#if defined(__CUDACC_RTC__)
+#include "samesum/base/nvrtc.hpp"
+#else
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#endif
 
 #include "samesum/base/config.hpp"
 

@@ -6,10 +6,11 @@
 /// exactly once, by one of the threads.
 #pragma once
 
+#if !defined(__CUDACC_RTC__)
 #include <atomic>
-#include <cstdint>
+#endif
 
-#include "samesum/base/config.hpp"
+#include "samesum/format/format.hpp"
 
 namespace samesum {
 

@@ -1,7 +1,9 @@
 /// The one rounding of sums that are known exactly: wide integers, and sums of a few doubles.
 #pragma once
 
+#if !defined(__CUDACC_RTC__)
 #include <cmath>
+#endif
 
 #include "samesum/window/wide.hpp"
 

@@ -1,8 +1,6 @@
 /// What an order-free sum remembers of its elements beside their sum.
 #pragma once
 
-#include <cstdint>
-
 #include "samesum/format/format.hpp"
 
 namespace samesum {

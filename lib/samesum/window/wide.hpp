@@ -1,13 +1,14 @@
 /// Numbers of 128 bits, on host and device.
 #pragma once
 
-#include <cstdint>
-
 #include "samesum/format/format.hpp"
 
 namespace samesum {
 
-__extension__ using Wide = unsigned __int128;  ///< a number modulo 2^128
+#if !defined(__CUDACC_RTC__)
+__extension__
+#endif
+    using Wide = unsigned __int128;  ///< a number modulo 2^128
 
 /// Number of leading zeros of a number of 128 bits.
 SAMESUM_HD constexpr int leading_zeros(Wide x) {

@@ -1,8 +1,6 @@
 /// The wide integers of exact sums, and results that are rounded from them once.
 #pragma once
 
-#include <type_traits>
-
 #include "samesum/window/access.hpp"
 #include "samesum/window/rounding.hpp"
 

@@ -4,10 +4,9 @@
 /// at a time.
 #pragma once
 
+#if !defined(__CUDACC_RTC__)
 #include <array>
-#include <bit>
-#include <cstdint>
-#include <type_traits>
+#endif
 
 #include "samesum/window/exponent_range.hpp"
 
