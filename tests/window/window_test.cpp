@@ -759,6 +759,21 @@ TEST(WordsOfAMean, AreNotRoundedIfTheirQuotientMayLoseBits) {
     }
 }
 
+// What is left out of the words' arithmetic brings both variances below a tie whose even neighbour is above.
+TEST(WordsOfAVariance, DoNotRoundATieThatTheyCannotTell) {
+  constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
+  const ExactWords<3, 5> of_double{{0, 0, 0}, {1 + 0x1p-52, 0x1p-53, 0, -0x1p-170, 0}, plain};
+  const ExactWords<2, 4> of_float{{1, 0x1p-55}, {1 + 0x1p-24 + 0x1p-25, 0x1p-55, 0, 0}, plain};
+  double wide = 0;
+  float narrow = 0;
+  if (of_double.round_variance(ExactResult{1, true, 0}, wide)) {
+    EXPECT_EQ(wide, 1 + 0x1p-52);
+  }
+  if (of_float.round_variance(ExactResult{2, true, 1}, narrow)) {
+    EXPECT_EQ(narrow, 0.5f + 0x1p-24f);
+  }
+}
+
 TEST(ACompactSum, HoldsASumBeyondTheLargestDouble) {
   using Sum = CompactSumOf<fp64, 1, 3>;
   const double largest = std::numeric_limits<double>::max();

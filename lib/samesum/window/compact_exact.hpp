@@ -113,9 +113,13 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
     double difference = nq;
     double rest = two_sum(difference, -ss) + products_low;
     rest = two_sum(difference, rest);
-    double error = nq * 0x1p-100;
-    if (!approximate && is_exact(error, {s, s_low}, {q, q_low})) error = 0;
-    return round_numerator<F>(difference, rest, 0, error, divisor, result);
+    const double error = nq * 0x1p-100;
+    if (!approximate && is_exact(error, {s, s_low}, {q, q_low}))
+      return round_numerator<F>(difference, rest, 0, 0, divisor, result);
+    if (!(difference > 0)) return false;
+    const double first = difference / divisor,
+                 second = (std::fma(-first, divisor, difference) + rest) / divisor;
+    return round_if_sure<F>(first, second, std::fabs(second) * 0x1p-50 + error / divisor, result);
   }
 
  private:
