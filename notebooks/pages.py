@@ -5,16 +5,21 @@ and machines.
 """
 
 import dataclasses
+import math
 import os
 import re
 
 import by_data
+import consequences
 import data_frames
 import glossary
 import phrases
+import published
 import python_speed
 import results
+import section
 import slow_cells
+import spread_over_runs
 import timing
 
 PAGES = "README.md", "experiments/*.md", "lib/**/*.md"
@@ -268,6 +273,86 @@ def slowest_exact(files):
     return [slow_cells.answer(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS))]
 
 
+# --- what others measured -----------------------------------------------------------------------------------------
+
+ERRORS, CONSEQUENCES = "h200.error_vs_length.jsonl", "h200.consequences.jsonl"
+
+
+def others_measured(files):
+    return table(["question", "published", "here"], [
+        ["By which power of n do runs of an fp64 sum with atomic additions move apart (largest relative spread)?",
+         published.SPREAD_GROWTH.cited(), spread_growth(files)],
+        ["How many results does a sum by key with atomic additions have?", published.SCATTER.cited(),
+         results_by_key(files)],
+        ["By which power of n does the error of a loop grow, relative to the sum of magnitudes?",
+         published.ROUNDING_GROWTH.cited(), rounding_growth(files)],
+        ["How long does a sum of 10^6 doubles take on one thread, relative to a simple loop?",
+         published.EXACT_SUMS.cited(relative_times(published.EXACT_SUMS_SECONDS)), exact_sums(files)],
+        ["How many iterations does a solver need when its sums depend on the run?", published.SOLVER.cited(),
+         iterations(files)]], 3)
+
+
+def spread_growth(files):
+    rows = section.rows_with_place(files.found(SPREAD)["spread_over_runs"], "growth")
+    powers = {}
+    for (_, axis, format, data, method), (_, law) in spread_over_runs.growths(rows).items():
+        if law and (axis, format) == ("runs", "fp64"):
+            powers.setdefault(name_of(method), []).append(f"{law.exponent:.2f} ± {law.error:.2f} ({data})")
+    texts = [f"{name} {phrases.listed(found)}" for name, found in powers.items()]
+    return "; ".join([*texts, f"n up to {two_to_the(max(r['n'] for _, r in rows))}"]) if texts else ABSENT
+
+
+def results_by_key(files):
+    rows = files.rows(KEYS, kind="repeats", axis="runs", data="normal", **BY_KEY)
+    methods = "scatter_add/atomic_element/plain/fp32@cuda", "scatter_add/exact/fp32@cuda"
+    counts = [f"{r['distinct_bits']} in {phrases.plural(r['runs'], 'call')} of {name_of(m)}"
+              for m in methods for r in rows if r["method"] == m]
+    return f"{', '.join(counts)}, {two_to_the(rows[0]['n'])} fp32 by {BY_KEY['bins']} keys" if counts else ABSENT
+
+
+def rounding_growth(files):
+    """The power of n between the least and the greatest length, from medians over seeds, which are shares of a bound
+    that is proportional to √n."""
+    powers = {}
+    for format in ("fp32", "fp64"):
+        for data in ("uniform", "uniform +-1"):
+            rows = sorted(files.rows(ERRORS, kind="coverage", method=f"serial/plain/{format}@cuda", data=data,
+                                     probability=0.9, marked=None), key=lambda r: r["n"])
+            if len(rows) > 1 and all(r["median_share"] for r in rows):
+                first, last = rows[0], rows[-1]
+                power = 0.5 + math.log(last["median_share"] / first["median_share"]) / math.log(last["n"] / first["n"])
+                powers.setdefault(format, []).append(f"{power:.2f} ({data})")
+    return "; ".join(f"{format} {phrases.listed(found)}" for format, found in powers.items()) + (
+        f"; medians of {phrases.plural(last['seeds'], 'seed')}, n from {two_to_the(first['n'])} to "
+        f"{two_to_the(last['n'])}" if powers else ABSENT)
+
+
+def relative_times(seconds):
+    """'Kahan 4.03, xsum 3.33' for times by name, relative to the first."""
+    first, *others = seconds
+    return ", ".join(f"{name} {seconds[name] / seconds[first]:.3g}" for name in others)
+
+
+def exact_sums(files):
+    n = 1 << 20
+    methods = "loop/fp64@peer", "boost_kahan/fp64@peer", "exact/fp64@cpu"
+    found = {r["method"]: r["seconds"] for r in files.rows(LENGTHS, n=n, threads=1, **HOT | {"input_format": "fp64"})}
+    if not set(methods) <= set(found):
+        return ABSENT
+    return f"{relative_times({name_of(m): found[m] for m in methods})}; {two_to_the(n)} normal numbers"
+
+
+def iterations(files):
+    rows = section.rows_with_place(files.found(CONSEQUENCES)["consequences"], "solver")
+    at, r = consequences.widest(rows) or (None, None)
+    if not r:
+        return ABSENT
+    same = phrases.listed(f"{n} ({', '.join(f'`{m}`' for m in methods)})"
+                          for n, methods in consequences.steady(rows, at, r).items())
+    return (f"{r['least_iterations']} to {r['most_iterations']} in {phrases.plural(r['runs'], 'run')} of conjugate "
+            f"gradients with {name_of(r['method'])} in {r['input_format']}; in every run {same}")
+
+
 # --- pages --------------------------------------------------------------------------------------------------------
 
 def samesum_beside_numpy(files):
@@ -287,7 +372,7 @@ def group_sums(files):
 
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
                                   vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data, slowest_exact,
-                                  group_sums, samesum_beside_numpy)}
+                                  group_sums, samesum_beside_numpy, others_measured)}
 
 
 def paths():

@@ -13,6 +13,7 @@ import unittest
 import made_up
 from made_up import ROOT, at_speed, speed, spread
 import pages
+import published
 import results
 
 README = ROOT / "README.md"
@@ -61,6 +62,55 @@ class ThePages(unittest.TestCase):
             prose = pages.MARKED.sub("", path.read_text(encoding="utf-8")).partition(heading)[2]
             self.assertTrue(prose, path.name)
             self.assertNotRegex(prose, r"\d (µs|ms|GB/s|times)\b|\d ×", path.name)
+
+
+class WhatOthersMeasured(unittest.TestCase):
+    def cells(self, spreads=(), by_key=(), errors=(), times=(), solvers=()):
+        """The last column, on made results."""
+        files = pages.Files({s.question: [s] for s in [
+            source(pages.SPREAD, list(spreads)), source(pages.KEYS, list(by_key)), source(pages.ERRORS, list(errors)),
+            source(pages.LENGTHS, list(times)), source(pages.CONSEQUENCES, list(solvers))]})
+        return [line.split(" | ")[-1].removesuffix(" |") for line in pages.others_measured(files)[2:]]
+
+    def test_each_figure_here_is_computed_from_the_results(self):
+        spreads = [{"kind": "growth", "method": "sum/atomic_element/plain/fp64@cuda", "promise": "none",
+                    "input_format": "fp64", "data": "uniform", "seed": seed, "n": n, "axis": axis, "runs": 20,
+                    "vs_max": 1e-16 * n**power}
+                   for axis, power in (("runs", 0.75), ("permutation", 2.0)) for seed in (1, 2)
+                   for n in (256, 1024, 4096)]
+        by_key = [{"kind": "repeats", "method": f"scatter_add/{method}/fp32@cuda", "promise": "none", "data": "normal",
+                   "seed": 1, "n": 4096, "axis": "runs", "runs": 9, "distinct_bits": distinct,
+                   "broken": False} | pages.BY_KEY
+                  for method, distinct in (("exact", 1), ("atomic_element/plain", 7))]
+        errors = [{"kind": "coverage", "method": f"serial/plain/{format}@cuda", "input_format": format, "data": data,
+                   "seed": 1, "n": n, "seeds": 50, "probability": 0.9, "covered": 1.0, "beyond_bound": 0,
+                   "marked": marked, "median_share": share}
+                  for format, data, n, share, marked in (
+                      ("fp32", "uniform", 1024, 0.1, None), ("fp32", "uniform", 16384, 0.2, None),
+                      ("fp32", "uniform +-1", 1024, 0.1, None), ("fp32", "uniform +-1", 16384, 0.025, None),
+                      ("fp64", "uniform", 1024, 0.1, None), ("fp64", "uniform", 16384, 0.2, "stagnation"))]
+        times = [speed(method, 1.0, input_format="fp64", threads=threads) | made_up.took(seconds)
+                 for method, threads, seconds in (("loop/fp64@peer", 1, 2.0), ("boost_kahan/fp64@peer", 1, 9.0),
+                                                  ("exact/fp64@cpu", 1, 3.0), ("exact/fp64@cpu", 2, 1.0))]
+        solvers = [{"kind": "solver", "method": f"sum/{method}/fp32@cpu", "promise": promise, "input_format": "fp32",
+                    "data": "graded", "seed": 1, "n": 64, "condition": 8.0, "tolerance": 1e-5, "runs": 5,
+                    "distinct_bits": 2, "bits": "0x0001", "converged": 5, "least_iterations": least,
+                    "most_iterations": most, "least_residual": 1e-6, "most_residual": 1e-6, "broken": False}
+                   for method, promise, least, most in (("atomic/plain", "none", 90, 120),
+                                                        ("exact", "order_free", 100, 100))]
+        self.assertEqual(self.cells(spreads, by_key, errors, times, solvers), [
+            "`atomic_element/plain` 0.75 ± 0.00 (uniform); n up to 2^12",
+            "7 in 9 calls of `scatter_add/atomic_element/plain`, 1 in 9 calls of `scatter_add/exact`, "
+            "2^12 fp32 by 256 keys",
+            "fp32 0.75 (uniform) and 0.00 (uniform +-1); medians of 50 seeds, n from 2^10 to 2^14",
+            "`boost_kahan` 4.5, `exact` 1.5; 2^20 normal numbers",
+            "90 to 120 in 5 runs of conjugate gradients with `atomic/plain` in fp32; in every run 100 (`exact`)"])
+
+    def test_without_results_a_cell_is_absent(self):
+        self.assertEqual(self.cells(), [pages.ABSENT] * 5)
+
+    def test_published_ratios_are_those_of_the_published_times(self):
+        self.assertEqual(pages.relative_times(published.EXACT_SUMS_SECONDS), "Kahan 4.03, xsum 3.33, bitrep 10.3")
 
 
 class Tables(unittest.TestCase):

@@ -1,0 +1,36 @@
+"""What others measured or proved: figures of published studies, each with its source. pages.py shows them beside the
+committed results on the same question."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    found: str  # what the authors report; {} stands for what is computed from their figures
+    source: str
+    url: str
+
+    def cited(self, *figures):
+        return f"{self.found.format(*figures)} ([{self.source}]({self.url}))"
+
+
+SHANMUGAVELU = "https://github.com/minnervva/correctness/blob/e7bec49c3a7f1bd288b8030110e8b7cfab6ca1d4"
+NLA_GROUP = "https://nla-group.org/2020/01/22/sharper-probabilistic-backward-error-bounds/"
+
+# fp64 sums with one atomic addition per block of 64 threads, beside a deterministic sum, on up to 10^6 numbers.
+SPREAD_GROWTH = Published("√n for uniform numbers, a higher power for normal ones; an atomic addition per block, V100",
+                          "Shanmugavelu et al. 2024", f"{SHANMUGAVELU}/README.md")
+# The deterministic result and 1,000 others: the row with 10000 and 0.5 and sum. Half of the numbers are scattered.
+SCATTER = Published("1,001 in 1,001 calls of torch.scatter_reduce, 5,000 fp32 into 5,000 places",
+                    "Shanmugavelu et al. 2024",
+                    f"{SHANMUGAVELU}/codes/test-suite/paper-results/data/scatter_reduce_updated.csv")
+# The bound with √n is almost sharp for numbers in [0, 1]; for those in [-1, 1] the error seems not to grow.
+ROUNDING_GROWTH = Published("√n for numbers in [0, 1], no growth for numbers in [-1, 1]; fp32",
+                            "Higham and Mary 2019 and 2020", NLA_GROUP)
+# Medians on 10^6 doubles with magnitudes over about 12 decades, x86-64, the loop first.
+EXACT_SUMS = Published("{}; numbers over 12 decades", "bitrep 0.5.1",
+                       "https://github.com/KyleClouthier/bitrep/blob/632a36bc724ef9d371fe94d0e1daddcd507b613b/README.md")
+EXACT_SUMS_SECONDS = {"a simple loop": 409e-6, "Kahan": 1.65e-3, "xsum": 1.36e-3, "bitrep": 4.20e-3}
+# Conjugate gradient squared with Jacobi's preconditioner, matrix offshore, OpenMP on an AMD Milan.
+SOLVER = Published("895 to 997 with conjugate gradients squared, threads of a CPU", "ginkgo, issue 1293",
+                   "https://github.com/ginkgo-project/ginkgo/issues/1293")
