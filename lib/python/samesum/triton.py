@@ -15,6 +15,9 @@ cells as the argument `samesum.triton.cells(c)`:
 All updates are additions of integers, bitwise or and maxima, so no order of blocks, warps or launches changes a bit.
 """
 
+# Functions of Triton take no annotations.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-redef,untyped-decorator"
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

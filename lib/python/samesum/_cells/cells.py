@@ -206,7 +206,7 @@ class Cells:
     def __reduce__(self) -> Any:  # with the words as they are, so that a copy stays in the memory of the original
         return _restored, (self.shape, self.dtype, self.grid, self.words)
 
-    def _states(self) -> tuple[Any, ...]:
+    def _states(self) -> tuple[tuple[Any, ...], str, int | None]:
         return tuple(view(self.words)), self._format, self.grid
 
     def __repr__(self) -> str:
@@ -217,7 +217,7 @@ class Cells:
     __len__ = __iter__ = __getitem__ = _not_numbers
     __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _not_numbers
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __neg__ = __abs__ = _not_numbers
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _not_numbers  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _not_numbers
     __array_ufunc__ = _not_numbers
 
 
