@@ -55,7 +55,7 @@ _traced.modules.update(torch=_for_torch, jax=_for_jax)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("torch", "jax", "dask", "mpi", "sql", "triton", "numba"):  # imported on first use
+    if name in ("torch", "jax", "dask", "mpi", "sql", "triton", "numba", "warp"):  # imported on first use
         import importlib
 
         return importlib.import_module(f"samesum.{name}")

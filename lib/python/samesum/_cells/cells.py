@@ -10,7 +10,7 @@ from .._calls.arguments import whole_number
 from .._calls.results import delivered
 from .._elements.formats import DTYPES, dtype_name, format_of
 from .._elements.library import library, library_of
-from .words import clear, filled, on_host, shape_of, view, zero_words
+from .words import as_warp, clear, filled, is_warp, on_host, shape_of, view, zero_words
 
 _RANGES = {"fp16": (-24, 15), "bf16": (-133, 127), "fp32": (-149, 127), "fp64": (-1074, 1023)}
 """The exponents of the smallest and the largest power of 2 of each format."""
@@ -161,12 +161,14 @@ class Cells:
         format = self._format if dtype is None else _format(dtype, "dtype")
         reader, words = array_of(self.words)
         if not _core.has_cuda and reader.view(words).device >= 0:  # then a copy is rounded on the host
-            result = library_of(self.words).empty(self.shape, DTYPES[format], self.words)
             rounded = Cells.from_bytes(self.to_bytes()).finish(DTYPES[format])
-            return filled(result, rounded)
+            if is_warp(self.words):
+                return as_warp(rounded, self.words)
+            return filled(library_of(self.words).empty(self.shape, DTYPES[format], self.words), rounded)
         result = reader.empty(self.shape, DTYPES[format], words)
         _core.finish_cells(tuple(reader.view(words)), self._format, self.grid, tuple(reader.view(result)), format)
-        return delivered(reader, result, self.words)
+        result = delivered(reader, result, self.words)
+        return as_warp(result, self.words) if is_warp(self.words) else result
 
     def reset(self) -> None:
         """Empties all cells."""

@@ -54,6 +54,13 @@ def filled(array: Any, given: Any) -> Any:
     return array
 
 
+def as_warp(result: Any, words: Any) -> Any:
+    """Returns an array of NumPy, or one of another library on the device of the words, as one of Warp."""
+    warp = sys.modules["warp"]
+    is_numpy = library_of(result).name == "numpy"
+    return warp.array(result, device=words.device) if is_numpy else warp.from_dlpack(result)
+
+
 def on_host(words: Any) -> Any:
     """Returns the words as an array of NumPy; a copy if they are in the memory of a GPU."""
     if is_warp(words):
