@@ -71,10 +71,10 @@ def nvrtc():
     pytest.skip("NVRTC is absent; run 'pip install nvidia-cuda-nvrtc && python -m pytest tests/python/test_nvrtc.py'")
 
 
-def compiled(options):
+def compiled(options, source=SOURCE):
     """Returns whether NVRTC compiles the kernels, and what it prints."""
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
-    assert library.nvrtcCreateProgram(ctypes.byref(program), SOURCE.encode(), b"kernels.cu", 0, None, None) == 0
+    assert library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None) == 0
     texts = (ctypes.c_char_p * len(options))(*map(str.encode, options))
     error = library.nvrtcCompileProgram(program, len(options), texts)
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
@@ -86,6 +86,11 @@ def compiled(options):
 
 def test_nvrtc_compiles_the_states_without_the_standard_library():
     assert compiled((*OPTIONS, "-arch=sm_80")) == (True, "")
+
+
+def test_nvrtc_compiles_the_example_for_cupy():
+    example = (pathlib.Path(__file__).parents[2] / "lib/python/examples/raw_kernel.py").read_text()
+    assert compiled((*OPTIONS, "-arch=sm_80"), example.split('r"""')[1].split('"""')[0]) == (True, "")
 
 
 def test_an_option_that_is_missing_is_named():
