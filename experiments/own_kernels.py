@@ -1,123 +1,255 @@
-"""Measures what an order-free sum costs inside one's own kernel: cells of samesum beside the language's float atomics.
+"""What does an order-free sum cost inside one's own kernel, beside the float atomics of the same language?
 
-Adds 2^24 normal numbers of fp32 to 2^4 to 2^20 cells, with uniform and with skewed indices, on a GPU: by float atomics, by
-cells on a grid and by exact cells. Each call is recorded in a CUDA graph, of which the fastest of some replays counts. Also
-counts the different results of 20 launches, and gives the bytes of a cell. Languages that are not installed are left out.
+Kernels of Triton, CuPy (C++ through NVRTC) and Numba add normal numbers of fp32 to few and many cells on a GPU: by the
+float atomics of the language, to cells of samesum on a grid of 2^-40, and to exact ones. The indices are uniform, or
+skewed: the cubes of uniform numbers. The calls take turns, and CUDA events time each while the GPU is busy, so that no
+launch is waited for. The columns are the cells, the bytes of a cell, the number of different results of some launches,
+the median time, and the method. Results of samesum are compared with those of samesum.scatter_add on the CPU, bit by
+bit, before they are timed. Triton's float atomics have two rows: by its default, "acquire and release", and "relaxed".
 
-  python3 experiments/own_kernels.py [--quick] [--languages triton,cupy,numba]
-
-Prints a table and, with --json, a row per line.
+Languages that are not installed are left out, and a line says so. Writes DIR/own_kernels.jsonl, in the form that
+harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its promise or has other bits than
+scatter_add; with 2 for wrong usage, and if nothing can be measured.
 """
 
 import argparse
-import json
+import fnmatch
+import importlib
+import sys
 
-import samesum
-import torch
+import study
+
+QUESTION = "What does an order-free sum cost in one's own kernel, beside float atomics?"
+# mode: elements, exponents of 2 of the numbers of cells, rounds
+SIZES = {"quick": (2**20, (4, 10, 16), 5), "full": (2**24, (4, 10, 16, 20), 20)}
+RUNS, GRID, BLOCK = 20, -40, 512
+GRIDS = {"scatter_add/fixed_point/fp32@cuda": GRID, "scatter_add/exact/fp32@cuda": None}
 
 try:
-    import samesum.triton
+    import samesum
+    import torch
     import triton
     import triton.language as tl
+
+    import samesum.triton
 except ImportError:
     triton = None
-
-GRID = -40
-REPLAYS, RUNS = 20, 20
-
-if triton:
+else:
 
     @triton.jit
-    def add_floats(i, x, out, n, BLOCK: tl.constexpr, SEM: tl.constexpr):
+    def triton_floats(i, x, out, n, BLOCK: tl.constexpr, SEM: tl.constexpr):
         k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.atomic_add(out + tl.load(i + k, k < n), tl.load(x + k, k < n), k < n, sem=SEM)
 
     @triton.jit
-    def add_to_cells(i, x, cells, n, BLOCK: tl.constexpr):
+    def triton_cells(i, x, cells, n, BLOCK: tl.constexpr):
         k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         samesum.triton.atomic_add(cells, tl.load(i + k, k < n), tl.load(x + k, k < n), k < n)
 
 
-def triton_calls(i, x, count):
-    """Yields the name of a way to add, where it adds, and a function that enqueues the additions of all elements."""
-    out, n = torch.zeros(count, device="cuda"), len(x)
-    for sem in ("relaxed", "acq_rel"):  # the second is Triton's default
-        yield f"float atomics, {sem}", out, lambda sem=sem: add_floats[(triton.cdiv(n, 512),)](i, x, out, n, 512, sem)
-    for name, grid in (("grid", GRID), ("exact", None)):
-        cells = samesum.cells(count, "float32", like=x, grid=grid)
-        argument = samesum.triton.cells(cells)
-        for block in (128, 256, 512, 1024):
-            yield f"{name}, {block}", cells, lambda a=argument, block=block: add_to_cells[(triton.cdiv(n, block),)](
-                i, x, a, n, block)
+# --- languages ------------------------------------------------------------------------------------------------------
+# Each returns {(method, setting): function}; these get the indices and the numbers, tensors of PyTorch, and where they
+# add: a tensor, or cells. All launch in the default stream.
 
 
-LANGUAGES = {"triton": triton and triton_calls}
+def of_triton():
+    if not triton:
+        importlib.import_module("triton")
+
+    def grid(n):
+        return (triton.cdiv(n, BLOCK),)
+
+    def floats(sem):
+        return lambda i, x, out: triton_floats[grid(len(x))](i, x, out, len(x), BLOCK, sem)
+
+    def cells(i, x, c):
+        triton_cells[grid(len(x))](i, x, samesum.triton.cells(c), len(x), BLOCK)
+    return {("triton/fp32@peer", "relaxed"): floats("relaxed"),
+            ("triton/fp32@peer", "acquire and release"): floats("acq_rel"),
+            **{(method, "relaxed"): cells for method in GRIDS}}
 
 
-def clear(out):
+KERNELS = r"""
+#include <samesum/states.cuh>
+
+#define AT_ELEMENT const int k = blockIdx.x * blockDim.x + threadIdx.x; if (k < n)
+extern "C" __global__ void floats(const int* i, const float* x, float* out, int n) {
+  AT_ELEMENT atomicAdd(out + i[k], x[k]);
+}
+extern "C" __global__ void grid(const int* i, const float* x, samesum::FixedPointState* out, int n, int g) {
+  AT_ELEMENT out[i[k]].atomic_add(x[k], g);
+}
+extern "C" __global__ void exact(const int* i, const float* x, samesum::ExactState<float>* out, int n) {
+  AT_ELEMENT out[i[k]].atomic_add(x[k]);
+}
+"""
+
+
+def of_cupy():
+    cupy = importlib.import_module("cupy")
+    import numpy as np
+    options = ("-std=c++20", "-default-device", "-device-int128", *(f"-I{d}" for d in samesum.include_dirs()))
+
+    def calling(name, *more):
+        kernel = cupy.RawKernel(KERNELS, name, options=options)
+
+        def add(i, x, out):
+            words = out if isinstance(out, torch.Tensor) else out.words
+            kernel((-(-len(x) // BLOCK),), (BLOCK,), (*map(cupy.asarray, (i, x, words)), np.int32(len(x)), *more))
+        return add
+    return {("cupy/fp32@peer", "relaxed"): calling("floats"),
+            ("scatter_add/fixed_point/fp32@cuda", "relaxed"): calling("grid", np.int32(GRID)),
+            ("scatter_add/exact/fp32@cuda", "relaxed"): calling("exact")}
+
+
+def of_numba():
+    importlib.import_module("numba.cuda.extending")
+    import samesum.numba
+    from numba import cuda
+
+    @cuda.jit
+    def add_floats(i, x, out):
+        k = cuda.grid(1)
+        if k < x.size:
+            cuda.atomic.add(out, i[k], x[k])
+
+    @cuda.jit
+    def add_to_cells(i, x, cells):
+        k = cuda.grid(1)
+        if k < x.size:
+            samesum.numba.atomic_add(cells, i[k], x[k])
+
+    def floats(i, x, out):
+        add_floats[-(-len(x) // BLOCK), BLOCK](*map(cuda.as_cuda_array, (i, x, out)))
+
+    def cells(i, x, c):
+        add_to_cells[-(-len(x) // BLOCK), BLOCK](*map(cuda.as_cuda_array, (i, x)), samesum.numba.cells(c))
+    return {("numba/fp32@peer", "relaxed"): floats, **{(method, "relaxed"): cells for method in GRIDS}}
+
+
+LANGUAGES = {"triton": of_triton, "cupy": of_cupy, "numba": of_numba}
+PACKAGES = {"triton": "triton", "cupy": "cupy-cuda13x", "numba": "numba-cuda[cu13] numba"}
+
+
+# --- measuring ------------------------------------------------------------------------------------------------------
+
+
+def cleared(out):
     out.zero_() if isinstance(out, torch.Tensor) else out.reset()
+    return out
 
 
-def milliseconds(out, add):
-    """Returns the time of the additions, which are replayed from a graph."""
-    add()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        add()
-    times = []
-    for _ in range(REPLAYS):
-        clear(out)
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        graph.replay()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop))
-    return min(times)
+def bits(out):
+    return (out if isinstance(out, torch.Tensor) else out.finish()).cpu().numpy().tobytes()
 
 
-def results(out, add):
-    """Returns the number of different results of some launches."""
-    found = set()
-    for _ in range(RUNS):
-        clear(out)
-        add()
-        found.add((out if isinstance(out, torch.Tensor) else out.words).cpu().numpy().tobytes())
-    return len(found)
+def seconds(add, i, x, out):
+    """The time of a call on the GPU, which is busy until the call has been enqueued."""
+    cleared(out)
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(5_000_000)
+    start.record()
+    add(i, x, out)
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop) / 1e3
 
 
-def rows(languages, n):
-    torch.manual_seed(1)
-    x = torch.randn(n, device="cuda")
+def rows_of(calls, about, i, x, turns):
+    """Yields the rows of a language for some indices."""
+    import numpy as np
+    count, host = about["bins"], (i.cpu().numpy(), x.cpu().numpy())
+    outs = {call: samesum.cells(count, "float32", like=x, grid=GRIDS[call[0]]) if call[0] in GRIDS
+            else torch.zeros(count, device="cuda") for call in calls}
+    found, verified = {}, {}
+    for call, add in calls.items():
+        results = []
+        for _ in range(RUNS):
+            add(i, x, cleared(outs[call]))
+            results.append(bits(outs[call]))
+        found[call], verified[call] = len({*results}), None
+        if call[0] in GRIDS:
+            grid = {} if GRIDS[call[0]] is None else {"grid": GRID}
+            zeros, method = np.zeros(count, np.float32), call[0].split("/")[1]
+            expected = samesum.scatter_add(zeros, *host, method=method, **grid)
+            verified[call] = results[0] == expected.tobytes()
+    times = {call: [] for call in calls}
+    for order in turns.orders(calls):
+        for call in order:
+            times[call].append(seconds(calls[call], i, x, outs[call]))
+    for (method, setting), measured in times.items():
+        out = outs[method, setting]
+        key = {"kind": "kernel", "method": method, "promise": "order_free" if method in GRIDS else "none",
+               "setting": setting, **about}
+        yield {**key, **study.times(*turns.completed(key, measured), turns=turns.number), "runs": RUNS,
+               "distinct_bits": found[method, setting], "verified": verified[method, setting],
+               "cell_bytes": (out if isinstance(out, torch.Tensor) else out.words).nbytes // count,
+               "broken": method in GRIDS and found[method, setting] > 1}
+
+
+def measured(languages, options, turns):
+    n, exponents, turns.rounds = SIZES[options.mode]
+    torch.manual_seed(options.seed)
+    x, u = torch.randn(n, device="cuda"), torch.rand(n, device="cuda", dtype=torch.float64)
     for keys in ("uniform", "skewed"):
-        u = torch.rand(n, device="cuda", dtype=torch.float64)
-        for log2_cells in (4, 10, 16, 20):
-            i = ((u if keys == "uniform" else u * u * u) * 2**log2_cells).to(torch.int32)
-            for language in languages:
-                floats = None
-                for method, out, add in LANGUAGES[language](i, x, 2**log2_cells):
-                    time = milliseconds(out, add)
-                    floats = floats or time
-                    yield {"language": language, "keys": keys, "log2_cells": log2_cells, "method": method,
-                           "ms": round(time, 4), "of_float_atomics": round(time / floats, 2),
-                           "bytes": (out if isinstance(out, torch.Tensor) else out.words).nbytes >> log2_cells,
-                           "results": results(out, add)}
+        for exponent in exponents:
+            i = ((u if keys == "uniform" else u * u * u) * 2**exponent).to(torch.int32)
+            for language, calls in languages.items():
+                about = {"case": language, "keys": keys, "data": "normal", "seed": options.seed, "n": n,
+                         "bins": 2**exponent}
+                yield from rows_of(calls, about, i, x, turns)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2^20 additions")
-    parser.add_argument("--json", action="store_true", help="a row per line")
-    parser.add_argument("--languages", default=",".join(LANGUAGES))
-    arguments = parser.parse_args()
-    languages = [name for name in arguments.languages.split(",") if LANGUAGES[name]]
-    names = ["language", "keys", "log2_cells", "method", "ms", "of_float_atomics", "bytes", "results"]
-    if not arguments.json:
-        print("", *names, "", sep="|")
-    for row in rows(languages, 2 ** (20 if arguments.quick else 24)):
-        print(json.dumps(row) if arguments.json else "|".join(["", *map(str, row.values()), ""]), flush=True)
+def text_of(r):
+    return (f"{r['case']:7} {r['keys']:8} {r['bins']:8,} cells {r['cell_bytes']:4} bytes {r['distinct_bits']:3} "
+            f"results {r['seconds'] * 1e3:9.4f} ms  {r['method']}, {r['setting']}")
+
+
+def available(wanted):
+    """({language: its calls}, versions, lines on the languages that are left out)."""
+    found, versions, left_out = {}, {}, []
+    for language, calls in LANGUAGES.items():
+        if fnmatch.fnmatch(language, wanted or "*"):
+            try:
+                found[language] = calls()
+                versions[language] = importlib.import_module(language).__version__
+            except ImportError as error:
+                left_out.append(f"{language}: {error}; pip install {PACKAGES[language]}")
+    return found, versions, left_out
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="own_kernels.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="examples:\n  own_kernels.py\n  own_kernels.py --filter triton\n"
+                                            "  own_kernels.py --full --out build/study")
+    study.add_options(parser, "own_kernels", "2^20 additions, seconds", "2^24 additions, a minute",
+                      "measure only these languages: triton, cupy, numba")
+    options = study.parsed(parser, arguments)
+    if options.processes > 1 and not options.process:
+        return study.in_processes(__file__, arguments, options.processes)
+    try:
+        for package in ("numpy", "torch", "samesum"):
+            importlib.import_module(package)
+    except ImportError as error:
+        print(f"own_kernels.py: {error}; pip install numpy torch .", file=sys.stderr)
+        return 2
+    if not torch.cuda.is_available():
+        print("own_kernels.py: PyTorch finds no GPU", file=sys.stderr)
+        return 2
+    languages, versions, left_out = available(options.filter)
+    for line in left_out if study.is_last(options) else ():
+        print(f"without {line}", file=sys.stderr)
+    if not languages:
+        why = "" if left_out else f": no language is named {options.filter!r}"
+        print(f"own_kernels.py: nothing can be measured{why}", file=sys.stderr)
+        return 2
+    versions |= {"torch": torch.__version__, "samesum": samesum.__version__}
+    header = study.header("own_kernels", QUESTION, options, versions)
+    rows = study.complete(options, header, left_out, text_of, lambda earlier: measured(
+        languages, options, study.Turns(options, earlier)))
+    return int(any(r["broken"] or r["verified"] is False for r in rows))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

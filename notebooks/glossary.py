@@ -74,6 +74,9 @@ LIBRARIES = {
     "bitrep": "bitrep's FastSumF64, called from Python",
     "accupy": "fsum of accupy",
     "samesum": "samesum's own call in C++, with its arguments prepared",
+    "triton": "tl.atomic_add of Triton, in a kernel of the experiment",
+    "cupy": "atomicAdd of CUDA C++, in a RawKernel of CuPy",
+    "numba": "cuda.atomic.add of Numba, in a kernel of the experiment",
     "duckdb": "DuckDB, a database inside a process: SELECT sum(x), and GROUP BY",
     "postgresql": "PostgreSQL, a database server: SELECT avg(x)",
     "polars": "polars, data frames in Rust: Series.sum and group_by",
@@ -86,7 +89,7 @@ NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan"
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
          "openmp": "OpenMP", "blas": "OpenBLAS", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
          "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy", "duckdb": "DuckDB",
-         "postgresql": "PostgreSQL"}
+         "postgresql": "PostgreSQL", "triton": "Triton", "cupy": "CuPy", "numba": "Numba"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 
 

@@ -7,7 +7,7 @@ import math
 FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
 NO_DIGIT = "no digit right"
 # The GPU peers of experiments/harness/peers.cu and peers_cublas.cu, and of experiments/torch_speed.py.
-ON_GPU = ("cub/", "thrust/", "cublas/", "torch/")
+ON_GPU = ("cub/", "thrust/", "cublas/", "torch/", "triton/", "cupy/", "numba/")
 
 # The peers that are loops of the study itself, by the first words of their names. The others call a library.
 LOOPS = ("loop", "fast_math", "openmp")

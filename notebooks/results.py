@@ -24,7 +24,7 @@ KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get
 # are experiments.
 SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
             "price_of_promise", "speed_vs_length", "speed_of_reductions", "prefix_sums", "sums_by_key",
-            "python_speed", "data_frames", "databases", "ladder", "consequences", "compare"]
+            "own_kernels", "python_speed", "data_frames", "databases", "ladder", "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
 QUESTIONS = ("compare", *EXPERIMENTS)
 FORMATS = SCHEMA["$defs"]["format"]["enum"]

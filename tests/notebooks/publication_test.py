@@ -44,7 +44,7 @@ esac
         (self.root / ".gitignore").write_text("/build/\n")
         for name in ("speed_vs_length", "error_vs_length"):
             (self.root / f"experiments/{name}.cpp").touch()
-        for name in ("speed_vs_length", "python_speed", "databases", "torch_speed"):
+        for name in ("speed_vs_length", "python_speed", "databases", "own_kernels", "torch_speed"):
             self.experiment(name, "--processes N")
         for name in ("error_vs_length", "python_orders", "data_frames"):
             self.experiment(name, "--seed N")
@@ -99,6 +99,7 @@ esac
         folder = f"build/published/{self.commit}"
         many, one = f"--quick --processes 10 --out {folder}", f"--quick --out {folder}"
         expected = {"speed_vs_length": many, "python_speed": many, "databases": many, "error_vs_length": one, "data_frames": one,
+                    "own_kernels": many,
                     "torch_speed": f"--processes 10 {folder}", "python_orders": folder, "compare": "compare"}
         self.assertEqual(self.published(), {f"epyc2.{name}.jsonl": {"options": options, "commit": self.commit}
                                             for name, options in expected.items()})

@@ -1,0 +1,100 @@
+"""Tests of the section on sums in one's own kernels with made-up rows, and of what the experiment says without a GPU.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/own_kernels_test.py
+"""
+
+import contextlib
+import io
+import sys
+import types
+import unittest
+import unittest.mock
+
+import made_up
+
+FLOATS, GRID, EXACT = "triton/fp32@peer", "scatter_add/fixed_point/fp32@cuda", "scatter_add/exact/fp32@cuda"
+NUMBA = "numba/fp32@peer"
+
+
+def kernel(method, bins, seconds, distinct=1, case="triton", keys="uniform", setting="relaxed", **more):
+    is_peer = method.endswith("@peer")
+    return {"kind": "kernel", "method": method, "promise": "none" if is_peer else "order_free", "setting": setting,
+            "case": case, "keys": keys, "data": "normal", "seed": 1, "n": 4000, "bins": bins, "seconds": seconds,
+            "low": seconds, "high": seconds, "turns": bins, "rounds": [[seconds] * 5], "runs": 20,
+            "distinct_bits": distinct, "verified": None if is_peer else True,
+            "cell_bytes": 4 if is_peer else 24 if method == GRID else 104, "broken": False} | more
+
+
+class OwnKernels(made_up.SectionTest):
+    question = "own_kernels"
+
+    def setUp(self):
+        self.rows = [kernel(FLOATS, 16, 1e-3, 20), kernel(FLOATS, 16, 2e-3, 19, setting="acquire and release"),
+                     kernel(GRID, 16, 1.5e-3), kernel(EXACT, 16, 1.8e-3),
+                     kernel(FLOATS, 1024, 1e-3, 20), kernel(GRID, 1024, 5e-4), kernel(EXACT, 1024, 6e-4),
+                     kernel(FLOATS, 16, 1e-3, 18, keys="skewed"), kernel(GRID, 16, 1e-3, keys="skewed"),
+                     kernel(NUMBA, 64, 1e-3, 7, "numba"), kernel(EXACT, 64, 4e-3, case="numba")]
+
+    def test_unchanged_rows(self):
+        self.check("All 6 results of cells have the bits of samesum.scatter_add.",
+                   "This machine, GPU: the time of cells on a grid over that of float atomics in Triton, with uniform "
+                   "indices, is 1.50 [1.50, 1.50] for 16 cells and 0.50 [0.50, 0.50] for 1,024 cells.",
+                   "the time of exact cells over that of float atomics in Numba, with uniform indices, is 4.00 … for "
+                   "64 cells",
+                   failures=[],
+                   verdict="Float atomics gave up to 20 results in 20 launches, cells 1; cells on a grid, Triton, "
+                           "1,024 uniform indices, take 0.50 [0.50, 0.50] times as long; exact cells, Numba, 64 "
+                           "uniform indices, take 4.00 [4.00, 4.00] times as long (this machine, GPU).")
+
+    def test_failures_of_samesum(self):
+        self.rows[2].update(distinct_bits=3, broken=True)
+        self.rows[6]["verified"] = False
+        at = "this machine, GPU: samesum: "
+        self.check("5 of 6 results", failures=[
+            at + "cells on a grid, Triton, 16 uniform indices: promises order_free but returned 3 results",
+            at + "exact cells, Triton, 1,024 uniform indices: has other bits than samesum.scatter_add"])
+
+    def test_the_figure_and_the_table(self):
+        section = self.check()
+        grid, exact = section.figures[0].matching(section.figures[0].chosen())
+        self.assertEqual((grid.x, [round(y, 9) for y in grid.y]), ([16, 1024], [1.5, 0.5]))
+        self.assertEqual([round(y, 9) for y in exact.y], [1.8, 0.6])
+        self.assertEqual(section.tables[0].rows[1], ["this machine, GPU", "Triton", "uniform", "16",
+                                                     "float atomics, acquire and release", "4", "20", "19", "2"])
+
+    def test_a_language_that_is_missing_has_a_row(self):
+        source = made_up.source("own_kernels", self.rows[:4])
+        source.header["left_out"] = ["cupy: No module named 'cupy'"]
+        import own_kernels
+        self.assertEqual(own_kernels.section([source]).tables[0].rows[4],
+                         ["this machine", "not measured: cupy: No module named 'cupy'", *"-------"])
+
+
+class TheExperiment(unittest.TestCase):
+    """experiments/own_kernels.py with modules that are made up, without a GPU."""
+
+    def run_with(self, modules, *arguments):
+        script, err = made_up.script("own_kernels"), io.StringIO()
+        script.torch = modules.get("torch")
+        with unittest.mock.patch.dict(sys.modules, modules), contextlib.redirect_stderr(err):
+            return script.main([*arguments]), err.getvalue()
+
+    def test_what_is_missing_is_said(self):
+        found = {name: types.ModuleType(name) for name in ("numpy", "torch", "samesum")}
+        found["torch"].cuda = types.SimpleNamespace(is_available=lambda: False)
+        code, printed = self.run_with(found | {"samesum": None})
+        self.assertEqual(code, 2)
+        self.assertIn("pip install numpy torch .", printed)
+        self.assertEqual(self.run_with(found), (2, "own_kernels.py: PyTorch finds no GPU\n"))
+        found["torch"].cuda = types.SimpleNamespace(is_available=lambda: True)
+        code, printed = self.run_with(found, "--filter", "fortran")
+        self.assertEqual(code, 2)
+        self.assertEqual(printed, "own_kernels.py: nothing can be measured: no language is named 'fortran'\n")
+        code, printed = self.run_with(found | {"cupy": None}, "--filter", "cupy")
+        self.assertEqual(code, 2)
+        self.assertIn("without cupy: ", printed)
+        self.assertIn("pip install cupy-cuda13x", printed)
+
+
+if __name__ == "__main__":
+    unittest.main()
