@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 np = pytest.importorskip("numpy")
 HOW = "run it by 'pip install torch triton ml_dtypes && python -m pytest tests/python/test_triton.py'"
 torch = pytest.importorskip("torch", reason=HOW)
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("ml_dtypes", reason=HOW)
 triton = pytest.importorskip("triton", reason=HOW)
 
