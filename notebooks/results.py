@@ -56,7 +56,7 @@ class Refused(Exception):
 class Source:
     """One file of results."""
 
-    machine: str  # HERE, or from the name of the file: "H200" for h200.error_vs_length.jsonl
+    machine: str  # HERE, or from the name of the file: "H200" for h200.error_vs_length.jsonl, "Xeon" for xeon.databases.jsonl
     question: str  # one of EXPERIMENTS or PARTS, or "compare"
     path: pathlib.Path
     header: dict  # "provenance"; for an experiment also "mode", "seed" and "filter"
@@ -236,6 +236,13 @@ def of_other_machines(folder, questions):
             for path in sorted(folder.glob(f"*.{name}.jsonl"))]
 
 
+def as_spelled(source):
+    """The name of the machine, as its GPU or its processor spells it if one of both has it: "Xeon", not "XEON"."""
+    about = source.header.get("provenance", {})
+    found = re.search(rf"\b{re.escape(source.machine)}\b", f"{about.get('gpu')} {about.get('cpu')}", re.I)
+    return found[0] if found else source.machine
+
+
 def refuse_without_results(folder):
     """Refuses a folder that has no results of this machine."""
     if of_this_machine(folder, QUESTIONS):
@@ -255,7 +262,8 @@ def read(folder, committed=None, questions=QUESTIONS):
     found = {q: [] for q in questions}
     for machine, question, name, path in files:
         source = read_comparisons(path, machine) if question == "compare" else read_experiment(path, machine, name)
-        found[question].append(dataclasses.replace(source, rows=[with_short_names(r) for r in source.rows]))
+        found[question].append(dataclasses.replace(source, machine=as_spelled(source),
+                                                   rows=[with_short_names(r) for r in source.rows]))
     return {question: some if question == "compare" else comparable.by_host(some) for question, some in found.items()}
 
 

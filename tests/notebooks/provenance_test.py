@@ -230,6 +230,14 @@ class PythonProvenance(unittest.TestCase):
         self.assertEqual(results.cpu_of(about), "A Processor (family 26, model 2, stepping 1)")
         self.assertEqual(results.cpu_of(made_up.PROVENANCE), "A Processor")
 
+    def test_spells_the_name_of_a_machine(self):
+        for gpu, cpu, name, expected in ((None, "Intel(R) Xeon(R) Processor", "XEON", "Xeon"),
+                                         ("NVIDIA H200, compute capability 9.0", "AMD EPYC 9654", "H200", "H200"),
+                                         (None, "AMD EPYC 9654", "EPYC", "EPYC"), (None, "Xeonic 1", "XEON", "XEON")):
+            header = {"provenance": made_up.PROVENANCE | {"gpu": gpu, "cpu": cpu}}
+            self.assertEqual(results.as_spelled(results.Source(name, "databases", pathlib.Path("a.jsonl"), header, [])), expected)
+        self.assertIn("Xeon", {s.machine for s in made_up.committed()["python_speed"]})
+
     def test_is_shown_in_the_report_in_words(self):
         about = made_up.PROVENANCE | {"clocks": {"cpu_mhz": 2600, "cpu_governor": None},
                                       "libraries": {"Boost": "1.83.0"}}
