@@ -8,6 +8,7 @@ import re
 
 import phrases
 import style
+import timing
 from figure import Figure, Series
 from results import FORMATS
 from section import (PROMISES, SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
@@ -267,7 +268,7 @@ def figure(found):
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
                            "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
                            "result, more accurate further down. Dotted: the frontier of the methods that promise the "
-                           "same bits everywhere, by median times.")
+                           f"same bits everywhere; medians within {timing.WITHIN} count as equal.")
     return dataclasses.replace(f, finding=frontier_finding(f.chosen(), points[f.chosen()])) if points else f
 
 
@@ -292,9 +293,10 @@ def frontier_finding(chosen, methods):
 
 
 def frontier_methods(methods):
-    """The frontier of the methods that promise the same bits everywhere."""
+    """The frontier of the methods that promise the same bits everywhere. Comparisons have no rounds: of two medians that are
+    closer than those that count as equal, neither is faster."""
     return frontier([m for m in methods if m["promise"] in SAME_EVERYWHERE], lambda m: -m["gb_per_s"],
-                    lambda m: m["relative_error"])
+                    lambda m: m["relative_error"], lambda m, other: m["gb_per_s"] > timing.EQUAL * other["gb_per_s"])
 
 
 def error(method):

@@ -47,8 +47,7 @@ TERMS = {
                         "if all elements have the same sign, and more the more they cancel",
     "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
                        "Shanmugavelu et al. 2024",
-    "frontier": "the methods for which no other method is at least as accurate and faster, or more accurate and not "
-                "slower by the median",
+    "frontier": "the methods that are faster than every method that is more accurate, or as accurate with a stronger promise",
     "faster, as fast, not decided":
         "what the 95% interval of a ratio of speeds decides: one is faster or slower than another if the interval "
         "excludes 1, as fast if it lies within 3% of 1, no slower if it lies above 1/1.03; all else is not decided. "
@@ -75,7 +74,7 @@ TERMS = {
 # The terms of figures, in a line.
 SHORT = {"ulp": "the distance from a number of the format to the next",
          "condition number": "κ = Σ|x| / |Σx|: 1 if all elements have one sign, and more the more they cancel",
-         "frontier": "the methods that no other method beats in both speed and accuracy"}
+         "frontier": "the methods that are faster than every more accurate one"}
 
 
 @functools.cache

@@ -211,18 +211,17 @@ def group_by_place(rows):
     return found
 
 
-def frontier(rows, cost, error, is_faster=None):
-    """The rows that no other row beats, cheapest first. A row beats another if it is at least as accurate and faster, or
-    more accurate and not more costly.
+def frontier(rows, cost, error, is_faster):
+    """The rows that are faster than every row that is more accurate, or as accurate with a stronger promise; cheapest first.
 
-    cost(row) and error(row) are numbers; is_faster(row, other) compares costs if differences may be noise.
+    cost(row) and error(row) are numbers. is_faster(row, other) decides, so that a difference that may be noise puts no row
+    on the frontier.
     """
-    is_faster = is_faster or (lambda r, other: cost(r) < cost(other))
-
-    def beats(r, other):
-        return error(r) <= error(other) and (is_faster(r, other)
-                                             or (error(r) < error(other) and cost(r) <= cost(other)))
-    return sorted((r for r in rows if not any(beats(other, r) for other in rows)), key=lambda r: (cost(r), error(r)))
+    found = []
+    for r in sorted(rows, key=lambda r: (error(r), -PROMISES.index(r["promise"]), cost(r))):
+        if all(is_faster(r, better) for better in found):
+            found = [better for better in found if error(better) < error(r)] + [r]
+    return sorted(found, key=lambda r: (cost(r), error(r)))
 
 
 def preferred(places):

@@ -279,9 +279,21 @@ class Rows(unittest.TestCase):
             self.assertEqual(phrases.share(part), text)
         self.assertEqual(phrases.share(1.06, " of reading"), "106% of reading")
 
+    def frontier(self, rows, noise=0.0):
+        """The frontier of rows (cost, error, promise), of which costs that differ by `noise` or less are equal."""
+        found = section.frontier([{"cost": c, "error": e, "promise": p} for c, e, p in rows], lambda r: r["cost"],
+                                 lambda r: r["error"], lambda r, other: r["cost"] < other["cost"] - noise)
+        return [(r["cost"], r["error"], r["promise"]) for r in found]
+
     def test_the_frontier_has_the_rows_that_no_other_row_dominates(self):
-        rows = [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]
-        self.assertEqual(section.frontier(rows, lambda r: r[0], lambda r: r[1]), [(1, 9), (2, 4), (3, 1), (5, 0)])
+        rows = [(c, e, "everywhere") for c, e in [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]]
+        self.assertEqual(self.frontier(rows), [rows[1], rows[3], rows[0], rows[5]])
+
+    def test_noise_puts_no_row_on_the_frontier(self):
+        exact, other, loose = (5.0, 0, "order_free"), (4.9, 0, "everywhere"), (4.95, 3, "none")
+        self.assertEqual(self.frontier([loose, other, exact], 0.2), [exact], "the strongest promise of equal rows")
+        self.assertEqual(self.frontier([loose, other, exact]), [other])
+        self.assertEqual(self.frontier([(4, 3, "none"), other, exact], 0.2), [(4, 3, "none"), exact])
 
     def test_correctly_rounded_results_are_counted_without_peers(self):
         rows = [{"method": method, "bits": bits, "truth_bits": "0x1"} for method, bits in (
