@@ -11,7 +11,7 @@ import style
 import timing
 from figure import Figure, Series
 from results import FORMATS
-from section import (PROMISES, SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
+from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
                      place, preferred, starting_with)
 
 @dataclasses.dataclass(frozen=True)
@@ -240,7 +240,7 @@ def loop_result(loop):
 # --- figure -----------------------------------------------------------------------------------------------------
 
 def figure(found):
-    """Error against speed. A point is a method, with the colour of its accumulator and the symbol of its promise."""
+    """Error against speed. A point is a method, with the colour of its accumulator and the symbol of its order."""
     points = {}
     for c in found:
         for m in c.methods:
@@ -252,20 +252,18 @@ def figure(found):
         best = frontier_methods(methods)
         series.append(Series("frontier", [m["gb_per_s"] for m in best], [m["relative_error"] for m in best], style.GREY,
                              on, faint=True))
-        groups = {}
+        peers = style.peers_among(m["method"] for m in methods)
         for m in methods:
-            groups.setdefault((phrases.accumulator(m["method"]), m["promise"]), []).append(m)
-        for (accumulator, promise), some in sorted(groups.items(), key=lambda g: (g[0][0], PROMISES.index(g[0][1]))):
-            series.append(Series(f"{accumulator}, {promise}", [m["gb_per_s"] for m in some],
-                                 [m["relative_error"] for m in some], style.colour(some[0]["method"]), on,
-                                 symbol=style.PROMISES[promise],
-                                 text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
+            colour, symbol = style.point(m["method"], m["promise"], peers)
+            series.append(Series(phrases.parts(m["method"])[0], [m["gb_per_s"]], [m["relative_error"]], colour, on,
+                                 symbol=symbol, text=[f"{m['method']}, promise: {m['promise']}: {speed_and_error(m)}"]))
     menus = [("Data", distinct(data for data, _, _ in points)),
              ("Machine", preferred(at for _, at, _ in points)),
              ("Result format", starting_with([format for _, _, format in points], found[0].data["format"]))]
     f = Figure("frontier-figure", "Error against speed on each data set", menus, series,
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
-               description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
+               description="Each point is a method; its colour shows the accumulator, its symbol the order. Hollow: it "
+                           "promises less than the same bits everywhere. "
                            "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
                            "result, more accurate further down. Dotted: the frontier of the methods that promise the "
                            f"same bits everywhere; medians within {timing.WITHIN} count as equal.")

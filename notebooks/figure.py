@@ -165,6 +165,8 @@ class Drawing:
     def symbol(self, x, y, radius, kind, fill, title="", filled=0.85):
         """Draws a symbol of plotly: a circle, a polygon, or strokes through the centre. A symbol that is `filled` less
         has an outline."""
+        if kind.endswith("-open"):
+            kind, filled = kind.removesuffix("-open"), 0
         if kind == "circle" and filled == 0.85:
             return self.circle(x, y, radius, fill, title)
         tip = f"<title>{html.escape(title)}</title>" if title else ""

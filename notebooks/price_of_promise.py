@@ -142,22 +142,24 @@ def frontier_findings(cells):
 # --- figure and table ---------------------------------------------------------------------------------------------
 
 def figure(cells):
-    keys = list(cells)
-    menus = [("Machine", preferred(at for at, _, _ in keys)),
-             ("Element format", starting_with([f for _, f, _ in keys], "fp32")),
-             ("n", [phrases.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
+    groups = {}
+    for (at, format, n), some in cells.items():
+        for r in some:
+            groups.setdefault((at, format, phrases.parts(r["method"])[1], n), []).append(r)
+    menus = [("Machine", preferred(at for at, *_ in groups)),
+             ("Element format", starting_with([format for _, format, _, _ in groups], "fp32")),
+             ("Result format", starting_with([result for _, _, result, _ in groups], "fp32")),
+             ("n", [phrases.count(n) for n in sorted({n for *_, n in groups}, reverse=True)]),
              ("Data", list(DATA))]
     peers = style.peers_among(r["method"] for rows in cells.values() for r in rows)
     series, findings_of = [], {}
     for data, error in DATA.items():
-        for (at, format, n), some in cells.items():
-            on = (at, format, phrases.count(n), data)
+        for (at, format, result, n), some in groups.items():
+            on = (at, format, result, phrases.count(n), data)
             rows = [r for r in some if r[error] is not None]
             for r in rows:
-                algorithm, result, _ = phrases.parts(r["method"])
-                series.append(Series(algorithm if result == format else f"{algorithm}/{result}", [r["gb_per_s"]],
-                                     [r[error]], style.line(r["method"], peers)[0], on,
-                                     symbol=style.PROMISES[r["promise"]],
+                colour, symbol = style.point(r["method"], r["promise"], peers)
+                series.append(Series(phrases.parts(r["method"])[0], [r["gb_per_s"]], [r[error]], colour, on, symbol=symbol,
                                      text=[f"{r['method']}, promise: {r['promise']}, relative error "
                                            f"{phrases.number(r[error], 2)}"]))
             best = finite_frontier(rows, error)
@@ -166,13 +168,13 @@ def figure(cells):
                                  faint=True))
     found = Figure("price-figure", "Error against speed of all methods", menus, series, "speed, GB/s of input",
                    {None: "relative error"}, points=True, x_kind="log10",
-                   description="Each point is a method; its colour shows the accumulator, its symbol the promise "
-                               "(cross: none, triangle: run_to_run, circle: everywhere, star: order_free). Horizontal "
+                   description="Each point is a method; its colour shows the accumulator, its symbol the order. Hollow: "
+                               "it promises less than the same bits everywhere. Horizontal "
                                "axis: speed of n numbers, faster to the right. Vertical axis: error relative to the exact "
                                "sum of one array of n such numbers, more accurate further down. "
                                "Dotted: the frontier. Infinite errors (overflow) are not shown.")
-    chosen = found.chosen()
-    found.finding = phrases.capitalised(f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {findings_of[chosen]}.")
+    at, format, result, n, data = chosen = found.chosen()
+    found.finding = phrases.capitalised(f"{at}, {format}, results in {result}, n = {n}, {data}: {findings_of[chosen]}.")
     return found
 
 

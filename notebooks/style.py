@@ -5,6 +5,7 @@ stand out on white and on dark pages.
 """
 
 import phrases
+from section import SAME_EVERYWHERE
 
 GREY = "#888888"  # for frontiers and for reading alone
 COLOURS = {"plain": "#b84300", "kahan": "#c28700", "neumaier": "#3a9bdc", "double_word": "#009e73", "exact": "#0069a8",
@@ -16,8 +17,8 @@ ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise":
           "canonical128": ("dot", "triangle-down"),
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
+HOLLOW = "-open"  # the end of the name of a symbol without a filling
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash"]
-PROMISES = {"none": "x", "run_to_run": "triangle-up", "everywhere": "circle", "order_free": "star"}
 OTHERS = "other libraries and loops"
 PLAIN = "plain sums, all orders"
 
@@ -32,6 +33,13 @@ def line(method, peers):
         place = peers.index(phrases.parts(method)[0])
         return PEERS[place % len(PEERS)], DASHES[place % len(DASHES)], SYMBOLS[place % len(SYMBOLS)]
     return colour(method), *ORDERS.get(phrases.order(method), ("dot", "circle"))
+
+
+def point(method, promise, peers):
+    """(colour, symbol) of a method in a scatter plot: as its line, and hollow if it promises less than the same bits
+    everywhere."""
+    colour, _, symbol = line(method, peers)
+    return colour, symbol + HOLLOW * (promise not in SAME_EVERYWHERE)
 
 
 def peers_among(methods):

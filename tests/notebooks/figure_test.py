@@ -19,7 +19,7 @@ import phrases
 import section
 import style
 import tool
-from figure import Axis, Figure, Series, Tile, on_paper, script_json, svg
+from figure import Axis, Drawing, Figure, Series, Tile, on_paper, script_json, svg
 
 
 def figure(series, **more):
@@ -178,10 +178,13 @@ class Style(unittest.TestCase):
             self.assertIn(phrases.order(method), style.ORDERS, method)
         self.assertEqual(len(set(style.COLOURS.values())), len(style.COLOURS))
 
-    def test_every_promise_has_its_own_symbol(self):
-        self.assertEqual(list(style.PROMISES), section.PROMISES)
-        self.assertEqual(len(set(style.PROMISES.values())), len(section.PROMISES))
-        self.assertEqual(section.SAME_EVERYWHERE, ["everywhere", "order_free"])
+    def test_a_point_is_hollow_if_its_method_promises_less_than_the_same_bits_everywhere(self):
+        hollow = [p for p in section.PROMISES if style.point("tree/plain/fp32@cpu", p, [])[1] == "square-open"]
+        self.assertEqual(hollow, ["none", "run_to_run"])
+        pictures = [Drawing(9, 9, "") for _ in range(2)]
+        for picture, symbol in zip(pictures, ("square", "square-open")):
+            picture.symbol(4, 4, 3, symbol, "#123456")
+        self.assertEqual(['fill-opacity="0"' in picture.done() for picture in pictures], [False, True])
 
     def test_lines_stand_out_on_white_and_on_dark_pages(self):
         dark = re.findall("--paper: (#[0-9a-f]+)", (ROOT / "notebooks/page.css").read_text())[1]

@@ -3,6 +3,7 @@
 Run by ctest, or: build/venv/bin/python tests/notebooks/price_of_promise_test.py
 """
 
+import importlib
 import unittest
 
 import made_up
@@ -104,13 +105,20 @@ class ThePrice(made_up.SectionTest):
         self.rows[0].update(took(1e-4))
         self.check(f"1 of 5 methods is on the frontier: {EXACT}")
 
+    def test_no_two_points_of_the_figure_look_the_same(self):
+        for question in ("price_of_promise", "compare"):
+            figure = importlib.import_module(question).section(made_up.committed()[question]).figures[0]
+            for on in {s.on for s in figure.series}:
+                shown = [s for s in figure.matching(on) if not s.faint]
+                self.assertEqual(len({(s.colour, s.symbol) for s in shown}), len({s.name for s in shown}), on)
+
     def test_an_infinite_error_is_neither_on_the_frontier_nor_plotted(self):
         self.rows[3].update(hard_relative=None, hard_error_ulps=None)
         self.check("2 of 5 methods")
         self.assertEqual(sum(s.name == "atomic/plain" for s in self.check().figures[0].series), 1)  # for normal data
 
     def test_the_finding_of_the_figure(self):
-        shown = "This machine, CPU, 1 thread, fp32, n = 2²⁰, normal data: "
+        shown = "This machine, CPU, 1 thread, fp32, results in fp32, n = 2²⁰, normal data: "
         best = f"{EXACT} ({{}} GB/s, relative error 2.5e-08)"
 
         def check(expected):
@@ -125,8 +133,8 @@ class ThePrice(made_up.SectionTest):
 
     def test_the_errors_of_a_figure_are_those_of_its_length(self):
         self.rows += [row(TREE, "everywhere", 4e-2, 400, n=1 << 24), row(TREE, "everywhere", 4e-5, 0.1, n=1 << 12)]
-        errors = {s.on[2]: s.y for s in self.check().figures[0].series
-                  if s.name == "tree/plain" and s.on[3] == "normal data"}
+        errors = {s.on[3]: s.y for s in self.check().figures[0].series
+                  if s.name == "tree/plain" and s.on[4] == "normal data"}
         self.assertEqual(errors, {"2²⁰": [4e-7], "2²⁴": [400 * 1e-7], "2¹²": [0.1 * 1e-7]})
 
     def test_wrong_bits_are_a_failure(self):

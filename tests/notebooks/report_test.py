@@ -665,17 +665,17 @@ class Page(WithFiles):
         methods[PEER].update(gb_per_s=8.0)
         self.run_report()
         frontier = self.figures()["own-data-figure"]
-        points = {text.split(":")[0]: (x, y, text) for t in frontier["traces"] if "hovertext" in t
+        points = {text.split(",")[0]: (x, y, text) for t in frontier["traces"] if "hovertext" in t
                   for x, y, text in zip(t["x"], t["y"], t["hovertext"])}
-        self.assertEqual(points[EXACT], (2.5, 0.0, f"{EXACT}: 2.5 GB/s, relative error 0"))
+        self.assertEqual(points[EXACT], (2.5, 0.0, f"{EXACT}, promise: order_free: 2.5 GB/s, relative error 0"))
         self.assertEqual(points[TREE][:2], (4.0, 2.384e-07))
         traces = {t["name"]: t for t in frontier["traces"]}
         self.assertEqual(list(zip(traces["frontier"]["x"], traces["frontier"]["y"])),
                          [(4.0, 2.384e-07), (2.5, 0.0)], "methods with the same bits everywhere")
-        none, everywhere, exact = (traces[name]["marker"] for name in ("plain, none", "plain, everywhere",
-                                                                       "exact, order_free"))
-        self.assertEqual(none["color"], everywhere["color"])
-        self.assertEqual(len({none["symbol"], everywhere["symbol"], exact["symbol"]}), 3)
+        markers = [t["marker"] for t in frontier["traces"] if "marker" in t]
+        self.assertEqual(len({(m["color"], m["symbol"]) for m in markers}), len(markers), "no two methods look the same")
+        self.assertEqual((traces["tree/plain"]["marker"]["color"], traces["atomic/plain"]["marker"]["symbol"]),
+                         (traces["atomic/plain"]["marker"]["color"], "x-open"))
 
     def test_a_sum_of_0_and_a_quotient_that_overflows_can_be_drawn(self):
         for method, new in ((TREE, {"truth": 1e-300, "bound": 1e300}), (LOOP, {"truth": 0.0, "relative_error": None}),
