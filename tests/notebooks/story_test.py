@@ -191,6 +191,13 @@ class TheFrontier(made_up.SentenceTest):
         self.assertEqual(len(self.drawn(rows)[0]), 10)
         self.assertEqual(len(self.drawn(rows[:3])[0]), 3)
 
+    def test_has_every_method_of_the_frontier(self):
+        rows = self.rows() + [price("prefix/kahan/fp32@cpu", "everywhere", 0.5e-3, 0.1)]  # faster and more accurate than all
+        self.assert_sentences([frontier.finding(HOST, self.measured(rows))], "Of 15 methods, prefix/kahan is on the frontier")
+        titles, picture = self.drawn(rows)
+        self.assertEqual(len(titles), 7, titles)
+        self.assertIn(' font-weight="bold">prefix/kahan</text>', picture)
+
     def test_every_method_is_labelled_and_shapes_show_orders_and_fills_promises(self):
         rows = self.rows()[:3] + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1), price("tbb/fp32@peer", "none", 2e-3, 9)]
         titles, picture = self.drawn(rows)
