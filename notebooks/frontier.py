@@ -15,6 +15,7 @@ ORDINARY = ("normal", "uniform", "uniform +-1", "log-normal")  # data that are n
 OURS = ["exact", "tree/plain", "atomic/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
 FILLS = dict(zip(PROMISES, (0, 0.3, 0.65, 1)))
 LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 16, 28, 62, 20
+RADIUS, REACH = 6, 10  # of a symbol; a star reaches farther than its radius
 WIDE, NARROW = 860, 380
 
 
@@ -76,16 +77,16 @@ class Labels:
     """Finds places for labels beside points, where they cover neither a point nor another label."""
 
     def __init__(self, points, left, right, top, bottom):
-        self.taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+        self.taken = [(x - REACH, y - REACH, x + REACH, y + REACH) for x, y in points]
         self.left, self.right, self.top, self.bottom = left, right, top, bottom
 
     def place(self, x, y, width):
         """(left end of the text, its baseline) of the free place nearest to the point."""
         for away in range(0, 130, 4):
-            for dx, dy in ((11 + away / 2, 0), (-11 - away / 2 - width, 0), (-width / 2, -14 - away),
-                           (-width / 2, 16 + away), (10 + away / 2, 8 + away), (10 + away / 2, -8 - away),
+            for dx, dy in ((11 + away / 2, 0), (-11 - away / 2 - width, 0), (-width / 2, -18 - away),
+                           (-width / 2, 18 + away), (10 + away / 2, 8 + away), (10 + away / 2, -8 - away),
                            (-10 - away / 2 - width, 8 + away), (-10 - away / 2 - width, -8 - away)):
-                box = (x + dx, y + dy - 7, x + dx + width, y + dy + 7)
+                box = (x + dx, y + dy - 8, x + dx + width, y + dy + 8)
                 if (box[0] >= self.left and box[2] <= self.right and box[1] >= self.top and box[3] <= self.bottom
                         and not any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3]
                                     for t in self.taken)):
@@ -146,7 +147,7 @@ def picture(at, rows, width=WIDE):
         # A label that is neither beside nor above or below its point has a line to it.
         if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:
             drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
-        drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
+        drawing.symbol(x, y, RADIUS, shape(r["method"]), style.colour(r["method"]),
                        f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {phrases.duration(r['seconds'], 2)}, "
                        f"relative error {phrases.number(r['relative_error'], 2)}, promise {r['promise']}",
                        FILLS[r["promise"]])

@@ -103,6 +103,12 @@ class OnADesk(unittest.TestCase):
         self.assertGreater(len(shown), 1)
         self.assertEqual(shown, [[i == k for k in range(len(shown))] for i in range(len(shown))])
 
+    def test_no_label_of_the_first_figure_covers_a_point_or_another_label(self):
+        for width in WIDTHS:
+            size(width)
+            self.assertEqual(self.page.run(COVERED), [], width)
+        size(1280)
+
     def test_a_link_to_something_folded_opens_it_and_a_link_to_a_tree_enlarges_it(self):
         self.page.run(FOLDED.format("false"))
         self.assertTrue(self.page.run("""(() => { location.hash = "growth-figure"; return 0; })()""") == 0)
@@ -278,6 +284,24 @@ class OnEveryScreen(unittest.TestCase):
         if LONG:
             page.picture(PICTURES / f"{name}_whole.png", min(page.run("document.documentElement.scrollHeight"), 16000))
 
+
+# Labels of the first figure that cover a point or another label by more than the space between lines, for each machine.
+COVERED = """(() => {
+  const found = [], menu = document.querySelector("#frontier select"), near = e => e.getBoundingClientRect();
+  const covers = (a, b) => Math.min(a.right, b.right) > Math.max(a.left, b.left)
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+  for (const {value} of menu.options) {
+    menu.value = value;
+    for (const svg of document.querySelectorAll("#frontier svg")) {
+      const labels = [...svg.querySelectorAll("text")].filter(e => near(e).width);
+      const points = [...svg.querySelectorAll(":is(path, circle):has(title):not([fill=none])")];
+      labels.forEach((e, i) => [...points, ...labels.slice(i + 1)].filter(other => covers(near(e), near(other)))
+        .forEach(other => found.push(`${svg.textContent.slice(0, 50)}: ${e.textContent} on ${other.textContent}`)));
+    }
+  }
+  menu.selectedIndex = 0;
+  return found;
+})()"""
 
 # Problems of the tables and of the figures, with everything unfolded: for the choices of the first menus.
 CLIPPED = """(async menus => {

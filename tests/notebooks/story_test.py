@@ -233,6 +233,14 @@ class TheFrontier(made_up.SentenceTest):
             for other_x, other_y in boxes[:i]:
                 self.assertTrue(abs(x - other_x) >= 80 or abs(y - other_y) >= 14, boxes)
 
+    def test_labels_cover_no_point(self):
+        points = [(100, 100), (110, 103), (118, 99), (131, 112)]
+        places = frontier.Labels(points, 0, 400, 0, 300)
+        for x, y in points:
+            left, base = places.place(x, y, 80)
+            for px, py in points:  # a star reaches 1.5 radii
+                self.assertTrue(left > px + 9 or left + 80 < px - 9 or base - 11 > py + 9 or base + 3 < py - 9, (left, base))
+
     def test_the_menu_has_each_machine_this_one_first(self):
         there = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in self.rows()]
         found = {"price_of_promise": [source("price_of_promise", there, "H200"), source("price_of_promise", self.rows())]}
