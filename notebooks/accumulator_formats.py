@@ -5,7 +5,7 @@ import math
 import captions
 import phrases
 import style
-from figure import Figure, Series
+from figure import Figure, Series, with_several_bars
 from section import Section, Table, bound_findings, distinct, result_failures, rows_with_place, starting_with
 
 SIXTEEN = ("fp16", "bf16")
@@ -140,10 +140,11 @@ def figure(rows):
         series.append(Series(r["method"], [round(digits(r), 3)],
                              [algorithm if format == r["input_format"] else f"{algorithm}/{format}"],
                              style.line(r["method"], peers)[0], (at, r["input_format"], r["case"]), text=[value(r, 7)]))
-    found = Figure("formats-figure", "Correct digits of sums with 16-bit and wider accumulators", menus, series,
-                   "correct decimal digits; label: the result", {None: ""}, bars=True, dots=True,
-                   description="Each point is a method; its colour shows the accumulator. Horizontal axis: correct decimal "
-                               "digits of the result. Label: the result.")
+    found = with_several_bars(Figure(
+        "formats-figure", "Correct digits of sums with 16-bit and wider accumulators", menus, style.together(series),
+        "correct decimal digits; label: the result", {None: ""}, bars=True, dots=True,
+        description="Each point is a method, or several with the same result; its colour shows the accumulator. Horizontal "
+                    "axis: correct decimal digits of the result. Label: the result."))
     found.finding = captions.describe_bars(found, lambda digits: f"{phrases.number(digits, 2)} correct digits")
     return found
 

@@ -5,7 +5,7 @@ import glossary
 import phrases
 import style
 import timing
-from figure import Figure, Series
+from figure import Figure, Series, with_several_bars
 from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, side_by_side, starting_with
 
 OPERATIONS = {"sum": "sum", "group_sum": "group sums"}
@@ -156,10 +156,11 @@ def figure(rows):
                      text=[answers(r)])
               for on, best in bars.items()
               for library, r in sorted(best.items(), key=lambda item: (item[1]["distinct_bits"], item[0]))]
-    found = Figure("frames-figure", "Number of different results of each library", menus, series, "different results",
-                   {None: ""}, bars=True,
-                   description="Each bar is a library: how many different results its calls returned for one table, "
-                               "the most of all lengths. The sums of all groups together are one result.")
+    found = with_several_bars(Figure(
+        "frames-figure", "Number of different results of each library", menus, style.together(series), "different results",
+        {None: ""}, bars=True,
+        description="Each bar is a library, or several with the same results: how many different results its calls returned "
+                    "for one table, the most of all lengths. The sums of all groups together are one result."))
     found.finding = captions.describe_bars(found, lambda count: phrases.plural(count, "result"))
     return found
 

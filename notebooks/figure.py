@@ -35,6 +35,7 @@ class Series:
     symbol: str = "circle"
     faint: bool = False  # a bound or a frontier: a thin dotted line without a legend entry
     text: list = None
+    names: list = None  # of the methods of a bar that stands for several
 
 
 @dataclasses.dataclass
@@ -109,13 +110,21 @@ class Figure:
                 "traces": [trace(self, s) for s in self.series]}
 
 
+def with_several_bars(figure):
+    """The figure with only the choices of its menus that show several bars: of one bar, the text and the table say more."""
+    shown = [s.on for s in figure.series]
+    series = [s for s in figure.series if shown.count(s.on) > 1]
+    menus = [(label, [v for v in values if any(s.on[i] == v for s in series)]) for i, (label, values) in enumerate(figure.menus)]
+    return dataclasses.replace(figure, series=series, menus=menus)
+
+
 def rounded(x):
     return None if x is None else float(f"{x:.4g}")
 
 
 def trace(figure, s):
     if figure.bars:
-        return {"on": s.on, "name": s.name, "x": s.x, "y": s.y, "text": s.text} | (
+        return {"on": s.on, "name": ", ".join(s.names or [s.name]), "x": s.x, "y": s.y, "text": s.text} | (
             {"mode": "markers+text", "marker": {"color": s.colour, "size": 10}} if figure.dots else
             {"type": "bar", "orientation": "h", "marker": {"color": s.colour}})
     x = s.x if figure.x_kind == "log2" else [rounded(x) for x in s.x]

@@ -7,7 +7,7 @@ import glossary
 import phrases
 import style
 import timing
-from figure import Figure, Series
+from figure import Figure, Series, with_several_bars
 from result_arrays import CEILINGS, cells, fastest_promised, is_ours, speed_failures
 from section import (Section, Table, check_findings, declined_findings, group_by_place, preferred, rows_with_place,
                      starting_with)
@@ -15,6 +15,7 @@ from timing import MOST_MISSES, fastest, share_of_target
 
 # The target of samesum's rows beside which PyTorch was measured, in the same process.
 TORCH, TORCH_FACTOR = "torch/", 1.0
+OTHERS = "one reduction each"  # the choice of operations with one bar
 
 
 def section(sources):
@@ -161,22 +162,25 @@ def library_findings(at, library, pairs):
 # --- figure -------------------------------------------------------------------------------------------------------
 
 def figure(rows):
-    """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction."""
+    """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction. Operations with one
+    bar share a choice of the menu."""
     series, peers = [], phrases.peers_in_words(r["method"] for _, r in rows)
     for at, some in group_by_place(rows).items():
-        for times, best, other in sorted(((best["gb_per_s"] / other["gb_per_s"], best, other)
-                                          for best, other in rivals(some)), key=lambda bar: bar[0]):
-            name = f"{shape(best)} {best['input_format']}"
-            series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
-                                 text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
-    found = Figure("reductions-figure", f"Speed relative to the fastest {peers}",
-                   [("Machine", preferred(s.on[0] for s in series)),
-                    ("Operation", starting_with([s.on[1] for s in series], "sum"))],
-                   series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
-                   description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the "
-                               "accumulator. "
-                               f"Length: its speed over that of the fastest {peers}, which the label names. "
-                               f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals.")
+        pairs = sorted(rivals(some), key=lambda pair: pair[0]["gb_per_s"] / pair[1]["gb_per_s"])
+        operations = [best["operation"] for best, _ in pairs]
+        for best, other in pairs:
+            name, operation = f"{shape(best)} {best['input_format']}", best["operation"]
+            if operations.count(operation) == 1:
+                name, operation = f"{operation}, {name}", OTHERS
+            series.append(Series(best["method"], [best["gb_per_s"] / other["gb_per_s"]], [name], style.colour(best["method"]),
+                                 (at, operation), text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
+    found = with_several_bars(Figure(
+        "reductions-figure", f"Speed relative to the fastest {peers}",
+        [("Machine", preferred(s.on[0] for s in series)), ("Operation", starting_with([s.on[1] for s in series], "sum"))],
+        series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
+        description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the accumulator. "
+                    f"Length: its speed over that of the fastest {peers}, which the label names. "
+                    f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals."))
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
         "the only method has", "the only reduction has")

@@ -3,7 +3,7 @@
 import captions
 import phrases
 import style
-from figure import Figure, Series
+from figure import Figure, Series, with_several_bars
 from power_law import fit
 from results import HERE
 from section import (Check, Section, Table, distinct, group_by_place, promises_one_result, rows_with_place, starting_with)
@@ -26,7 +26,7 @@ def section(sources):
     if rows:
         s.verdict = verdict([(source, r) for source in sources for r in source.of("spread")])
         s.findings = list(findings(rows))
-        s.figures = [figure(rows)]
+        s.figures = [f for f in [figure(rows)] if f.series]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but returned {r['distinct_bits']} bit patterns "
                       f"({AXES[r['axis']]})" for at, r in rows if r["broken"] and not phrases.is_peer(r["method"])]
@@ -181,11 +181,14 @@ def figure(rows):
             algorithm, format, _ = phrases.parts(method)
             name = algorithm if format == on[2] else f"{algorithm}/{format}"
             series.append(Series(method, [r["distinct_bits"]], [name],
-                                 style.line(method, peers)[0], on, text=[results_text(r)]))
-    found = Figure("spread-figure", "Number of different results of each method", menus, series,
-                   "bit patterns, most of all arrays", {None: ""}, bars=True,
-                   description="Each bar is a method; its colour shows the accumulator. Length: the largest number of "
-                               "bit patterns for one array. Label: that number, and in how many runs.")
+                                 style.line(method, peers)[0], on,
+                                 text=["1" if r["distinct_bits"] == 1 else results_text(r)]))
+    found = with_several_bars(Figure(
+        "spread-figure", "Number of different results of each method", menus, style.together(series),
+        "bit patterns, most of all arrays", {None: ""}, bars=True,
+        description="Each bar is a method, or several with one result; its colour shows the accumulator. Length: the "
+                    "largest number of bit patterns for one array. Label: that number and, if it is above 1, in how many "
+                    "runs."))
     found.finding = captions.describe_bars(found, lambda patterns: phrases.plural(patterns, "bit pattern"))
     return found
 

@@ -4,6 +4,8 @@ The colours are those of Okabe and Ito, which colour-blind readers can distingui
 stand out on white and on dark pages.
 """
 
+import dataclasses
+
 import phrases
 from section import SAME_EVERYWHERE
 
@@ -40,6 +42,21 @@ def point(method, promise, peers):
     everywhere."""
     colour, _, symbol = line(method, peers)
     return colour, symbol + HOLLOW * (promise not in SAME_EVERYWHERE)
+
+
+def together(series):
+    """The bars, of which three or more with the same choices, length and label are one that names a method and counts the
+    others: those of samesum, and those of other libraries. It is grey if their colours differ."""
+    groups = {}
+    for s in series:
+        groups.setdefault((s.on, *s.x, *s.text, s.colour in PEERS), []).append(s)
+    return [s for some in groups.values() for s in ([one_bar(some)] if len(some) >= phrases.FEWEST else some)]
+
+
+def one_bar(some):
+    names = sorted((s.y[0] for s in some), key=lambda name: not name.startswith("exact"))
+    return dataclasses.replace(some[0], names=names, y=[f"{names[0]} and {len(names) - 1} more"],
+                               colour=some[0].colour if len({s.colour for s in some}) == 1 else GREY)
 
 
 def peers_among(methods):

@@ -29,6 +29,7 @@ class Formats(made_up.SectionTest):
                      row("softmax", "serial/plain/bf16@cpu", 7.0, 10.0),
                      row("softmax", "serial/plain/fp32@cpu", 9.999, 10.0),
                      row("overflow", "serial/plain/fp16@cpu", None, 0.0, "fp16"),
+                     row("overflow", "exact/fp32@cpu", 1e5, 1e5, "fp16"),
                      row("accuracy", "serial/plain/fp32@cpu", 1000.0009765625, 1000.001, "fp32", 1000.0009765625),
                      row("accuracy", "serial/plain/fp16@cpu", 1000.0, 1000.001, "fp16", 1000.0)]
 
@@ -99,8 +100,18 @@ class Formats(made_up.SectionTest):
         self.assertEqual(bars["serial/plain/fp16@cpu", "overflow"], (0.0, "not finite"))
         self.assertEqual(bars["serial/plain/fp32@cpu", "softmax"], (4.0, "9.999"))
 
+    def test_methods_with_one_result_share_a_bar_which_is_not_alone(self):
+        self.rows += [row("softmax", f"{order}/{accumulator}/bf16@cpu", 9.9, 10.0)
+                      for order, accumulator in (("tree", "kahan"), ("pairwise", "kahan"), ("tree", "plain"))]
+        self.rows.append(row("softmax", "exact/bf16@cpu", 9.9, 10.0))
+        bars = [(s.y, s.names, s.x) for s in self.check().figures[0].series if s.on[2] == "softmax"]
+        self.assertEqual(bars[1], (["exact and 3 more"], ["exact", "tree/kahan", "pairwise/kahan", "tree/plain"], [2.0]))
+        self.assertEqual(len(bars), 3)
+        self.assertNotIn("accuracy", {s.on[2] for s in self.s.figures[0].series}, "one method per format")
+
     def test_an_exact_sum_of_0_has_all_digits(self):
-        self.rows.append(row("cancelled", "serial/plain/bf16@cpu", 0.0, 0.0) | {"relative_error": None})
+        self.rows += [row("cancelled", f"serial/{accumulator}/bf16@cpu", 0.0, 0.0) | {"relative_error": None}
+                      for accumulator in ("plain", "kahan")]
         self.check()
         self.assertEqual(next(s.x for s in self.s.figures[0].series if s.on[2] == "cancelled"), [2.408])
 

@@ -91,16 +91,24 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.rows[2]["method"] = "loop/softmax/fp32@peer"
         verdict = self.section().verdict
         self.assert_sentences([verdict], "beside a loop, faster in the only reduction")
-        self.assertEqual([s.x for s in self.section().figures[0].series], [[2.0]])
+        self.rows.append(row("loop/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
+        self.assertEqual([s.x for s in self.section().figures[0].series], [[0.5], [2.0]])
         self.assertEqual(self.section().figures[0].title, "Speed relative to the fastest loop")
 
     def test_the_figure_has_the_ratio_of_each_reduction(self):
+        self.rows += [row(TREE, 8.0, n=2000), row(CUB, 2.0, n=2000)]
         figure = self.section().figures[0]
         self.assertEqual([(s.y, s.x, s.text) for s in figure.series],
-                         [(["4,096 × 1,000 fp32"], [2.0], ["2.00 × cub/segmented"])])
-        self.assert_sentences([figure.finding], "This machine, GPU, sum: the only reduction has 2 times its speed")
+                         [(["4,096 × 1,000 fp32"], [2.0], ["2.00 × cub/segmented"]),
+                          (["4,096 × 2,000 fp32"], [4.0], ["4.00 × cub/segmented"])])
+        self.assert_sentences([figure.finding], "This machine, GPU, sum: the reductions range from 2 times its speed")
+
+    def test_operations_with_one_bar_share_a_choice_of_the_figure_which_has_none_of_one_bar(self):
+        self.assertNotIn("reductions-figure", [f.id for f in self.section().figures])
         self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
-        self.assertEqual([s.x for s in self.section().figures[0].series if s.on[1] == "norm"], [[0.5]])
+        figure = self.section().figures[0]
+        self.assertEqual(figure.menus[1], ("Operation", ["one reduction each"]))
+        self.assertEqual([(s.y, s.x) for s in figure.series], [(["norm, 2²⁸ fp32"], [0.5]), (["sum, 4,096 × 1,000 fp32"], [2.0])])
 
     def test_targets(self):
         self.after(0, {"bars": [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]},

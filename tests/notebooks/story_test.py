@@ -269,6 +269,13 @@ class Sentences(unittest.TestCase):
         cls.sections = [report.section(q, found) for q in report.SECTIONS] + [operations.section(found),
                                                                             methods.section(found)]
 
+    def test_every_choice_of_a_figure_has_several_bars_and_few_equal_ones(self):
+        for figure in (f for s in self.sections for f in s.figures if f.bars):
+            for on in {s.on for s in figure.series}:
+                bars = [(*s.x, *s.text) for s in figure.matching(on)]
+                self.assertGreater(len(bars), 1, (figure.id, on))
+                self.assertLessEqual(max(map(bars.count, bars)), 5, (figure.id, on))
+
     def test_a_section_shows_a_verdict_one_figure_and_at_most_five_sentences(self):
         for s in self.sections:
             if s.empty:
