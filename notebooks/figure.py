@@ -257,8 +257,10 @@ def svg_lines(figure):
         return ""
     x_axis = Axis(figure.x_kind, [x for x, _ in points], 7)
     y_axis = Axis(figure.y_kind, [y for _, y in points], 7)
-    drawing = Drawing(WIDTH, HEIGHT, figure.title)
-    bottom, right = HEIGHT - BOTTOM, WIDTH - 30 - LETTER * max((len(s.name) for s in shown if not s.faint), default=0)
+    named = [s for s in shown if not s.faint]
+    height = max(HEIGHT, 16 * len(named) + 2 * TOP) if figure.points else HEIGHT
+    drawing = Drawing(WIDTH, height, figure.title)
+    bottom, right = height - BOTTOM, WIDTH - 30 - LETTER * max((len(s.name) for s in named), default=0)
 
     def across(scaled):
         return LEFT + (right - LEFT) * x_axis.place(scaled)
@@ -272,7 +274,7 @@ def svg_lines(figure):
     for tick in x_axis.ticks:
         drawing.line(across(tick), TOP, across(tick), bottom)
         drawing.text(across(tick), bottom + 19, x_axis.label(tick), "middle")
-    drawing.text((LEFT + right) / 2, HEIGHT - 8, figure.x_title, "middle")
+    drawing.text((LEFT + right) / 2, height - 8, figure.x_title, "middle")
     drawing.text(0, 0, figure.y_title(figure.chosen()), "middle",
                  more=f' transform="translate(14 {(TOP + bottom) / 2:.0f}) rotate(-90)"')
     ends = []

@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import math
 import pathlib
 
 import phrases
@@ -220,24 +221,38 @@ def shares_of_ceiling(points, add):
             yield rate / min(intensity * r["gb_per_s"] / r["read_share"], add), r
 
 
+def under_the_roof(rows):
+    """(the rows of the roofline, the number of those that got bytes from a cache). Only the longest sums read memory, and a
+    kernel that is faster than its ceiling did not."""
+    longest = max((r["n"] for r in rows if r["kind"] == "ladder"), default=None)
+    points = [r for r in rows if roofline_point(r) and (r["kind"] != "ladder" or r["n"] == longest)]
+    read, add, fused = ceilings(rows)
+    if not read:
+        return points, 0
+    most = max(filter(None, (add, fused)), default=math.inf)
+    under = [r for r in points for intensity, rate in [roofline_point(r)]
+             if rate <= timing.EQUAL * min(intensity * read, most)]
+    return under, len(points) - len(under)
+
+
 def roofline(sums, shown):
-    """Figure of every kernel by its operations per byte, with the ceilings of the same run."""
+    """Figure of the kernels that read memory by their operations per byte, with the ceilings of the same run."""
     colours = list(style.COLOURS.values())
     series, findings_of = [], {}
     places = preferred(at for at, _ in sums + shown)
     for at in places:
         rows = [r for a, r in sums + shown if a == at]
         clouds = {}
-        for r in rows:
-            if roofline_point(r):
-                clouds.setdefault(SUMS if r["kind"] == "ladder" else r["demonstration"], []).append(r)
+        under, cached = under_the_roof(rows)
+        for r in under:
+            clouds.setdefault(SUMS if r["kind"] == "ladder" else r["demonstration"], []).append(r)
         groups = [SUMS, *SETTINGS]
         for group, some in clouds.items():
             place = groups.index(group)
             series.append(Series(group, [roofline_point(r)[0] for r in some], [roofline_point(r)[1] for r in some],
                                  colours[place % len(colours)], (at,), symbol=style.SYMBOLS[place],
                                  text=[f"{name(r)}, n = {phrases.count(r['n'])}" for r in some]))
-        intensities = [roofline_point(r)[0] for r in rows if roofline_point(r)]
+        intensities = [roofline_point(r)[0] for r in under]
         read, add, fused = ceilings(rows)
         for rate in (add, fused):
             if read and rate and intensities:
@@ -249,15 +264,17 @@ def roofline(sums, shown):
             findings_of[at] = (f"{phrases.plural(sum(map(len, clouds.values())), 'kernel')} with "
                                f"{phrases.number(low, 2)} to {phrases.number(high, 2)} operations per byte"
                                + (f"; memory is the limit below {phrases.number(add / read, 2)}" if read and add
-                                  else ""))
-    found = Figure("ladder-roofline", "Roofline: speed of each kernel against its operations per byte",
+                                  else "")
+                               + (f"; not shown {phrases.verb(cached, cached)} {cached} above the ceiling, whose bytes came "
+                                  "from a cache" if cached else ""))
+    found = Figure("ladder-roofline", "Roofline: speed of kernels that read memory, against operations per byte",
                    [("Machine", [at for at in places if at in findings_of])],
                    [s for s in series if s.on[0] in findings_of],
                    "operations per byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
                    description="Each point is a kernel. Horizontal axis: operations per byte. Vertical axis: "
                                "operations per second. Dotted: the ceilings measured in the same run, for reading (the "
-                               "slope), for additions in registers and for fused multiply-adds (flat). A point above "
-                               "the slope got some of its bytes from a cache. Kernels that only move elements "
+                               "slope), for additions in registers and for fused multiply-adds (flat). Of the sums, "
+                               "the longest are shown: others fit in a cache. Kernels that only move elements "
                                "(coalescing) have no point.")
     if findings_of:
         chosen = found.chosen()[0]

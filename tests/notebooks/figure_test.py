@@ -91,6 +91,12 @@ class Figures(unittest.TestCase):
         self.assertEqual([t["mode"] for t in spec["traces"]], ["markers", "lines"])
         self.assertEqual(spec["traces"][0]["hovertext"], ["<a>", "b"])
 
+    def test_a_long_legend_of_points_ends_within_the_picture(self):
+        many = figure([Series(f"method {i}", [1, 2], [1, 2], "#000", ()) for i in range(40)], points=True)
+        picture = xml.dom.minidom.parseString(svg(many))
+        height = float(picture.documentElement.getAttribute("viewBox").split()[3])
+        self.assertLess(max(float(t.getAttribute("y")) for t in picture.getElementsByTagName("text")), height)
+
     def test_every_symbol_can_be_drawn(self):
         for symbol in style.SYMBOLS:
             picture = svg(figure([Series("a", [1, 2], [1, 2], "#000", (), symbol=symbol)], points=True))

@@ -163,11 +163,24 @@ class Ladder(made_up.SentenceTest):
 
     def test_the_roofline(self):
         figure = self.section().figures[0]
-        self.assert_sentences([figure.finding], f"{AT}: 7 kernels with 0.12 to 0.25 operations per byte; … 5.")
+        self.assert_sentences([figure.finding], f"{AT}: 6 kernels with 0.12 to 0.25 operations per byte; … 5; not shown is 1 above")
         self.assertEqual(sum(s.faint for s in figure.series), 2)
         self.assertEqual({s.name for s in figure.series if not s.faint}, {"sums", "occupancy"})
         roof = next(s for s in figure.series if s.faint)
         self.assertEqual(roof.y, [min(x * 20, 100) for x in roof.x])
+
+    def test_no_point_of_the_roofline_is_above_its_ceiling(self):
+        short = row(EXACT, 1e-9) | {"n": 1024}
+        figure = ladder.section([source("ladder", [*rows(), short])]).figures[0]
+        self.assert_sentences([figure.finding], "6 kernels")  # those of the longest sums, as without the short one
+        self.assert_sentences([self.section((CURED, 1, {"seconds": 1e-9})).figures[0].finding],
+                              "5 kernels … not shown are 2 above the ceiling, whose bytes came from a cache.")
+        figure = ladder.section(made_up.committed()["ladder"]).figures[0]
+        for on in {s.on for s in figure.series}:
+            roof = [s for s in figure.matching(on) if s.faint]
+            slope, most = roof[0].y[0] / roof[0].x[0], max(y for s in roof for y in s.y)
+            for s in (s for s in figure.matching(on) if not s.faint):
+                self.assertTrue(all(y <= 1.03 * min(x * slope, most) for x, y in zip(s.x, s.y)), (on, s.name))
 
     def test_a_second_machine_has_its_own_sentences(self):
         two = ladder.section([source("ladder", list(rows())), source("ladder", [row(FIRST, 1e-3)], "H200")]).findings
