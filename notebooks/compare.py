@@ -279,7 +279,8 @@ def frontier_finding(chosen, methods):
     if not best:
         text = f"{title} ({at}, results in {format}): no method promises the same bits everywhere"
     elif len(best) == 1:
-        text += f"{best[0]['method']} is both the fastest and the most accurate ({speed_and_error(best[0])})"
+        text += (f"{best[0]['method']} is the most accurate, and no other is more than {timing.WITHIN} faster "
+                 f"({speed_and_error(best[0])})")
     else:
         text += (f"the fastest is {best[0]['method']} ({speed_and_error(best[0])}) and the most accurate is "
                  f"{best[-1]['method']} ({speed_and_error(best[-1])})")
