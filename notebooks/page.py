@@ -110,14 +110,16 @@ def first_figure(places):
 
 
 def opening(found, about):
-    """The first screen: what was measured, cards, answers and the frontier."""
-    cards, answers = story.cards(found), story.answers(found)
-    own = f"<div><dt>How do I run it on my own data?</dt><dd><code>{escape(project.OWN)}</code></dd></div>"
+    """The first screen: what was measured, cards, answers and the frontier. The slowest exact calls are folded."""
+    cards, answers = story.cards(found)[:story.MOST], story.answers(found)
+    code = (f"<div><dt>What do I call, and on my own files?</dt><dd><code>{escape(project.CALL)}</code></dd>"
+            f"<dd><code>{escape(project.OWN)}</code></dd></div>")
     return (f"<p class=about>{explained(about)}</p>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
-            + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{own}</dl>"
+            + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl>"
             + first_figure(frontier.measured(found))
-            + "".join(f"<p class=finding>{explained(text)}</p>" for text in [slow_cells.answer(found)] if text))
+            + "".join(f"<details><summary>Where exact calls are slow</summary><p class=finding>{explained(text)}</p></details>"
+                      for text in [slow_cells.answer(found)] if text))
 
 
 def use():

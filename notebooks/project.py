@@ -4,6 +4,7 @@ import re
 
 import results
 
+CALL = "samesum.sum(x)"  # in Python
 # The installed tool has these commands.
 OWN = "samesum compare FILE --json >results.jsonl && samesum report ."
 

@@ -1,19 +1,24 @@
 """The first screen of the report: what samesum is, three findings as small figures, and answers to first questions."""
 
 import dataclasses
+import math
+import re
 
 import accumulator_formats
 import consequences
 import frontier
 import glossary
 import phrases
+import price_of_promise
+import slow_cells
 import style
 import timing
-from figure import Drawing
-from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, rows_with_place
+from figure import Drawing, spaced
+from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, preferred, rows_with_place
 from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
+MOST = 3  # cards of the first screen
 SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
 
 
@@ -46,18 +51,21 @@ def about(found):
 # --- cards --------------------------------------------------------------------------------------------------------
 
 def cards(found):
-    """The findings whose results were measured."""
-    return [card for card in (one_call(found), ones(found), iterations(found)) if card]
+    """The findings whose results were measured; the first MOST are on the first screen."""
+    return [card for card in (one_call(found), ones(found), price(found), iterations(found)) if card]
 
 
-def here_and_there(rows, best):
-    """The best row of all places, and then the best one of the other machines or of this one: this machine's result stands
-    beside the others'. best(rows) returns a pair (place, row), or None."""
-    first = best(rows)
-    if not first:
-        return []
-    second = best([(at, r) for at, r in rows if is_here(at) != is_here(first[0])])
-    return [first, second] if second else [first]
+def here_and_there(rows, best, shows):
+    """The best row of this machine and the best one of the others, as far as there are any. This machine's comes first if
+    shows(row), or if no other does. best(rows) returns a pair (place, row), or None."""
+    pairs = [best([(at, r) for at, r in rows if is_here(at) == here]) for here in (True, False)]
+    return sorted(filter(None, pairs), key=lambda pair: not shows(pair[1]))
+
+
+def measured_at(at, found):
+    """'H200, GPU', or 'on another machine: H200, GPU' in a report that has results of this one."""
+    has_here = any(is_here(s.machine) and s.rows for some in found.values() for s in some)
+    return f"on another machine: {at}" if has_here and not is_here(at) else at
 
 
 def one_call(found):
@@ -68,14 +76,15 @@ def one_call(found):
         loose = [(at, r) for at, r in some if r["promise"] not in SAME_EVERYWHERE]
         return max(loose, default=None, key=lambda pair: (phrases.is_peer(pair[1]["method"]) and pair[1]["distinct_bits"] > 1,
                                                           pair[1]["data"] in frontier.ORDINARY, pair[1]["distinct_bits"]))
-    chosen = here_and_there(rows, best)
+    chosen = here_and_there(rows, best, lambda r: r["distinct_bits"] > 1)
     if not chosen:
         return None
     at, r = chosen[0]
     same = [s for _, s in rows if (s["n"], s["input_format"], s["data"]) == (r["n"], r["input_format"], r["data"])
             and s["promise"] in SAME_EVERYWHERE and s["distinct_bits"] == 1]
     text = (f"{calls(r)}" + (f", up to {phrases.ulps(r['spread_ulps'], r['input_format'])} apart" if r["spread_ulps"] else "")
-            + (f"; {phrases.plural(len(same), 'method')} of samesum returned one" if same else "") + f" ({at})."
+            + (f"; {phrases.plural(len(same), 'method')} of samesum returned one" if same else "")
+            + f" ({measured_at(at, found)})."
             + "".join(f" {phrases.capitalised(at)}: {caller(r)}, {calls(r)}." for at, r in chosen[1:]))
     return Card("spread", f"{r['distinct_bits']:,}", f"answer{'s' * (r['distinct_bits'] != 1)} from one call of {caller(r)}",
                 calls_picture(r), text)
@@ -141,10 +150,69 @@ def bars_picture(bars, most):
     return drawing.done()
 
 
+def price(found):
+    """How much longer an exact sum takes, by length, at the first place and at the first one of the other kind of device; and
+    the slowest exact calls on the first device."""
+    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price") if r["input_format"] == "fp32"]
+    lines = {at: sorted((r["n"], 1 / timing.ratio(r, other).value) for promise, r, other in some if promise == "order_free")
+             for at, some in price_of_promise.prices_of(rows).items()}
+    places = preferred(at for at in lines if lines[at])
+    if not places:
+        return None
+    first, *others = places
+    shown = [first, *[at for at in others if at.endswith("GPU") != first.endswith("GPU")][:1]]
+    texts = [f"{price_range(lines[at])} times ({measured_at(at, found)})" for at in shown]
+    lengths = [phrases.count(n) for n in distinct(end(n for at in shown for n, _ in lines[at]) for end in (min, max))]
+    device = "GPU" if first.endswith("GPU") else "CPU"
+    worst = [slow_cells.slowest(pairs) for _, of, pairs in slow_cells.comparisons(found) if of == device]
+    text = f"Sums of {' to '.join(lengths)} normal fp32 numbers: {', '.join(texts)}."
+    if worst:
+        text += f" Slowest exact calls on a {device}: {'; '.join(slow_cells.in_short(*pair) for pair in worst)}."
+    return Card("price", f"{price_range(lines[first])}×", "the time of the fastest call that promises less, for an exact sum",
+                prices_picture({at: lines[at] for at in shown}), text)
+
+
+def price_range(line):
+    low, high = (phrases.number(end(price for _, price in line)) for end in (min, max))
+    return low if low == high else f"{low}–{high}"
+
+
+def prices_picture(lines):
+    """A line per place: times as long, by length. The grey line is no price."""
+    most = max(1.5, *(price for line in lines.values() for _, price in line))
+    low, high = (end(math.log2(n) for line in lines.values() for n, _ in line) for end in (min, max))
+    left, right, bottom = 24, 170, HEIGHT - 16
+    drawing = Drawing(WIDTH, HEIGHT, "Times as long by length: " + "; ".join(
+        f"{at}, {price_range(line)}" for at, line in lines.items()))
+
+    def at(n, price):
+        return left + (right - left) * (math.log2(n) - low) / max(high - low, 1), bottom - (bottom - 6) * price / most
+
+    for tick in (1, math.floor(most)) if most >= 2 else (1,):
+        y = bottom - (bottom - 6) * tick / most
+        drawing.line(left - 4, y, right + 4, y, style.GREY if tick == 1 else None)
+        drawing.text(left - 8, y + 4, f"{tick}×", "end", 10.5)
+    for scaled, x, anchor in [(low, left, "start"), (high, right, "end")][:1 + (low < high)]:
+        drawing.text(x, HEIGHT - 3, phrases.count(round(2**scaled)), anchor, 10.5, drawing.faint)
+    colours = [style.COLOURS["exact"], style.COLOURS["plain"]]
+    ends = [at(*line[-1])[1] for line in lines.values()]
+    order = sorted(range(len(ends)), key=lambda i: ends[i])
+    labels = dict(zip(order, spaced([ends[i] for i in order], 14, 8, bottom)))
+    for i, ((place, line), colour) in enumerate(zip(lines.items(), colours)):
+        drawing.add('<path d="M' + "L".join("{:.1f} {:.1f}".format(*at(*point)) for point in line)
+                    + f'" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for point in line:
+            drawing.circle(*at(*point), 3, colour, f"{place}, n = {phrases.count(point[0])}: {point[1]:.2f}")
+        drawing.text(right + 10, labels[i] + 4, re.sub(r", \d+ threads?", "", place), size=10.5, fill=colour)
+    return drawing.done()
+
+
 def iterations(found):
     """How the number of iterations of conjugate gradients depends on the run."""
     rows = rows_with_place(found.get("consequences", []), "solver")
-    chosen = [(at, r) for at, r in here_and_there(rows, consequences.widest) if r["most_iterations"] > r["least_iterations"]]
+    def varies(r):
+        return r["most_iterations"] > r["least_iterations"]
+    chosen = [(at, r) for at, r in here_and_there(rows, consequences.widest, varies) if varies(r)]
     if not chosen:
         return None
     at, r = chosen[0]
@@ -159,7 +227,7 @@ def iterations(found):
             f"program: {phrases.plural(r['distinct_bits'], 'different solution')}"
             + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "")
             + (f", after {' to '.join(map(str, distinct([min(fixed), max(fixed)])))} iterations" if others and fixed else "")
-            + f" ({at})."
+            + f" ({measured_at(at, found)})."
             + (f" On {consequences.SYSTEMS[steady[0]['data']]} every sum needs {counts.pop()}." if len(counts) == 1 else "")
             + "".join(f" {phrases.capitalised(at)}: {consequences.span(r, 'iterations')} iterations." for at, r in chosen[1:]))
     return Card("consequences", f"{r['least_iterations']}–{r['most_iterations']}", "iterations, depending on the run",

@@ -63,10 +63,20 @@ class TheFirstScreen(made_up.SentenceTest):
         self.spreads.append(spread("tbb/fp32@peer", "none", distinct=8, data="60 binades"))
         self.assertEqual(self.cards()["spread"].number, "3", "ordinary data first")
         self.there = [spread("cub/not_guaranteed/fp32@peer", "none", distinct=5)]
-        self.assertEqual(self.cards()["spread"].what, "answers from one call of CUB not_guaranteed")
-        self.assert_sentences([self.cards()["spread"].text], "returned 5 different sums … (H200, GPU). This machine, CPU: "
-                                                             "oneTBB, 10 calls … returned 3 different sums.")
+        self.assertEqual(self.cards()["spread"].what, "answers from one call of oneTBB", "this machine's come first")
+        self.assert_sentences([self.cards()["spread"].text], "returned 3 different sums … (this machine, CPU). H200, GPU: CUB "
+                                                             "not_guaranteed, 10 calls … returned 5 different sums.")
         self.spreads.pop()
+        varied, self.spreads = self.spreads, [spread("tbb/fp32@peer", "none", distinct=1)]
+        self.assertEqual(self.cards()["spread"].what, "answers from one call of CUB not_guaranteed")
+        self.assert_sentences([self.cards()["spread"].text], "returned 5 different sums … (on another machine: H200, GPU). This "
+                                                             "machine, CPU: oneTBB, 10 calls … returned 1 different sum.")
+        self.spreads = []
+        self.assert_sentences([self.cards()["spread"].text], "5 different sums … (on another machine: H200, GPU).")
+        self.stories, self.solvers, self.prices, stories = [], [], [], (self.stories, self.solvers, self.prices)
+        self.assert_sentences([self.cards()["spread"].text], "5 different sums, up to … (H200, GPU).")  # nothing is of this one
+        self.stories, self.solvers, self.prices = stories
+        self.spreads = varied
         self.there = []
         self.spreads[0]["distinct_bits"] = 1  # no other library varied
         self.assertEqual(self.cards()["spread"].what, "answers from one call of samesum atomic/plain")
@@ -96,6 +106,32 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assertEqual(self.cards()["consequences"].number, "38–47")
         self.solvers[0].update(most_iterations=38)
         self.assertNotIn("consequences", self.cards())
+
+    def test_the_price_of_exactness(self):
+        card = self.cards()["price"]
+        self.assertEqual((card.number, card.what), ("1.56×", "the time of the fastest call that promises less, for an exact sum"))
+        self.assert_sentences([card.text], "Sums of 2²⁰ normal fp32 numbers: 1.56 times (this machine, CPU, 1 thread).")
+        self.prices += [r | {"n": 1 << 24} | made_up.took(seconds) for r, seconds in zip(self.prices, (8e-3, 2e-3, 4e-3, 5e-3))]
+        self.assertEqual(self.cards()["price"].number, "1.56–4×")
+        there = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in self.prices[:3]]
+        found = self.found()
+        found["price_of_promise"].append(source("price_of_promise", there, "H200"))
+        [card] = [c for c in story.cards(found) if c.section == "price"]
+        self.assert_sentences([card.text], "2²⁰ to 2²⁴ …: 1.56–4 times (this machine, CPU, 1 thread), 1.56 times (on another "
+                                           "machine: H200, GPU).")
+        self.assertEqual(card.picture.count('fill="none"'), 2, "a line each")
+        found["speed_vs_length"] = [source("speed_vs_length", [
+            made_up.speed("exact/fp32@cpu", 8.0), made_up.speed("loop/fp32@peer", 12.0, verified=None)])]
+        self.assert_sentences([c.text for c in story.cards(found)], "Slowest exact calls on a CPU: sum of 2²⁰ fp32: 1.5 times loop.")
+        self.prices = self.prices[1:4]
+        self.assertNotIn("price", self.cards())
+
+    def test_the_first_screen_has_three_cards_and_folds_where_exact_is_slow(self):
+        shown = page.opening(self.found(), "")
+        self.assertEqual(re.findall('class=card href="#([a-z]+)"', shown), ["spread", "formats", "price"])
+        self.assertIn("<code>samesum.sum(x)</code>", shown)
+        self.prices = []
+        self.assertIn('class=card href="#consequences"', page.opening(self.found(), ""))
 
     def test_which_method_to_use(self):
         ask = "Which method for a million fp32 numbers?"
