@@ -101,7 +101,7 @@ def picture(at, rows, width=WIDE):
     size = 13 if width == WIDE else 11.5
     letter = LETTER * size / 12
     legend = legend_rows(some, width, letter)
-    height = (440 if width == WIDE else 400) + LINE * len(legend)
+    height = (380 if width == WIDE else 360) + LINE * len(legend)
     bottom = height - BOTTOM - LINE * len(legend)
     drawing = Drawing(width, height, f"Error against speed ({at})")
     speeds = [r["gb_per_s"] for r in some]

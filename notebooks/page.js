@@ -63,7 +63,7 @@ function layout(spec, chosen, traces) {
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
     legend: {tracegroupgap: 0, ...under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"}
       : {x: 1.02, y: 1, yanchor: "top"}},
-    height: bars ? 90 + 22 * shown.length : under ? 380 + 22 * shown.length : Math.max(430, 90 + 20 * shown.length)};
+    height: bars ? 90 + 22 * shown.length : under ? 380 + 22 * shown.length : Math.max(360, 90 + 20 * shown.length)};
   if (bars) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";

@@ -1,7 +1,7 @@
 """Writes the report as one self-contained HTML file, with scripts, styles, pictures and data inside.
 
-The first screen and the verdicts are plain HTML and SVG. The plots and their data are compressed, and page.js unpacks
-them when a reader reaches them.
+The first screen and the verdicts are plain HTML and SVG. The figures of the sections whose verdicts come first are open, and
+all others are folded. The plots and their data are compressed, and page.js unpacks them when a reader reaches them.
 """
 
 import base64
@@ -12,6 +12,7 @@ import pathlib
 import re
 
 import frontier
+import headlines
 import phrases
 import project
 import slow_cells
@@ -58,15 +59,17 @@ def tile(t):
 # --- sections -----------------------------------------------------------------------------------------------------
 
 def section(s):
-    """A question, its verdict, badges and one figure; the rest is folded."""
+    """A question, its verdict and badges, and the first figure and table of headlines.FIRST; the rest is folded."""
+    is_open = s.id in headlines.FIRST
     first, others = s.figures[:1], s.figures[1:]
     shown, folded = s.tables[:s.open_tables], s.tables[s.open_tables:]
-    counts = [phrases.plural(len(some), what) for some, what in ((s.details, "finding"), (others, "figure"),
-                                                                 (folded, "table")) if some]
+    parts = [*map(table, shown), *map(figure, first)]
+    counts = [phrases.plural(len(some), what) for some, what in (
+        (others if is_open else s.figures, "figure"), (folded if is_open else s.tables, "table"), (s.details, "finding")) if some]
     return "\n".join([f'<section id="{s.id}"><h2><a href="#{s.id}">{escape(s.question)}</a></h2>', summary(s),
-                      *map(table, shown), *map(figure, first),
-                      f"<details class=more><summary>{', '.join(['How it was measured', *counts])}</summary>",
-                      more(s), *map(figure, others), *map(table, folded), "</details></section>"])
+                      *(parts if is_open else []),
+                      f"<details class=more><summary>{', '.join([*counts, 'how it was measured'])}</summary>",
+                      *([] if is_open else parts), more(s), *map(figure, others), *map(table, folded), "</details></section>"])
 
 
 def own_and_others(sections):

@@ -312,16 +312,24 @@ class Sentences(unittest.TestCase):
                 self.assertGreater(len(bars), 1, (figure.id, on))
                 self.assertLessEqual(max(map(bars.count, bars)), 5, (figure.id, on))
 
+    def test_the_figures_of_the_first_verdicts_are_open_and_all_others_folded(self):
+        shown = {s.id: self.unfolded(s).count("<figure") for s in self.sections if s.figures}
+        self.assertEqual({id for id, count in shown.items() if count}, {"error", "spread", "speed"})
+
+    def unfolded(self, s):
+        """The HTML of a section without what is folded."""
+        shown = page.section(s)
+        while "<details" in shown:
+            shown = re.sub("<details(?:(?!<details).)*?</details>", "", shown, flags=re.S)
+        return shown
+
     def test_a_section_shows_a_verdict_one_figure_and_at_most_five_sentences(self):
         for s in self.sections:
             if s.empty:
                 continue
             with self.subTest(s.id):
-                shown = page.section(s)
-                while "<details" in shown:
-                    shown = re.sub("<details(?:(?!<details).)*?</details>", "", shown, flags=re.S)
-                shown = re.sub("<svg.*?</svg>|<script.*?</script>|<h2.*?</h2>|<figcaption.*?</figcaption>", "", shown,
-                               flags=re.S)
+                shown = re.sub("<svg.*?</svg>|<script.*?</script>|<h2.*?</h2>|<figcaption.*?</figcaption>", "",
+                               self.unfolded(s), flags=re.S)
                 texts = [re.sub("<.*?>", "", p) for p in re.findall("<p class=(?:verdict|finding|line)>(.*?)</p>", shown)]
                 sentences = re.findall(r"[^.]\.(?:\s|$)", " ".join(texts))
                 self.assertTrue(s.verdict)
