@@ -143,8 +143,8 @@ def figure(rows):
     found = with_several_bars(Figure(
         "formats-figure", "Correct digits of sums with 16-bit and wider accumulators", menus, style.together(series),
         "correct decimal digits; label: the result", {None: ""}, bars=True, dots=True,
-        description="Each point is a method, or several with the same result; its colour shows the accumulator. Horizontal "
-                    "axis: correct decimal digits of the result. Label: the result."))
+        description="Each point is a method, or several with the same result; its colour shows the accumulator. "
+                    "Horizontal axis: correct decimal digits of the result. Label: the result."))
     found.finding = captions.describe_bars(found, lambda digits: f"{phrases.number(digits, 2)} correct digits")
     return found
 

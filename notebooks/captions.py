@@ -38,7 +38,8 @@ def describe_lines(figure, x_text, y_text):
 def describe_bars(figure, value_text):
     """Names the shortest and the longest bars; `value_text` formats their lengths."""
     chosen, bars = initial_view(figure)
-    return f"{chosen}: {value_range([(s.x[0], name) for s in bars for name in s.names or s.y], value_text)}." if bars else ""
+    ends = [(s.x[0], name) for s in bars for name in s.names or s.y]
+    return f"{chosen}: {value_range(ends, value_text)}." if bars else ""
 
 
 def value_range(ends, value_text):

@@ -292,8 +292,8 @@ def frontier_finding(chosen, methods):
 
 
 def frontier_methods(methods):
-    """The frontier of the methods that promise the same bits everywhere. Comparisons have no rounds: of two medians that are
-    closer than those that count as equal, neither is faster."""
+    """The frontier of the methods that promise the same bits everywhere. Comparisons have no rounds, so a method is
+    faster if the medians differ by more than those that count as equal."""
     return frontier([m for m in methods if m["promise"] in SAME_EVERYWHERE], lambda m: -m["gb_per_s"],
                     lambda m: m["relative_error"], lambda m, other: m["gb_per_s"] > timing.EQUAL * other["gb_per_s"])
 

@@ -157,10 +157,10 @@ def figure(rows):
               for on, best in bars.items()
               for library, r in sorted(best.items(), key=lambda item: (item[1]["distinct_bits"], item[0]))]
     found = with_several_bars(Figure(
-        "frames-figure", "Number of different results of each library", menus, style.together(series), "different results",
-        {None: ""}, bars=True,
-        description="Each bar is a library, or several with the same results: how many different results its calls returned "
-                    "for one table, the most of all lengths. The sums of all groups together are one result."))
+        "frames-figure", "Number of different results of each library", menus, style.together(series),
+        "different results", {None: ""}, bars=True,
+        description="Each bar is a library, or several with the same results: how many different results its calls "
+                    "returned for one table, the most of all lengths. The sums of all groups together are one result."))
     found.finding = captions.describe_bars(found, lambda count: phrases.plural(count, "result"))
     return found
 

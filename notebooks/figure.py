@@ -111,10 +111,11 @@ class Figure:
 
 
 def with_several_bars(figure):
-    """The figure with only the choices of its menus that show several bars: of one bar, the text and the table say more."""
+    """The figure with only the choices of its menus that show several bars: a text says what one bar would show."""
     shown = [s.on for s in figure.series]
     series = [s for s in figure.series if shown.count(s.on) > 1]
-    menus = [(label, [v for v in values if any(s.on[i] == v for s in series)]) for i, (label, values) in enumerate(figure.menus)]
+    menus = [(label, [v for v in values if any(s.on[i] == v for s in series)])
+             for i, (label, values) in enumerate(figure.menus)]
     return dataclasses.replace(figure, series=series, menus=menus)
 
 

@@ -39,7 +39,7 @@ def array(rows):
 
 
 def chosen(rows):
-    """The methods of the figure, the frontier first, then samesum's in OURS and the fastest peers; and the frontier of all
+    """The methods of the figure (the frontier, then samesum's in OURS and the fastest peers), and the frontier of all
     methods."""
     peers = sorted((r for r in rows if phrases.is_peer(r["method"])), key=lambda r: r["seconds"])
     ours = [r for name in OURS for r in rows

@@ -222,8 +222,8 @@ def shares_of_ceiling(points, add):
 
 
 def under_the_roof(rows):
-    """(the rows of the roofline, the number of those that got bytes from a cache). Only the longest sums read memory, and a
-    kernel that is faster than its ceiling did not."""
+    """(the rows of the roofline, the number of those that got bytes from a cache). Only the longest sums read memory,
+    and a kernel that is faster than its ceiling did not."""
     longest = max((r["n"] for r in rows if r["kind"] == "ladder"), default=None)
     points = [r for r in rows if roofline_point(r) and (r["kind"] != "ladder" or r["n"] == longest)]
     read, add, fused = ceilings(rows)
@@ -265,8 +265,8 @@ def roofline(sums, shown):
                                f"{phrases.number(low, 2)} to {phrases.number(high, 2)} operations per byte"
                                + (f"; memory is the limit below {phrases.number(add / read, 2)}" if read and add
                                   else "")
-                               + (f"; not shown {phrases.verb(cached, cached)} {cached} above the ceiling, whose bytes came "
-                                  "from a cache" if cached else ""))
+                               + (f"; not shown {phrases.verb(cached, cached)} {cached} above the ceiling, whose bytes "
+                                  "came from a cache" if cached else ""))
     found = Figure("ladder-roofline", "Roofline: speed of kernels that read memory, against operations per byte",
                    [("Machine", [at for at in places if at in findings_of])],
                    [s for s in series if s.on[0] in findings_of],

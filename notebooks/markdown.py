@@ -96,7 +96,8 @@ def document(title, about, found, sections, provenance, left_out, glossary=(), r
         yield from section(s, left_out)
     if about:
         yield plain(about) + "\n"
-        yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}" for c in story.cards(found)[:story.MOST])
+        yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}"
+                    for c in story.cards(found)[:story.MOST])
         yield from (f"- **{inline(question)}** {inline(text)}" for question, text in story.answers(found))
         yield from (f"- {inline(text)}" for text in [slow_cells.answer(found)] if text)
         yield f"- **What do I call?** `{project.CALL}`"

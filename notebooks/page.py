@@ -1,7 +1,8 @@
 """Writes the report as one self-contained HTML file, with scripts, styles, pictures and data inside.
 
-The first screen and the verdicts are plain HTML and SVG. The figures of the sections whose verdicts come first are open, and
-all others are folded. The plots and their data are compressed, and page.js unpacks them when a reader reaches them.
+The first screen and the verdicts are plain HTML and SVG. The figures of the sections whose verdicts come first are
+open, and all others are folded. The plots and their data are compressed, and page.js unpacks them when a
+reader reaches them.
 """
 
 import base64
@@ -65,11 +66,13 @@ def section(s):
     shown, folded = s.tables[:s.open_tables], s.tables[s.open_tables:]
     parts = [*map(table, shown), *map(figure, first)]
     counts = [phrases.plural(len(some), what) for some, what in (
-        (others if is_open else s.figures, "figure"), (folded if is_open else s.tables, "table"), (s.details, "finding")) if some]
+        (others if is_open else s.figures, "figure"), (folded if is_open else s.tables, "table"),
+        (s.details, "finding")) if some]
     return "\n".join([f'<section id="{s.id}"><h2><a href="#{s.id}">{escape(s.question)}</a></h2>', summary(s),
                       *(parts if is_open else []),
                       f"<details class=more><summary>{', '.join([*counts, 'how it was measured'])}</summary>",
-                      *([] if is_open else parts), more(s), *map(figure, others), *map(table, folded), "</details></section>"])
+                      *([] if is_open else parts), more(s), *map(figure, others), *map(table, folded),
+                      "</details></section>"])
 
 
 def own_and_others(sections):
@@ -121,7 +124,8 @@ def opening(found, about):
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl>"
             + first_figure(frontier.measured(found))
-            + "".join(f"<details><summary>Where exact calls are slow</summary><p class=finding>{explained(text)}</p></details>"
+            + "".join("<details><summary>Where exact calls are slow</summary>"
+                      f"<p class=finding>{explained(text)}</p></details>"
                       for text in [slow_cells.answer(found)] if text))
 
 

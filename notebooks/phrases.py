@@ -47,7 +47,8 @@ TERMS = {
                         "if all elements have the same sign, and more the more they cancel",
     "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
                        "Shanmugavelu et al. 2024",
-    "frontier": "the methods that are faster than every method that is more accurate, or as accurate with a stronger promise",
+    "frontier": "the methods that are faster than every method that is more accurate, or as accurate with a stronger "
+                "promise",
     "faster, as fast, not decided":
         "what the 95% interval of a ratio of speeds decides: one is faster or slower than another if the interval "
         "excludes 1, as fast if it lies within 3% of 1, no slower if it lies above 1/1.03; all else is not decided. "

@@ -159,7 +159,8 @@ def figure(cells):
             rows = [r for r in some if r[error] is not None]
             for r in rows:
                 colour, symbol = style.point(r["method"], r["promise"], peers)
-                series.append(Series(phrases.parts(r["method"])[0], [r["gb_per_s"]], [r[error]], colour, on, symbol=symbol,
+                series.append(Series(phrases.parts(r["method"])[0], [r["gb_per_s"]], [r[error]], colour, on,
+                                     symbol=symbol,
                                      text=[f"{r['method']}, promise: {r['promise']}, relative error "
                                            f"{phrases.number(r[error], 2)}"]))
             best = finite_frontier(rows, error)
@@ -168,8 +169,8 @@ def figure(cells):
                                  faint=True))
     found = Figure("price-figure", "Error against speed of all methods", menus, series, "speed, GB/s of input",
                    {None: "relative error"}, points=True, x_kind="log10",
-                   description="Each point is a method; its colour shows the accumulator, its symbol the order. Hollow: "
-                               "it promises less than the same bits everywhere. Horizontal "
+                   description="Each point is a method; its colour shows the accumulator, its symbol the order. "
+                               "Hollow: it promises less than the same bits everywhere. Horizontal "
                                "axis: speed of n numbers, faster to the right. Vertical axis: error relative to the exact "
                                "sum of one array of n such numbers, more accurate further down. "
                                "Dotted: the frontier. Infinite errors (overflow) are not shown.")

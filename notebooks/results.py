@@ -56,7 +56,7 @@ class Refused(Exception):
 class Source:
     """One file of results."""
 
-    machine: str  # HERE, or from the name of the file: "H200" for h200.error_vs_length.jsonl, "Xeon" for xeon.databases.jsonl
+    machine: str  # HERE, or from the name of the file: "H200" for h200.error_vs_length.jsonl
     question: str  # one of EXPERIMENTS or PARTS, or "compare"
     path: pathlib.Path
     header: dict  # "provenance"; for an experiment also "mode", "seed" and "filter"

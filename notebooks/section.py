@@ -212,10 +212,11 @@ def group_by_place(rows):
 
 
 def frontier(rows, cost, error, is_faster):
-    """The rows that are faster than every row that is more accurate, or as accurate with a stronger promise; cheapest first.
+    """The rows that are faster than every row that is more accurate, or as accurate with a stronger promise; cheapest
+    first.
 
-    cost(row) and error(row) are numbers. is_faster(row, other) decides, so that a difference that may be noise puts no row
-    on the frontier.
+    cost(row) and error(row) are numbers. is_faster(row, other) decides, so that a difference that may be noise puts no
+    row on the frontier.
     """
     found = []
     for r in sorted(rows, key=lambda r: (error(r), -PROMISES.index(r["promise"]), cost(r))):

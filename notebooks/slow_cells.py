@@ -118,7 +118,8 @@ def slowest(pairs):
 def in_short(own, other):
     """'dot of 2¹⁸ fp32, arbitrary bits: 40 times normal numbers', or '… times eigen/dot'."""
     beside = phrases.parts(other["method"])[0] if is_peer(other) else "normal numbers"
-    return f"{name_of(operation(own))} of {work(own)}: {phrases.number(1 / timing.ratio(own, other).value, 2)} times {beside}"
+    times = phrases.number(1 / timing.ratio(own, other).value, 2)
+    return f"{name_of(operation(own))} of {work(own)}: {times} times {beside}"
 
 
 def answer(found):

@@ -162,8 +162,8 @@ def library_findings(at, library, pairs):
 # --- figure -------------------------------------------------------------------------------------------------------
 
 def figure(rows):
-    """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction. Operations with one
-    bar share a choice of the menu."""
+    """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction. Operations
+    with one bar share a choice of the menu."""
     series, peers = [], phrases.peers_in_words(r["method"] for _, r in rows)
     for at, some in group_by_place(rows).items():
         pairs = sorted(rivals(some), key=lambda pair: pair[0]["gb_per_s"] / pair[1]["gb_per_s"])
@@ -172,13 +172,16 @@ def figure(rows):
             name, operation = f"{shape(best)} {best['input_format']}", best["operation"]
             if operations.count(operation) == 1:
                 name, operation = f"{operation}, {name}", OTHERS
-            series.append(Series(best["method"], [best["gb_per_s"] / other["gb_per_s"]], [name], style.colour(best["method"]),
-                                 (at, operation), text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
+            series.append(Series(best["method"], [best["gb_per_s"] / other["gb_per_s"]], [name],
+                                 style.colour(best["method"]), (at, operation),
+                                 text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
     found = with_several_bars(Figure(
         "reductions-figure", f"Speed relative to the fastest {peers}",
-        [("Machine", preferred(s.on[0] for s in series)), ("Operation", starting_with([s.on[1] for s in series], "sum"))],
+        [("Machine", preferred(s.on[0] for s in series)),
+         ("Operation", starting_with([s.on[1] for s in series], "sum"))],
         series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
-        description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the accumulator. "
+        description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the "
+                    "accumulator. "
                     f"Length: its speed over that of the fastest {peers}, which the label names. "
                     f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals."))
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(

@@ -187,8 +187,8 @@ def figure(rows):
         "spread-figure", "Number of different results of each method", menus, style.together(series),
         "bit patterns, most of all arrays", {None: ""}, bars=True,
         description="Each bar is a method, or several with one result; its colour shows the accumulator. Length: the "
-                    "largest number of bit patterns for one array. Label: that number and, if it is above 1, in how many "
-                    "runs."))
+                    "largest number of bit patterns for one array. Label: that number and, if it is above 1, in how "
+                    "many runs."))
     found.finding = captions.describe_bars(found, lambda patterns: phrases.plural(patterns, "bit pattern"))
     return found
 

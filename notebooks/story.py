@@ -56,8 +56,8 @@ def cards(found):
 
 
 def here_and_there(rows, best, shows):
-    """The best row of this machine and the best one of the others, as far as there are any. This machine's comes first if
-    shows(row), or if no other does. best(rows) returns a pair (place, row), or None."""
+    """The best row of this machine and the best one of the others, as far as there are any. This machine's comes first
+    if shows(row), or if no other does. best(rows) returns a pair (place, row), or None."""
     pairs = [best([(at, r) for at, r in rows if is_here(at) == here]) for here in (True, False)]
     return sorted(filter(None, pairs), key=lambda pair: not shows(pair[1]))
 
@@ -151,10 +151,12 @@ def bars_picture(bars, most):
 
 
 def price(found):
-    """How much longer an exact sum takes, by length, at the first place and at the first one of the other kind of device; and
-    the slowest exact calls on the first device."""
-    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price") if r["input_format"] == "fp32"]
-    lines = {at: sorted((r["n"], 1 / timing.ratio(r, other).value) for promise, r, other in some if promise == "order_free")
+    """How much longer an exact sum takes, by length, at the first place and at the first one of the other kind of
+    device; and the slowest exact calls on the first device."""
+    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
+            if r["input_format"] == "fp32"]
+    lines = {at: sorted((r["n"], 1 / timing.ratio(r, other).value)
+                        for promise, r, other in some if promise == "order_free")
              for at, some in price_of_promise.prices_of(rows).items()}
     places = preferred(at for at in lines if lines[at])
     if not places:
@@ -168,7 +170,8 @@ def price(found):
     text = f"Sums of {' to '.join(lengths)} normal fp32 numbers: {', '.join(texts)}."
     if worst:
         text += f" Slowest exact calls on a {device}: {'; '.join(slow_cells.in_short(*pair) for pair in worst)}."
-    return Card("price", f"{price_range(lines[first])}×", "the time of the fastest call that promises less, for an exact sum",
+    return Card("price", f"{price_range(lines[first])}×",
+                "the time of the fastest call that promises less, for an exact sum",
                 prices_picture({at: lines[at] for at in shown}), text)
 
 

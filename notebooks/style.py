@@ -45,8 +45,8 @@ def point(method, promise, peers):
 
 
 def together(series):
-    """The bars, of which three or more with the same choices, length and label are one that names a method and counts the
-    others: those of samesum, and those of other libraries. It is grey if their colours differ."""
+    """The bars. Three or more with the same choices, length and label become one that names a method and counts the
+    others: one of samesum, and one of other libraries. It is grey if their colours differ."""
     groups = {}
     for s in series:
         groups.setdefault((s.on, *s.x, *s.text, s.colour in PEERS), []).append(s)

@@ -130,8 +130,8 @@ def judged(some):
 
 
 def others_of(some, name=""):
-    """{name: pairs of samesum's fastest repeatable sum without a given grid, or that of one method, and a sum of a peer or of
-    atomic additions}."""
+    """{name: pairs of samesum's fastest repeatable sum without a given grid, or that of one method, and a sum of a peer
+    or of atomic additions}."""
     found = {}
     for together in of_sums(some):
         best = fastest_promised([r for r in together if name in ("", algorithm(r))])
@@ -142,14 +142,15 @@ def others_of(some, name=""):
 
 
 def verdict(rows):
-    """How often repeatable sums are faster than others, and how much, and how fast exact is, on this machine and beside it on
-    another one."""
+    """How often repeatable sums are faster than others, and how much, and how fast exact is, on this machine and beside
+    it on another one."""
     places, found = group_by_place(rows), {}
     for at in side_by_side(places):
         exact = others_of(places[at], "exact")
         found[at] = [f"beside {name}, {beside_in_words(pairs)}{of_exact(exact.get(name, []), pairs)}"
                      for name, pairs in others_of(places[at]).items() if ratios(pairs)]
-    return " ".join(f"With promised bits, sums by key are, {'; '.join(texts)} ({at})." for at, texts in found.items() if texts)
+    return " ".join(f"With promised bits, sums by key are, {'; '.join(texts)} ({at})."
+                    for at, texts in found.items() if texts)
 
 
 def of_exact(exact, pairs):

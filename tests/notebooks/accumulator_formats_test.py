@@ -105,7 +105,8 @@ class Formats(made_up.SectionTest):
                       for order, accumulator in (("tree", "kahan"), ("pairwise", "kahan"), ("tree", "plain"))]
         self.rows.append(row("softmax", "exact/bf16@cpu", 9.9, 10.0))
         bars = [(s.y, s.names, s.x) for s in self.check().figures[0].series if s.on[2] == "softmax"]
-        self.assertEqual(bars[1], (["exact and 3 more"], ["exact", "tree/kahan", "pairwise/kahan", "tree/plain"], [2.0]))
+        self.assertEqual(bars[1], (["exact and 3 more"], ["exact", "tree/kahan", "pairwise/kahan", "tree/plain"],
+                                   [2.0]))
         self.assertEqual(len(bars), 3)
         self.assertNotIn("accuracy", {s.on[2] for s in self.s.figures[0].series}, "one method per format")
 

@@ -165,8 +165,8 @@ class DataSets(made_up.SectionTest):
                                     ("tree/plain/fp32@cpu", 3.0,
                                      ends.format("serial/plain/fp32@cpu", "4.8e-06") + loose),
                                     ("exact/fp32@cpu", 30.0,
-                                     "exact/fp32@cpu is the most accurate, and no other is more than 3% faster (30 GB/s, … "
-                                     "error 3e-08)" + loose)):
+                                     "exact/fp32@cpu is the most accurate, and no other is more than 3% faster "
+                                     "(30 GB/s, … error 3e-08)" + loose)):
             if method:
                 self.pick(method).update(gb_per_s=speed)
             self.assert_sentences([self.check().figures[0].finding], start + text)

@@ -163,7 +163,8 @@ class Ladder(made_up.SentenceTest):
 
     def test_the_roofline(self):
         figure = self.section().figures[0]
-        self.assert_sentences([figure.finding], f"{AT}: 6 kernels with 0.12 to 0.25 operations per byte; … 5; not shown is 1 above")
+        self.assert_sentences([figure.finding],
+                              f"{AT}: 6 kernels with 0.12 to 0.25 operations per byte; … 5; not shown is 1 above")
         self.assertEqual(sum(s.faint for s in figure.series), 2)
         self.assertEqual({s.name for s in figure.series if not s.faint}, {"sums", "occupancy"})
         roof = next(s for s in figure.series if s.faint)

@@ -235,7 +235,8 @@ class PythonProvenance(unittest.TestCase):
                                          ("NVIDIA H200, compute capability 9.0", "AMD EPYC 9654", "H200", "H200"),
                                          (None, "AMD EPYC 9654", "EPYC", "EPYC"), (None, "Xeonic 1", "XEON", "XEON")):
             header = {"provenance": made_up.PROVENANCE | {"gpu": gpu, "cpu": cpu}}
-            self.assertEqual(results.as_spelled(results.Source(name, "databases", pathlib.Path("a.jsonl"), header, [])), expected)
+            source = results.Source(name, "databases", pathlib.Path("a.jsonl"), header, [])
+            self.assertEqual(results.as_spelled(source), expected)
         self.assertIn("Xeon", {s.machine for s in made_up.committed()["python_speed"]})
 
     def test_is_shown_in_the_report_in_words(self):

@@ -673,7 +673,7 @@ class Page(WithFiles):
         self.assertEqual(list(zip(traces["frontier"]["x"], traces["frontier"]["y"])),
                          [(4.0, 2.384e-07), (2.5, 0.0)], "methods with the same bits everywhere")
         markers = [t["marker"] for t in frontier["traces"] if "marker" in t]
-        self.assertEqual(len({(m["color"], m["symbol"]) for m in markers}), len(markers), "no two methods look the same")
+        self.assertEqual(len({(m["color"], m["symbol"]) for m in markers}), len(markers), "each looks different")
         self.assertEqual((traces["tree/plain"]["marker"]["color"], traces["atomic/plain"]["marker"]["symbol"]),
                          (traces["atomic/plain"]["marker"]["color"], "x-open"))
 

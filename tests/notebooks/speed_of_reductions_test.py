@@ -108,7 +108,8 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
         figure = self.section().figures[0]
         self.assertEqual(figure.menus[1], ("Operation", ["one reduction each"]))
-        self.assertEqual([(s.y, s.x) for s in figure.series], [(["norm, 2²⁸ fp32"], [0.5]), (["sum, 4,096 × 1,000 fp32"], [2.0])])
+        self.assertEqual([(s.y, s.x) for s in figure.series],
+                         [(["norm, 2²⁸ fp32"], [0.5]), (["sum, 4,096 × 1,000 fp32"], [2.0])])
 
     def test_targets(self):
         self.after(0, {"bars": [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]},

@@ -65,9 +65,10 @@ class SumsByKey(made_up.SectionTest):
                    f"This machine, GPU: fixed_point has 50%", f"This machine, GPU: exact has 25%",
                    f"{here} atomic_element/plain, {same} 8 times as fast.",
                    f"{here} cub/sort_reduce_by_key, {same} 4 times as fast", f"{here} torch/index_add, {same} 16 times",
-                   failures=[], verdict="With promised bits, sums by key are, beside atomic_element/plain, faster in the only "
-                                        "case: 8 times as fast (exact: 4); beside cub/sort_reduce_by_key, faster in the only "
-                                        "case: 4 times as fast (exact: 2); … 16 times as fast (exact: 8) (this machine, GPU).")
+                   failures=[],
+                   verdict="With promised bits, sums by key are, beside atomic_element/plain, faster in the only case: "
+                           "8 times as fast (exact: 4); beside cub/sort_reduce_by_key, faster in the only case: 4 "
+                           "times as fast (exact: 2); … 16 times as fast (exact: 8) (this machine, GPU).")
         self.assertTrue(all(len(f) < 210 for f in self.s.findings), "sentences are short")
         self.rows[11]["low"] = 1e-4  # jumps
         self.check("beside atomic_element/plain, … not decided in the only case: 8 times as fast",
