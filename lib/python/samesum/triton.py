@@ -227,7 +227,7 @@ def atomic_add_sum(cells, i, x, mask=None, axis: tl.constexpr = None):
     else:
         mask = tl.broadcast(mask, x)[0]
     if cells.grid is None:
-        state = cells.words + i.to(tl.int64) * (cells.digits + 1)
+        state = cells.words + (tl.full([], 0, tl.int64) + i) * (cells.digits + 1)
         place, first, second, third, seen = _digits(x, cells.lowest)
         first = tl.where(mask, first, 0)
         second = tl.where(mask, second, 0)
@@ -248,7 +248,7 @@ def atomic_add_sum(cells, i, x, mask=None, axis: tl.constexpr = None):
             d += 1
         _set_flags(_flags_of(state, cells.digits), flags, flags != 0)
     else:
-        state = cells.words + i.to(tl.int64) * 3
+        state = cells.words + (tl.full([], 0, tl.int64) + i) * 3
         units, beyond, special = _units(x, cells.grid)
         units = tl.where(mask, units, 0)
         lower = tl.sum(units & ((1 << 32) - 1), axis)

@@ -150,6 +150,8 @@ class Cells:
             )
         if view(self.words).device != view(other.words).device:
             raise TypeError("samesum: other is on another device; pass from_bytes(other.to_bytes(), like=x)")
+        if other is self:  # a carry would change what has not been added yet
+            other = Cells.from_bytes(self.to_bytes(), like=self.words)
         _core.merge_cells(*self._states(), tuple(view(other.words)))
 
     def finish(self, dtype: Any = None) -> Any:
