@@ -18,10 +18,14 @@ PUBLIC_MODULES = ("jax.py", "mpi.py", "torch/__init__.py", "torch/distributed.py
 STANDS_FOR = {
     "_arrays/converted.py: __dlpack__": "the protocol of arrays, whose versions have other options",
     "_calls/arguments.py: __init__": "the fields of the call itself, where torch.compile traces them",
+    "_cells/cells.py: _not_numbers": "any operation on numbers, which cells refuse",
     "_core.pyi: bound": "samesum.bound",
     "_core.pyi: choose": "samesum.choose",
     "_functions/nan.py: skipping": "nansum, nanmean, …",
     "dask/__init__.py: reduction": "samesum.dask.sum, samesum.dask.mean, …",
+    "numba.py: add_exactly": "code of a kernel, which has no objects",
+    "warp.py: _add_exactly": "code of a kernel, which has no objects",
+    "warp.py: _declared": "code of a kernel, which has no objects",
 }
 """Functions that pass on all arguments of another signature, and whose it is."""
 OF_PYTORCH = ("custom_op", "register_fake", "_handles")

@@ -28,7 +28,9 @@ try:
     import numpy as np
     from numba.core.errors import TypingError
 except ImportError as error:
-    raise ImportError("samesum: samesum.numba needs Numba; install it with 'pip install numba'") from error
+    raise ImportError(
+        "samesum: samesum.numba needs Numba; install it with 'pip install numba'", name=error.name
+    ) from error
 
 from ._cells.cells import Cells
 from ._cells.words import on_host, view

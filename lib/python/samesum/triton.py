@@ -26,7 +26,9 @@ try:
     import triton
     import triton.language as tl
 except ImportError as error:
-    raise ImportError("samesum: samesum.triton needs Triton; install it with 'pip install triton'") from error
+    raise ImportError(
+        "samesum: samesum.triton needs Triton; install it with 'pip install triton'", name=error.name
+    ) from error
 
 from ._cells.cells import Cells
 

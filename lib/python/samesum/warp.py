@@ -26,7 +26,9 @@ from typing import Any
 try:
     import warp as wp
 except ImportError as error:
-    raise ImportError("samesum: samesum.warp needs Warp; install it with 'pip install warp-lang'") from error
+    raise ImportError(
+        "samesum: samesum.warp needs Warp; install it with 'pip install warp-lang'", name=error.name
+    ) from error
 
 from ._cells.cells import Cells
 from ._cells.words import is_warp
