@@ -176,3 +176,13 @@ def test_cells_are_no_numbers(use):
 def test_only_cells_of_the_same_kind_merge(other, error):
     with pytest.raises(error, match="samesum: (cells merge with|other is)"):
         samesum.cells(3, "float32").merge(other)
+
+
+@pytest.mark.parametrize("grid", [None, -52])
+def test_cells_merge_with_themselves(grid):
+    x = np.full(400, np.nextafter(2.0, 0.0))  # their digits carry
+    cells, twice = (samesum.cells(1, "float64", grid=grid) for _ in range(2))
+    cells.add(np.zeros(400, np.int64), x)
+    twice.add(np.zeros(800, np.int64), np.tile(x, 2))
+    cells.merge(cells)
+    assert cells.to_bytes() == twice.to_bytes()
