@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+import samesum
 
 FORMATS = {
     "float16": (11, -24, 15), "bfloat16": (8, -133, 127), "float32": (24, -149, 127), "float64": (53, -1074, 1023),
@@ -105,6 +106,13 @@ def case(dtype: str, grid: int | None, cells: int = CELLS, seed: int = 0) -> Cas
 CASES = [(dtype, grid) for dtype, grids in
          {"float16": (None, -30), "bfloat16": (None, -40), "float32": (None, -50), "float64": (None, -80)}.items()
          for grid in grids]  # fmt: skip
+
+
+def filled(c: Case, i: np.ndarray, x: np.ndarray, cells: int | None = None) -> samesum.Cells:
+    """Returns cells like those of a case, or another number of them, after additions by samesum's own calls."""
+    result = samesum.cells(len(c.sums) if cells is None else cells, c.dtype, grid=c.grid)
+    result.add(i, x)
+    return result
 
 
 def bits(a: np.ndarray) -> np.ndarray:

@@ -25,7 +25,6 @@ STANDS_FOR = {
     "dask/__init__.py: reduction": "samesum.dask.sum, samesum.dask.mean, …",
     "numba.py: add_exactly": "code of a kernel, which has no objects",
     "warp.py: _add_exactly": "code of a kernel, which has no objects",
-    "warp.py: _declared": "code of a kernel, which has no objects",
 }
 """Functions that pass on all arguments of another signature, and whose it is."""
 OF_PYTORCH = ("custom_op", "register_fake", "_handles")

@@ -11,15 +11,9 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
-from cells_cases import CASES, bits, case, dtype_of  # noqa: E402
+from cells_cases import CASES, bits, case, dtype_of, filled  # noqa: E402
 
 pytest.importorskip("ml_dtypes")  # for bfloat16
-
-
-def filled(c, i, x):
-    cells = samesum.cells(len(c.sums), c.dtype, grid=c.grid)
-    cells.add(i, x)
-    return cells
 
 
 @pytest.mark.parametrize(("dtype", "grid"), CASES)

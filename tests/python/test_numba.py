@@ -10,7 +10,7 @@ numba = pytest.importorskip("numba", reason=HOW)
 pytest.importorskip("ml_dtypes", reason=HOW)
 
 import samesum.numba  # noqa: E402
-from cells_cases import CASES, bits, case  # noqa: E402
+from cells_cases import CASES, bits, case, filled  # noqa: E402
 
 FLOATS = [(dtype, grid) for dtype, grid in CASES if dtype in ("float32", "float64")]
 
@@ -21,12 +21,6 @@ def add(cells, i, x):
         samesum.numba.atomic_add(cells, i[k], x[k])
 
 
-def on_cpu(c, i, x):
-    cells = samesum.cells(len(c.sums), c.dtype, grid=c.grid)
-    cells.add(i, x)
-    return cells
-
-
 @pytest.mark.parametrize(("dtype", "grid"), FLOATS)
 def test_threads_give_the_sums_of_fractions_and_the_bytes_of_calls_in_any_order(dtype, grid):
     c = case(dtype, grid, seed=8)
@@ -34,7 +28,7 @@ def test_threads_give_the_sums_of_fractions_and_the_bytes_of_calls_in_any_order(
     cells = samesum.cells(len(c.sums), dtype, grid=grid)
     add(samesum.numba.cells(cells), c.i[order], c.x[order])
     assert (bits(cells.finish()) == bits(c.sums)).all()
-    assert cells.to_bytes() == on_cpu(c, c.i, c.x).to_bytes()
+    assert cells.to_bytes() == filled(c, c.i, c.x).to_bytes()
 
 
 @pytest.mark.parametrize(("cells", "dtype"), [("float64", "float32"), ("float16", "float32"), ("float32", "float64")])
@@ -105,5 +99,5 @@ def test_kernels_give_the_sums_of_fractions_and_the_bytes_of_a_cpu(dtype, grid):
         cells.reset()
         kernel[-(-len(c.x) // 128), 128](samesum.numba.cells(cells), c.i[order], c.x[order])
         torch.cuda.synchronize()
-        assert cells.to_bytes() == on_cpu(c, c.i, c.x).to_bytes()
+        assert cells.to_bytes() == filled(c, c.i, c.x).to_bytes()
     assert (bits(cells.finish().cpu().numpy()) == bits(c.sums)).all()

@@ -14,7 +14,7 @@ triton = pytest.importorskip("triton", reason=HOW)
 import triton.language as tl  # noqa: E402
 
 import samesum.triton  # noqa: E402
-from cells_cases import CASES, bits, case  # noqa: E402
+from cells_cases import CASES, bits, case, filled  # noqa: E402
 
 
 @triton.jit
@@ -55,16 +55,10 @@ def array(t):
     return t.numpy()
 
 
-def on_cpu(c, n, i, x):
-    cells = samesum.cells(n, c.dtype, grid=c.grid)
-    cells.add(i, x)
-    return cells
-
-
 @pytest.mark.parametrize(("dtype", "grid"), CASES)
 def test_atomic_add_gives_the_sums_of_fractions_and_the_bytes_of_a_cpu_in_any_order(dtype, grid):
     c = case(dtype, grid, seed=1)
-    n, expected = len(c.x), on_cpu(c, len(c.sums), c.i, c.x).to_bytes()
+    n, expected = len(c.x), filled(c, c.i, c.x).to_bytes()
     mixed = np.random.default_rng(2).permutation(n)
     for block, index, order in ((128, np.int32, np.arange(n)), (1024, np.int64, mixed)):
         i, x = tensor(c.i[order].astype(index)), tensor(c.x[order])
@@ -81,11 +75,11 @@ def test_sums_of_blocks_and_rows_are_added_as_their_elements(dtype, grid):
     x = c.x[:576]
     i = c.i[:72]
     keep = (np.arange(576) % 5 != 0).reshape(72, 8)
-    by_row = on_cpu(c, 100, np.repeat(i, 8)[keep.ravel()], x[keep.ravel()])
+    by_row = filled(c, np.repeat(i, 8)[keep.ravel()], x[keep.ravel()])
     cells = samesum.cells(100, dtype, like=tensor(x), grid=grid)
     add_row_sums[(5,)](tensor(i), tensor(x), 72, samesum.triton.cells(cells), 16, 8)
     assert cells.to_bytes() == by_row.to_bytes()
-    by_block = on_cpu(c, 2, np.arange(576) // 256 % 2, x)
+    by_block = filled(c, np.arange(576) // 256 % 2, x, 2)
     cells = samesum.cells(2, dtype, like=tensor(x), grid=grid)
     add_all[(3,)](tensor(x), 576, samesum.triton.cells(cells), 256)
     assert cells.to_bytes() == by_block.to_bytes()
@@ -120,7 +114,7 @@ def test_cells_that_hold_carries_of_a_kernel_take_more_on_the_cpu_and_merge():
     host = samesum.Cells.from_bytes(cells.to_bytes())
     host.add(c.i, c.x)
     host.merge(samesum.Cells.from_bytes(cells.to_bytes()))
-    assert host.to_bytes() == on_cpu(c, 64, np.tile(c.i, 3), np.tile(c.x, 3)).to_bytes()
+    assert host.to_bytes() == filled(c, np.tile(c.i, 3), np.tile(c.x, 3)).to_bytes()
 
 
 def test_cells_in_memory_of_numpy_are_refused():
@@ -140,7 +134,7 @@ def test_calls_on_a_gpu_have_the_bytes_of_a_cpu(dtype, grid):
     assert (bits(array(cells.finish())) == bits(c.sums)).all()
     other.merge(cells)
     other.merge(cells)
-    twice = on_cpu(c, len(c.sums), np.tile(c.i, 2), np.tile(c.x, 2))
+    twice = filled(c, np.tile(c.i, 2), np.tile(c.x, 2))
     assert other.to_bytes() == twice.to_bytes()
     with pytest.raises(IndexError):
         cells.add(i + 10**6, x)

@@ -10,7 +10,7 @@ wp = pytest.importorskip("warp", reason=HOW)
 pytest.importorskip("ml_dtypes", reason=HOW)
 
 import samesum.warp  # noqa: E402
-from cells_cases import CASES, bits, case  # noqa: E402
+from cells_cases import CASES, bits, case, filled  # noqa: E402
 
 FLOATS = [(dtype, grid) for dtype, grid in CASES if dtype != "bfloat16"]
 DEVICES = ["cpu", *(["cuda:0"] if wp.is_cuda_available() else [])]
@@ -32,8 +32,7 @@ def kernel_for(dtype, grid):
 @pytest.mark.parametrize(("dtype", "grid"), FLOATS)
 def test_kernels_give_the_sums_of_fractions_and_the_bytes_of_calls_in_any_order(dtype, grid, device):
     c, add = case(dtype, grid, seed=13), kernel_for(dtype, grid)
-    expected = samesum.cells(len(c.sums), dtype, grid=grid)
-    expected.add(c.i, c.x)
+    expected = filled(c, c.i, c.x)
     for order in (np.arange(len(c.x)), np.random.default_rng(14).permutation(len(c.x))):
         i, x = wp.array(c.i[order].astype(np.int32), device=device), wp.array(c.x[order], device=device)
         cells = samesum.cells(len(c.sums), dtype, like=x, grid=grid)

@@ -33,12 +33,12 @@ except ImportError as error:
     ) from error
 
 from ._cells.cells import Cells
+from ._cells.layout import FIELDS, digits_of
 from ._cells.words import on_host, view
 
 __all__ = ["atomic_add", "cells"]
 
-_LIMITS = {"float32": (12, -178), "float64": (68, -1074)}
-"""Digits of the exact sums of each type, and the exponent of the unit of digit 0."""
+_ELEMENTS = ("float32", "float64")
 
 
 class GridCells(NamedTuple):
@@ -59,7 +59,7 @@ class ExactCells(NamedTuple):
 
 def cells(c: Cells, /) -> GridCells | ExactCells:
     """Returns cells as an argument of a function of Numba, or of a kernel if they are in the memory of a GPU."""
-    if c.grid is None and c.dtype not in _LIMITS:
+    if c.grid is None and c.dtype not in _ELEMENTS:
         raise TypeError(f"samesum: the cells hold {c.dtype}, and Numba adds float32 and float64; make cells of float32")
     if view(c.words).device >= 0:
         from numba import cuda
@@ -174,15 +174,15 @@ def _overloaded(extending: Any, typing_error: type[Exception]) -> None:
         kind = getattr(cells, "instance_class", None)
         if kind not in (GridCells, ExactCells):
             raise typing_error("samesum: the first argument of atomic_add must be samesum.numba.cells(c)")
-        if str(x) not in _LIMITS:
+        if str(x) not in _ELEMENTS:
             raise typing_error(f"samesum: x is {x}; use float32 or float64")
-        fraction, bias = (23, 127) if str(x) == "float32" else (52, 1023)
+        fraction, bias = FIELDS[str(x)]
         if kind is GridCells:
             return lambda cells, i, x: add_to_grid(cells.words, cells.grid, i, np.int64(bits_of(x)), fraction, bias)
         element = str(cells.types[1])
         if (str(x), element) == ("float64", "float32"):
             raise typing_error("samesum: x is float64, and the cells hold float32; make cells of float64")
-        digits, lowest = _LIMITS[element]
+        digits, lowest = digits_of(element)
         return lambda cells, i, x: add_exactly(
             cells.words, digits, lowest, i, np.int64(bits_of(x)), fraction, bias)
 

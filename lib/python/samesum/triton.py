@@ -31,6 +31,7 @@ except ImportError as error:
     ) from error
 
 from ._cells.cells import Cells
+from ._cells.layout import digits_of
 
 __all__ = ["atomic_add", "atomic_add_sum", "cells"]
 
@@ -48,10 +49,6 @@ class KernelCells(NamedTuple):
     """Digit 0 counts units of 2**lowest, a constexpr."""
 
 
-_DIGITS = {"float16": (5, -50), "bfloat16": (11, -146), "float32": (12, -178), "float64": (68, -1074)}
-"""Digits of the exact sums of each type, and the exponent of the unit of digit 0."""
-
-
 def cells(c: Cells, /) -> KernelCells:
     """Returns cells in memory of PyTorch as an argument of a kernel."""
     if not hasattr(c.words, "data_ptr"):
@@ -59,7 +56,7 @@ def cells(c: Cells, /) -> KernelCells:
             f"samesum: the cells are in a {type(c.words).__name__}, and Triton takes tensors of PyTorch; make the "
             "cells with like=x, where x is a tensor"
         )
-    digits, lowest = _DIGITS[c.dtype]
+    digits, lowest = digits_of(c.dtype)
     grid = None if c.grid is None else tl.constexpr(c.grid)  # the interpreter does not see that a constexpr is None
     return KernelCells(c.words, grid, tl.constexpr(digits), tl.constexpr(lowest))
 

@@ -31,6 +31,7 @@ except ImportError as error:
     ) from error
 
 from ._cells.cells import Cells
+from ._cells.layout import FIELDS, digits_of
 from ._cells.words import is_warp
 
 __all__ = [
@@ -121,54 +122,48 @@ def _add_exactly(
         _add_to_digit(words, i, at + 2, digits, sign * (rest >> wp.int64(32)))
 
 
-def _declared(
-    atomic_add: Any, name: str, element: Any, integer: Any, fraction: int, bias: int, digits: int, lowest: int
-) -> Any:
+def _declared(atomic_add: Any, dtype: str, element: Any, integer: Any) -> Any:
     """Returns the structs of the cells of a type, with a grid and exact, and atomic_add with overloads for them.
 
     Warp adds overloads to the function that has the name of the new one: the parameter.
     """
+    (fraction, bias), (digits, lowest) = FIELDS[dtype], digits_of(dtype)
     members = {"words": wp.array2d(dtype=wp.int64), "gradient": wp.array(dtype=element), "grid": int}
 
     def struct(kind: str) -> Any:
-        return wp.struct(type(f"{kind}{name}", (), {"__annotations__": members, "__module__": __name__}))
+        return wp.struct(type(f"{kind}{dtype.capitalize()}", (), {"__annotations__": members, "__module__": __name__}))
 
     Grid, Exact = struct("Grid"), struct("Exact")
 
-    # Warp would run the additions again before the gradients: the replay does nothing.
+    def gathers(added: Any, Kind: Any) -> None:
+        """Makes a backward pass read gradients. Warp would run the additions again before: the replay does nothing."""
+
+        @wp.func_replay(added)
+        def replay_atomic_add(cells: Kind, i: int, x: element):
+            pass
+
+        @wp.func_grad(added)
+        def adjoint_atomic_add(cells: Kind, i: int, x: element):
+            if cells.gradient.shape[0] > 0:
+                wp.adjoint[x] += cells.gradient[i]
 
     @wp.func
     def atomic_add(cells: Grid, i: int, x: element):
         _add_to_grid(cells.words, cells.grid, i, wp.int64(wp.cast(x, integer)), fraction, bias)
 
-    @wp.func_replay(atomic_add)
-    def replay_atomic_add(cells: Grid, i: int, x: element):
-        pass
-
-    @wp.func_grad(atomic_add)
-    def adjoint_atomic_add(cells: Grid, i: int, x: element):
-        if cells.gradient.shape[0] > 0:
-            wp.adjoint[x] += cells.gradient[i]
+    gathers(atomic_add, Grid)
 
     @wp.func
     def atomic_add(cells: Exact, i: int, x: element):
         _add_exactly(cells.words, digits, lowest, i, wp.int64(wp.cast(x, integer)), fraction, bias)
 
-    @wp.func_replay(atomic_add)
-    def replay_atomic_add(cells: Exact, i: int, x: element):
-        pass
-
-    @wp.func_grad(atomic_add)
-    def adjoint_atomic_add(cells: Exact, i: int, x: element):
-        if cells.gradient.shape[0] > 0:
-            wp.adjoint[x] += cells.gradient[i]
-
+    gathers(atomic_add, Exact)
     return Grid, Exact, atomic_add
 
 
-GridFloat16, ExactFloat16, atomic_add = _declared(None, "Float16", wp.float16, wp.int16, 10, 15, 5, -50)
-GridFloat32, ExactFloat32, atomic_add = _declared(atomic_add, "Float32", wp.float32, wp.int32, 23, 127, 12, -178)
-GridFloat64, ExactFloat64, atomic_add = _declared(atomic_add, "Float64", wp.float64, wp.int64, 52, 1023, 68, -1074)
+GridFloat16, ExactFloat16, atomic_add = _declared(None, "float16", wp.float16, wp.int16)
+GridFloat32, ExactFloat32, atomic_add = _declared(atomic_add, "float32", wp.float32, wp.int32)
+GridFloat64, ExactFloat64, atomic_add = _declared(atomic_add, "float64", wp.float64, wp.int64)
 
 _STRUCTS = {
     "float16": (GridFloat16, ExactFloat16, wp.float16), "float32": (GridFloat32, ExactFloat32, wp.float32),

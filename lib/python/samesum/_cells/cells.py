@@ -10,11 +10,8 @@ from .._calls.arguments import whole_number
 from .._calls.results import delivered
 from .._elements.formats import DTYPES, dtype_name, format_of
 from .._elements.library import library, library_of
+from .layout import exponents_of
 from .words import as_warp, clear, filled, is_warp, on_host, shape_of, view, zero_words
-
-_RANGES = {"fp16": (-24, 15), "bf16": (-133, 127), "fp32": (-149, 127), "fp64": (-1074, 1023)}
-"""The exponents of the smallest and the largest power of 2 of each format."""
-
 
 def _format(dtype: Any, argument: str) -> str:
     """Returns the format of a data type of floats. Raises TypeError for every other data type."""
@@ -31,7 +28,8 @@ def _grid(grid: Any, format: str) -> int | None:
     """Returns the exponent of a grid. Raises ValueError if no sum in the format has a use for it."""
     if grid is None:
         return None
-    exponent, least, most = whole_number("grid", grid, ", the exponent of 2"), _RANGES["fp64"][0], _RANGES[format][1]
+    exponent = whole_number("grid", grid, ", the exponent of 2")
+    least, most = exponents_of("float64")[0], exponents_of(DTYPES[format])[1]
     if not least <= exponent <= most:
         raise ValueError(
             f"samesum: grid is {exponent}; for results of {DTYPES[format]} choose an exponent from {least} to {most}, "
@@ -42,7 +40,7 @@ def _grid(grid: Any, format: str) -> int | None:
 
 def _holds(state: str, element: str) -> bool:
     """Whether an exact sum of one format holds all elements of another."""
-    (least, most), (lowest, highest) = _RANGES[state], _RANGES[element]
+    (least, most), (lowest, highest) = exponents_of(DTYPES[state]), exponents_of(DTYPES[element])
     return least <= lowest and highest <= most and (state, element) != ("bf16", "fp16")
 
 
