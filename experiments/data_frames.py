@@ -355,9 +355,7 @@ def text_of(r):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="data_frames.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="examples:\n  data_frames.py\n  data_frames.py --full --out build/study")
+    parser = study.parser_of("data_frames", __doc__, "", "--full --out build/study")
     study.add_options(parser, "data_frames", "a million rows", "20 million rows, minutes", "measure only these libraries")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = study.parsed(parser, arguments)
@@ -367,8 +365,7 @@ def main(arguments):
     if options.processes > 1 and not options.process:
         return study.in_processes(__file__, arguments, options.processes)
     libraries, left_out = loaded(options.filter)
-    for line in left_out if study.is_last(options) else ():
-        print(f"without {line}", file=sys.stderr)
+    study.say_left_out(options, left_out)
     if not libraries:
         print("data_frames.py: no library is there to be measured; install NumPy and others: "
               "pip install -r experiments/requirements-frames.txt", file=sys.stderr)

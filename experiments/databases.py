@@ -18,7 +18,6 @@ harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its
 with 2 for wrong usage, and if nothing can be measured.
 """
 
-import argparse
 import contextlib
 import fnmatch
 import fractions
@@ -288,10 +287,7 @@ def text_of(r):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="databases.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="examples:\n  databases.py\n  databases.py --filter tpch\n"
-                                            "  databases.py --full --out build/study")
+    parser = study.parser_of("databases", __doc__, "", "--filter tpch", "--full --out build/study")
     study.add_options(parser, "databases", "seconds", "20 million rows in up to 10 million groups, minutes",
                       "measure only these parts: tpch, bird, groups")
     options = study.parsed(parser, arguments)
@@ -304,12 +300,9 @@ def main(arguments):
         return 2
     with contextlib.ExitStack() as stack:
         engines = Engines(options.filter, stack)
-        for line in engines.left_out if study.is_last(options) else ():
-            print(f"without {line}", file=sys.stderr)
+        study.say_left_out(options, engines.left_out)
         if not engines.parts:
-            why = "" if engines.left_out else f": no part is named {options.filter!r}"
-            print(f"databases.py: nothing can be measured{why}", file=sys.stderr)
-            return 2
+            return study.nothing_to_measure("databases", engines.left_out, f"no part is named {options.filter!r}")
         header = study.header("databases", QUESTION, options, engines.versions | {"numpy": numpy.__version__})
         rows = study.complete(options, header, engines.left_out, text_of, lambda earlier: engines.measured(
             options, study.Turns(options, earlier)))

@@ -12,7 +12,6 @@ harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its
 scatter_add; with 2 for wrong usage, and if nothing can be measured.
 """
 
-import argparse
 import fnmatch
 import importlib
 import sys
@@ -54,7 +53,7 @@ else:
 
 def of_triton():
     if not triton:
-        importlib.import_module("triton")
+        importlib.import_module("samesum.triton")
 
     def grid(n):
         return (triton.cdiv(n, BLOCK),)
@@ -219,10 +218,7 @@ def available(wanted):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="own_kernels.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="examples:\n  own_kernels.py\n  own_kernels.py --filter triton\n"
-                                            "  own_kernels.py --full --out build/study")
+    parser = study.parser_of("own_kernels", __doc__, "", "--filter triton", "--full --out build/study")
     study.add_options(parser, "own_kernels", "2^20 additions, seconds", "2^24 additions, a minute",
                       "measure only these languages: triton, cupy, numba")
     options = study.parsed(parser, arguments)
@@ -238,12 +234,9 @@ def main(arguments):
         print("own_kernels.py: PyTorch finds no GPU", file=sys.stderr)
         return 2
     languages, versions, left_out = available(options.filter)
-    for line in left_out if study.is_last(options) else ():
-        print(f"without {line}", file=sys.stderr)
+    study.say_left_out(options, left_out)
     if not languages:
-        why = "" if left_out else f": no language is named {options.filter!r}"
-        print(f"own_kernels.py: nothing can be measured{why}", file=sys.stderr)
-        return 2
+        return study.nothing_to_measure("own_kernels", left_out, f"no language is named {options.filter!r}")
     versions |= {"torch": torch.__version__, "samesum": samesum.__version__}
     header = study.header("own_kernels", QUESTION, options, versions)
     rows = study.complete(options, header, left_out, text_of, lambda earlier: measured(

@@ -24,7 +24,6 @@ Writes DIR/python_speed.jsonl, in the form that harness/results.schema.json desc
 is wrong; with 2 for wrong usage, and without NumPy or samesum.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import fnmatch
@@ -402,10 +401,7 @@ def with_gpu(samesum, left_out):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="python_speed.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="examples:\n  python_speed.py\n  python_speed.py --full --out build/study\n"
-                                            "  python_speed.py --filter 'cum*'")
+    parser = study.parser_of("python_speed", __doc__, "", "--full --out build/study", "--filter 'cum*'")
     study.add_options(parser, "python_speed", "5 rounds, seconds", "21 rounds, a minute",
                       "measure only these functions: " + ", ".join(FUNCTIONS))
     options = study.parsed(parser, arguments)
@@ -429,8 +425,7 @@ def main(arguments):
     header = study.header("python_speed", QUESTION, options, versions, gpu)
     found = study.complete(options, header, left_out, text_of, lambda earlier: measured(
         samesum, np, torch, libraries, options, study.Turns(options, earlier, ROUNDS[options.mode]), left_out))
-    for line in left_out if study.is_last(options) else ():
-        print(f"without {line}", file=sys.stderr)
+    study.say_left_out(options, left_out)
     return int(any(r.get("verified") is False for r in found))
 
 

@@ -249,6 +249,27 @@ def at_least(least):
     return number
 
 
+def say_left_out(options, lines):
+    """Prints what cannot be measured, once for all processes."""
+    for line in lines if is_last(options) else ():
+        print(f"without {line}", file=sys.stderr)
+
+
+def nothing_to_measure(experiment, left_out, unknown):
+    """Prints that nothing can be measured and, if nothing was left out, that the filter is `unknown`. Returns the exit
+    code.
+    """
+    print(f"{experiment}.py: nothing can be measured" + ("" if left_out else f": {unknown}"), file=sys.stderr)
+    return 2
+
+
+def parser_of(experiment, description, *examples):
+    """A parser of the arguments of an experiment, whose help shows what `examples` of arguments look like."""
+    return argparse.ArgumentParser(prog=f"{experiment}.py", description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter,
+                                   epilog="\n".join(["examples:", *(f"  {experiment}.py {e}".rstrip() for e in examples)]))
+
+
 def add_options(parser, experiment, quick, full, filtered):
     """Adds the options of every experiment in Python; `quick`, `full` and `filtered` are the helps of three."""
     modes = parser.add_mutually_exclusive_group()

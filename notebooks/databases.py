@@ -2,16 +2,15 @@
 
 import captions
 import phrases
+import published
 import style
 import timing
 from figure import Figure, Series
 from section import Check, Section, Table, group_by_place, preferred, rows_with_place, side_by_side
 
-# The least and the largest slowdown that Müller, Arteaga, Hoefler and Alonso report for reproducible sums of groups in
-# operators of their own (Reproducible Floating-Point Aggregation in RDBMSs, ICDE 2018, arXiv 1802.09883, abstract).
-PUBLISHED = {"with a new type of number": (4, 12), "with operators made for it": (1.9, 2.4)}
 REPORTED = "Müller et al. (2018, arXiv 1802.09883) report " + ", ".join(
-    f"{least} to {most} times {how}" for how, (least, most) in PUBLISHED.items()) + ", in operators of their own"
+    f"{least} to {most} times {how}" for how, (least, most) in published.SLOWDOWN_OF_GROUPS.items()
+) + ", in operators of their own"
 NOTE = ("Query 15 reads its view of sums twice: to find the largest sum, and to find its supplier. DuckDB's optimizer "
         "common_subplan computes such a view once. After SET disabled_optimizers='common_subplan', as with two "
         "statements, DuckDB computes it twice, and no sum equals the largest one if that sum changes in between. Prices "
@@ -151,7 +150,7 @@ def figure(rows):
         series.append(Series("exact_sum", bins, [1 / ratio.value for _, ratio in found], style.colour("exact/fp64@cpu"),
                              (at,), text=[ratio.as_long for _, ratio in found]))
         series += [Series(f"published: {end}", [bins[0], bins[-1]], [end, end], style.GREY, (at,), dash="dot",
-                          text=[how] * 2) for how, ends in PUBLISHED.items() for end in ends]
+                          text=[how] * 2) for how, ends in published.SLOWDOWN_OF_GROUPS.items() for end in ends]
     found = Figure("databases-figure", "Time of exact_sum over that of sum, by number of groups",
                    [("Machine", preferred(at for at, _ in rows))], series, "groups",
                    {None: "times the time of sum"}, x_kind="log10", y_kind="linear",

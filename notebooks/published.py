@@ -34,3 +34,6 @@ EXACT_SUMS_SECONDS = {"a simple loop": 409e-6, "Kahan": 1.65e-3, "xsum": 1.36e-3
 # Conjugate gradient squared with Jacobi's preconditioner, matrix offshore, OpenMP on an AMD Milan.
 SOLVER = Published("895 to 997 with conjugate gradients squared, threads of a CPU", "ginkgo, issue 1293",
                    "https://github.com/ginkgo-project/ginkgo/issues/1293")
+# The least and the largest slowdown of reproducible sums of groups in operators of their own: Müller, Arteaga, Hoefler
+# and Alonso, Reproducible Floating-Point Aggregation in RDBMSs, ICDE 2018, arXiv 1802.09883, abstract.
+SLOWDOWN_OF_GROUPS = {"with a new type of number": (4, 12), "with operators made for it": (1.9, 2.4)}

@@ -21,7 +21,8 @@ namespace samesum {
 /// the carries of all threads add up to what the sum of their parts has crossed, in any order. Between a
 /// crossing and its subtraction a digit is off by 2^42 for each thread at most, if parts are below 2^42. So
 /// up to 2^20 threads that add at the same time keep a digit within ±2^63, and once they have finished, it is
-/// in [-2^41, 2^41). Digits near zero do not carry.
+/// in [-2^41, 2^41). Digits near zero do not carry. Kernels of Triton (samesum/triton.py) do not look at what
+/// they carry into the next digit: fewer than 2^54 of their additions keep it within ±2^62.
 struct DigitCarry {
   static constexpr int bits = 42;  ///< at least 33, and low enough for 2^(62 - bits) threads
 

@@ -126,9 +126,9 @@ template <int of_terms, int of_squares = of_terms> struct ExactWords {
   static constexpr std::uint32_t plain = SumFlags::seen_any | SumFlags::seen_other_than_minus_zero;
   static constexpr std::uint64_t most_divisor = std::uint64_t{1} << 52, most_count = 1u << 26;
 
-  /// Whether n·Σx² - (Σx)², computed from multiples of the lowest bit of Σx² or of the square of that of Σx,
-  /// has no error if it has none above `error`: it is a multiple of the smaller of both, and so are all
-  /// roundings.
+  /// Whether n·Σx² - (Σx)², computed in words with an error of at most `error`, has none: all terms and
+  /// roundings are multiples of the smaller of the lowest bit of Σx² and the square of that of Σx, and so is
+  /// the error.
   template <int of_s, int of_q>
   SAMESUM_HD static bool is_exact(double error, const double (&s)[of_s], const double (&q)[of_q]) {
     const double bit_of_s = lowest_bit(s), bit_of_q = lowest_bit(q);
