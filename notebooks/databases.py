@@ -6,7 +6,7 @@ import published
 import style
 import timing
 from figure import Figure, Series
-from section import Check, Section, Table, group_by_place, preferred, rows_with_place, side_by_side
+from section import Check, Section, Table, group_by_place, not_measured, preferred, rows_with_place, side_by_side
 
 REPORTED = "Müller et al. (2018, arXiv 1802.09883) report " + ", ".join(
     f"{least} to {most} times {how}" for how, (least, most) in published.SLOWDOWN_OF_GROUPS.items()
@@ -165,8 +165,7 @@ def table(rows, sources):
     lines = [[at, f"{engine(r)}: {name(r)}", function(r),
               *(f"{r[count]:,}" for count in ("workers", "runs", "without_row", "distinct_bits", "correct")),
               phrases.number(r["seconds"] * 1e3)] for at, r in rows]
-    lines += [[source.machine, f"not measured: {what}"] + ["-"] * 7 for source in sources
-              for what in source.header.get("left_out", [])]
-    return Table("Results of queries that run again and again",
-                 ["machine", "query", "function", "threads or workers", "runs", "without a row", "different results",
-                  "correctly rounded", "time, ms"], lines, text_columns=3, note=NOTE)
+    columns = ["machine", "query", "function", "threads or workers", "runs", "without a row", "different results",
+               "correctly rounded", "time, ms"]
+    return Table("Results of queries that run again and again", columns, lines + not_measured(sources, len(columns)),
+                 text_columns=3, note=NOTE)

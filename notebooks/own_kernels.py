@@ -5,7 +5,7 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from section import Check, Section, Table, group_by_place, preferred, rows_with_place, side_by_side
+from section import Check, Section, Table, group_by_place, not_measured, preferred, rows_with_place, side_by_side
 
 LANGUAGES = {"triton": "Triton", "cupy": "CuPy", "numba": "Numba"}
 NOTE = ("Float atomics of Triton acquire and release by default, as if they guarded other memory; a sum needs relaxed "
@@ -118,8 +118,6 @@ def figure(rows):
 def table(rows, sources):
     lines = [[at, LANGUAGES[r["case"]], r["keys"], f"{r['bins']:,}", what(r), f"{r['cell_bytes']}", f"{r['runs']}",
               f"{r['distinct_bits']}", phrases.number(r["seconds"] * 1e3)] for at, r in rows]
-    lines += [[source.machine, f"not measured: {reason}"] + ["-"] * 7 for source in sources
-              for reason in source.header.get("left_out", [])]
-    return Table("Additions in kernels",
-                 ["machine", "language", "indices", "cells", "additions", "bytes of a cell", "launches",
-                  "different results", "time, ms"], lines, text_columns=3, note=NOTE)
+    columns = ["machine", "language", "indices", "cells", "additions", "bytes of a cell", "launches",
+               "different results", "time, ms"]
+    return Table("Additions in kernels", columns, lines + not_measured(sources, len(columns)), text_columns=3, note=NOTE)

@@ -178,6 +178,12 @@ def declined_findings(sources):
     yield from void_findings(sources)
 
 
+def not_measured(sources, columns):
+    """The lines of a table on what a machine could not measure, and why."""
+    return [[source.machine, f"not measured: {why}", *["-"] * (columns - 2)] for source in sources
+            for why in source.header.get("left_out", [])]
+
+
 def void_findings(sources):
     """Yields a sentence on the rows of peers that were left out."""
     void = [r for source in sources for r in source.void]

@@ -78,8 +78,8 @@ class CallInCells : public CallByKey {
       enqueue(count_in_global, blocks_for(keyed_.elements, 256, 8), 256, keyed, totals);
   }
 
-  static constexpr std::uint64_t most_ranges =
-      4;  ///< ranges in shared memory; more are slower than global memory
+  /// Ranges in shared memory; more are slower than global memory.
+  static constexpr std::uint64_t most_ranges = 4;
 };
 
 }  // namespace
