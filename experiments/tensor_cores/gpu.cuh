@@ -1,9 +1,10 @@
 /// Kernels that execute an instruction on generated data, and compare it with models.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tensor_cores/data.hpp"
@@ -11,16 +12,8 @@
 
 namespace samesum::tensor_cores {
 
-/// How many dot products of a class were compared, and with what outcome. NaN that differ in other bits count
-/// apart.
-struct Counts {
-  unsigned long long dots = 0, mismatches = 0, other_nans = 0;
-};
-
 inline void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(error));
-  std::exit(1);
+  if (error != cudaSuccess) throw std::runtime_error{std::string{call} + ": " + cudaGetErrorString(error)};
 }
 #define SAMESUM_CHECK(CALL) ::samesum::tensor_cores::check(CALL, #CALL)
 
@@ -52,7 +45,7 @@ template <class T> class DeviceArray {
 
 /// Copies the row of A and the column of B of an output from shared memory.
 __device__ inline void read_operands(const std::uint32_t* a, const std::uint32_t* b, int row, int column,
-                                     Dot& dot) {
+                                     DotProduct& dot) {
   for (int w = 0; w < words; ++w) {
     dot.a[w] = a[place(row, w)];
     dot.b[w] = b[place(column, w)];
@@ -65,7 +58,7 @@ __device__ inline void read_operands(const std::uint32_t* a, const std::uint32_t
 template <class I>
 __global__ void __launch_bounds__(threads)
     compare(FusedSum model, Strides strides, std::uint64_t seed, int first_kind, int kinds, int tiles,
-            Counts* counts, Dot* cases, int* n_cases, int most_cases, Dot* all) {
+            Counts* counts, DotProduct* cases, int* n_cases, int most_cases, DotProduct* all) {
   __shared__ alignas(128) std::uint32_t a[I::rows * words], b[columns * words];
   for (int t = 0; t < tiles; ++t) {
     const std::uint64_t index = std::uint64_t(blockIdx.x) * std::uint64_t(tiles) + std::uint64_t(t);
@@ -79,16 +72,16 @@ __global__ void __launch_bounds__(threads)
     __syncthreads();  // the tile is complete
     std::uint64_t c[I::outputs], d[I::outputs];
     for (int i = 0; i < I::outputs; ++i) {
-      Dot dot;
+      DotProduct dot;
       const int row = row_of<I>(i), column = column_of<I>(i);
       read_operands(a, b, row, column, dot);
       d[i] = c[i] = generated_addend<I>(kind, tile, row * columns + column, dot.a, dot.b);
     }
     __syncwarp();
-    I::execute(a, b, d, strides);
+    Hardware<I>::execute(a, b, d, strides);
     unsigned mismatches = 0, other_nans = 0;
     for (int i = 0; i < I::outputs; ++i) {
-      Dot dot;
+      DotProduct dot;
       const int row = row_of<I>(i), column = column_of<I>(i);
       read_operands(a, b, row, column, dot);
       dot.c = c[i];
@@ -119,9 +112,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// Executes the instruction on given dot products, one per block, each at another place of the tile.
-template <class I> __global__ void __launch_bounds__(threads) execute_given(Strides strides, Dot* dots) {
+template <class I>
+__global__ void __launch_bounds__(threads) execute_given(Strides strides, DotProduct* dots) {
   __shared__ alignas(128) std::uint32_t a[I::rows * words], b[columns * words];
-  Dot& dot = dots[blockIdx.x];
+  DotProduct& dot = dots[blockIdx.x];
   const int at = int(blockIdx.x % unsigned(I::rows)), column_at = int(blockIdx.x * 5 % unsigned(columns));
   for (int i = int(threadIdx.x); i < I::rows * words; i += threads)
     a[place(i / words, i % words)] = i / words == at ? dot.a[i % words] : 0;
@@ -131,7 +125,7 @@ template <class I> __global__ void __launch_bounds__(threads) execute_given(Stri
   std::uint64_t d[I::outputs];
   for (int i = 0; i < I::outputs; ++i) d[i] = row_of<I>(i) == at && column_of<I>(i) == column_at ? dot.c : 0;
   __syncwarp();
-  I::execute(a, b, d, strides);
+  Hardware<I>::execute(a, b, d, strides);
   for (int i = 0; i < I::outputs; ++i)
     if (row_of<I>(i) == at && column_of<I>(i) == column_at) dot.hardware = d[i];
 }
@@ -139,7 +133,7 @@ template <class I> __global__ void __launch_bounds__(threads) execute_given(Stri
 /// Counts, for the model of each block, on how many dot products it disagrees with the hardware. NaN agree.
 template <class I>
 __global__ void __launch_bounds__(threads)
-    evaluate(const FusedSum* models, const Dot* dots, int n, int* mismatches) {
+    evaluate(const FusedSum* models, const DotProduct* dots, int n, int* mismatches) {
   const FusedSum model = models[blockIdx.x];
   int found = 0;
   for (int i = int(threadIdx.x); i < n; i += threads) {
@@ -148,6 +142,34 @@ __global__ void __launch_bounds__(threads)
   }
   found = __reduce_add_sync(0xffffffffu, found);
   if (threadIdx.x % 32 == 0 && found != 0) atomicAdd(&mismatches[blockIdx.x], found);
+}
+
+/// Strides of descriptors with which dot products of small integers, which every model adds exactly, are
+/// right.
+template <class I> Strides working_strides() {
+  static const Strides found = [] {
+    for (const Strides s : {Strides{128, 256}, Strides{256, 128}}) {
+      const DeviceArray<int> none{std::size_t(classes) + 1};
+      const DeviceArray<Counts> counts{std::size_t(classes) + 1};
+      compare<I><<<64, threads>>>(model_of<I>, s, 1, int(Class::integers), 1, 4, counts.get(), nullptr,
+                                  none.get(), 0, nullptr);
+      SAMESUM_CHECK(cudaDeviceSynchronize());
+      const Counts c = counts.host()[std::size_t(Class::integers)];
+      if (c.dots > 0 && c.mismatches + c.other_nans == 0) return s;
+    }
+    throw std::runtime_error{std::string{I::name} + ": no descriptor gives right sums of small integers"};
+  }();
+  return found;
+}
+
+/// Executes the generated dot products of the first tiles.
+template <class I> std::vector<DotProduct> sample(Strides strides, std::uint64_t seed, int tiles) {
+  const DeviceArray<DotProduct> all{std::size_t(tiles) * std::size_t(I::rows) * columns};
+  const DeviceArray<Counts> counts{std::size_t(classes) + 1};
+  compare<I><<<unsigned(tiles), threads>>>(FusedSum{}, strides, seed, 0, classes, 1, counts.get(), nullptr,
+                                           nullptr, 0, all.get());
+  SAMESUM_CHECK(cudaDeviceSynchronize());
+  return all.host();
 }
 
 }  // namespace samesum::tensor_cores

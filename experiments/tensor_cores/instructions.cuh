@@ -1,5 +1,4 @@
-/// Instructions of matrix units, each as a type: its formats, its shape, and how a block of 128 threads
-/// executes it.
+/// How a block of 128 threads executes each instruction of models.hpp.
 ///
 /// A dot product has eight words of a and eight of b: in every instruction k is 256 bits wide. Rows of A and
 /// columns of B lie in shared memory as core matrices of eight rows by 16 bytes, as wgmma reads them without
@@ -9,7 +8,7 @@
 
 #include <cstdint>
 
-#include "tensor_cores/shape.hpp"
+#include "tensor_cores/models.hpp"
 
 namespace samesum::tensor_cores {
 
@@ -31,6 +30,9 @@ __device__ inline std::uint64_t descriptor(const std::uint32_t* shared, Strides 
          std::uint64_t(s.stride >> 4) << 32;
 }
 
+/// Adds the products of the rows of a and the columns of b, in shared memory, to the outputs c of a thread.
+template <class I> struct Hardware;
+
 /// Rows and columns of the output i of a thread.
 template <class I> __device__ int row_of(int i) {
   return int(threadIdx.x) / 32 * I::rows_per_warp + int(threadIdx.x) % 32 / 4 + i / 2 * 8;
@@ -49,15 +51,15 @@ struct Fragments {
 
 /// D = A B + C with 32-bit numbers in C and D, given the name of the instruction and the constraint of its
 /// registers.
-#define SAMESUM_MMA_32(NAME, ELEMENT, RESULT, PTX)                                                        \
-  struct NAME : Instruction<ELEMENT, RESULT> {                                                            \
-    static constexpr const char* name = PTX;                                                              \
+#define SAMESUM_MMA_32(NAME, PTX)                                                                         \
+  template <> struct Hardware<NAME> {                                                                     \
+    static_assert(NAME::name == PTX);                                                                     \
     static __device__ void execute(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t (&c)[4], \
                                    Strides) {                                                             \
       const Fragments f{a, b};                                                                            \
       std::uint32_t d[4] = {std::uint32_t(c[0]), std::uint32_t(c[1]), std::uint32_t(c[2]),                \
                             std::uint32_t(c[3])};                                                         \
-      if constexpr (std::is_same_v<RESULT, float>) {                                                      \
+      if constexpr (std::is_same_v<NAME::Result, float>) {                                                \
         float x[4];                                                                                       \
         for (int i = 0; i < 4; ++i) x[i] = __uint_as_float(d[i]);                                         \
         asm volatile(PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                         \
@@ -74,9 +76,9 @@ struct Fragments {
   };
 
 /// D = A B + C with pairs of fp16 in C and D.
-#define SAMESUM_MMA_16(NAME, ELEMENT, PTX)                                                                \
-  struct NAME : Instruction<ELEMENT, fp16> {                                                              \
-    static constexpr const char* name = PTX;                                                              \
+#define SAMESUM_MMA_16(NAME, PTX)                                                                         \
+  template <> struct Hardware<NAME> {                                                                     \
+    static_assert(NAME::name == PTX);                                                                     \
     static __device__ void execute(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t (&c)[4], \
                                    Strides) {                                                             \
       const Fragments f{a, b};                                                                            \
@@ -98,13 +100,13 @@ struct Fragments {
   "wgmma.fence.sync.aligned; " TEXT "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
 
 /// D += A B with 32-bit numbers in D. TAIL are the operands after the descriptors.
-#define SAMESUM_WGMMA_32(NAME, ELEMENT, RESULT, PTX, TAIL)                                                \
-  struct NAME : Instruction<ELEMENT, RESULT> {                                                            \
-    static constexpr const char* name = PTX;                                                              \
+#define SAMESUM_WGMMA_32(NAME, PTX, TAIL)                                                                 \
+  template <> struct Hardware<NAME> {                                                                     \
+    static_assert(NAME::name == PTX);                                                                     \
     static __device__ void execute(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t (&c)[4], \
                                    Strides s) {                                                           \
       SAMESUM_WGMMA_BEGIN                                                                                 \
-      if constexpr (std::is_same_v<RESULT, float>) {                                                      \
+      if constexpr (std::is_same_v<NAME::Result, float>) {                                                \
         float x[4];                                                                                       \
         for (int i = 0; i < 4; ++i) x[i] = __uint_as_float(std::uint32_t(c[i]));                          \
         asm volatile(SAMESUM_WGMMA(PTX " {%0,%1,%2,%3}, %4, %5, " TAIL)                                   \
@@ -125,9 +127,9 @@ struct Fragments {
   };
 
 /// D += A B with pairs of fp16 in D.
-#define SAMESUM_WGMMA_16(NAME, ELEMENT, PTX, TAIL)                                                        \
-  struct NAME : Instruction<ELEMENT, fp16> {                                                              \
-    static constexpr const char* name = PTX;                                                              \
+#define SAMESUM_WGMMA_16(NAME, PTX, TAIL)                                                                 \
+  template <> struct Hardware<NAME> {                                                                     \
+    static_assert(NAME::name == PTX);                                                                     \
     static __device__ void execute(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t (&c)[4], \
                                    Strides s) {                                                           \
       SAMESUM_WGMMA_BEGIN                                                                                 \
@@ -140,32 +142,24 @@ struct Fragments {
     }                                                                                                     \
   };
 
-SAMESUM_MMA_32(MmaFp16, element::fp16, float, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-SAMESUM_MMA_16(MmaFp16ToFp16, element::fp16, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
-SAMESUM_MMA_32(MmaBf16, element::bf16, float, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
-SAMESUM_MMA_32(MmaTf32, element::tf32, float, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
-SAMESUM_MMA_32(MmaE4m3, element::e4m3, float, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
-SAMESUM_MMA_32(MmaE5m2, element::e5m2, float, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32")
-SAMESUM_MMA_16(MmaE4m3ToFp16, element::e4m3, "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
-SAMESUM_MMA_16(MmaE5m2ToFp16, element::e5m2, "mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16")
-SAMESUM_MMA_32(MmaInt8, Int8, std::int32_t, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-SAMESUM_WGMMA_32(WgmmaFp16, element::fp16, float, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
-                 "1, 1, 1, 0, 0")
-SAMESUM_WGMMA_16(WgmmaFp16ToFp16, element::fp16, "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16",
-                 "1, 1, 1, 0, 0")
-SAMESUM_WGMMA_32(WgmmaBf16, element::bf16, float, "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16",
-                 "1, 1, 1, 0, 0")
-SAMESUM_WGMMA_32(WgmmaTf32, element::tf32, float, "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32",
-                 "1, 1, 1")
-SAMESUM_WGMMA_32(WgmmaE4m3, element::e4m3, float, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3",
-                 "1, 1, 1")
-SAMESUM_WGMMA_32(WgmmaE5m2, element::e5m2, float, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2",
-                 "1, 1, 1")
-SAMESUM_WGMMA_16(WgmmaE4m3ToFp16, element::e4m3, "wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e4m3",
-                 "1, 1, 1")
-SAMESUM_WGMMA_16(WgmmaE5m2ToFp16, element::e5m2, "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e5m2",
-                 "1, 1, 1")
-SAMESUM_WGMMA_32(WgmmaInt8, Int8, std::int32_t, "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8", "1")
+SAMESUM_MMA_32(MmaFp16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+SAMESUM_MMA_16(MmaFp16ToFp16, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
+SAMESUM_MMA_32(MmaBf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+SAMESUM_MMA_32(MmaTf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+SAMESUM_MMA_32(MmaE4m3, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+SAMESUM_MMA_32(MmaE5m2, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32")
+SAMESUM_MMA_16(MmaE4m3ToFp16, "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
+SAMESUM_MMA_16(MmaE5m2ToFp16, "mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16")
+SAMESUM_MMA_32(MmaInt8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+SAMESUM_WGMMA_32(WgmmaFp16, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "1, 1, 1, 0, 0")
+SAMESUM_WGMMA_16(WgmmaFp16ToFp16, "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16", "1, 1, 1, 0, 0")
+SAMESUM_WGMMA_32(WgmmaBf16, "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "1, 1, 1, 0, 0")
+SAMESUM_WGMMA_32(WgmmaTf32, "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "1, 1, 1")
+SAMESUM_WGMMA_32(WgmmaE4m3, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "1, 1, 1")
+SAMESUM_WGMMA_32(WgmmaE5m2, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2", "1, 1, 1")
+SAMESUM_WGMMA_16(WgmmaE4m3ToFp16, "wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e4m3", "1, 1, 1")
+SAMESUM_WGMMA_16(WgmmaE5m2ToFp16, "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e5m2", "1, 1, 1")
+SAMESUM_WGMMA_32(WgmmaInt8, "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8", "1")
 
 #undef SAMESUM_MMA_32
 #undef SAMESUM_MMA_16
@@ -175,8 +169,7 @@ SAMESUM_WGMMA_32(WgmmaInt8, Int8, std::int32_t, "wgmma.mma_async.sync.aligned.m6
 #undef SAMESUM_WGMMA
 
 /// D = A B + C of fp64: eight rows per warp.
-struct MmaFp64 : Instruction<element::fp64, double, 8> {
-  static constexpr const char* name = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64";
+template <> struct Hardware<MmaFp64> {
   static __device__ void execute(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t (&c)[2],
                                  Strides) {
     const int warp = int(threadIdx.x) / 32, row = int(threadIdx.x) % 32 / 4, k = int(threadIdx.x) % 4;

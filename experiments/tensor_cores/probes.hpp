@@ -25,7 +25,7 @@ template <class E> std::uint64_t power_bits(int e, bool negative = false) {
 }
 
 /// Fills in what executed dot products return: the hardware, or a model.
-using Execute = std::function<void(std::vector<Dot>&)>;
+using Execute = std::function<void(std::vector<DotProduct>&)>;
 
 /// Dot products that are built term by term and executed together.
 template <class I> class Probes {
@@ -64,14 +64,14 @@ template <class I> class Probes {
   std::vector<std::uint64_t> execute() {
     execute_(dots_);
     std::vector<std::uint64_t> results;
-    for (const Dot& d : dots_) results.push_back(d.hardware);
+    for (const DotProduct& d : dots_) results.push_back(d.hardware);
     dots_.clear();
     return results;
   }
 
  private:
   Execute execute_;
-  std::vector<Dot> dots_;
+  std::vector<DotProduct> dots_;
 };
 
 /// Value of result bits as a double.

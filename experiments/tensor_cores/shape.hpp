@@ -25,10 +25,16 @@ template <class ElementType, class ResultType, int RowsPerWarp = 16> struct Inst
 };
 
 /// A dot product with its operands, what the hardware returned, and what a model predicted.
-struct Dot {
+struct DotProduct {
   std::uint32_t a[words] = {}, b[words] = {};
   std::uint64_t c = 0, hardware = 0, model = 0;
   std::int32_t kind = 0;
+};
+
+/// How many dot products of a class were compared, and with what outcome. NaN that differ in other bits count
+/// apart.
+struct Counts {
+  unsigned long long dots = 0, mismatches = 0, other_nans = 0;
 };
 
 /// What the model predicts for a dot product, as bits.
