@@ -24,7 +24,7 @@ KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get
 # are experiments.
 SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
             "price_of_promise", "speed_vs_length", "speed_of_reductions", "prefix_sums", "sums_by_key",
-            "own_kernels", "python_speed", "data_frames", "databases", "ladder", "consequences", "compare"]
+            "own_kernels", "tensor_cores", "python_speed", "data_frames", "databases", "ladder", "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
 QUESTIONS = ("compare", *EXPERIMENTS)
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
@@ -34,7 +34,7 @@ REMEDY = "run experiments/run again, or delete the file"
 # is measured again when its file changes.
 KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "launch", "place", "axis", "case",
        "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner", "keys", "bins",
-       "grid", "given"]
+       "grid", "given", "instruction", "class", "probe"]
 # Results of other programs for an experiment, in separate files.
 PARTS = {"speed_of_reductions": ["torch_speed"], "sums_by_key": ["torch_sums_by_key"],
          "prefix_sums": ["torch_prefix_sums"], "reveal_order": ["python_orders"]}

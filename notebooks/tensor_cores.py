@@ -1,0 +1,143 @@
+"""Section on matrix units: the model of each instruction, beside the hardware."""
+
+import collections
+
+import phrases
+from section import Check, Section, Table, not_measured
+
+NOTE = ("Products of a group are added at once: aligned to the largest exponent, cut to the kept bits below it, added as "
+        "integers, and rounded once. The addend is one more term of the first group, except where it is added last. NaN are "
+        "compared, but which operand's payload they carry is not modelled for fp64.")
+
+
+def section(sources):
+    s = Section("tensor_cores", "Tensor cores", "What do tensor cores add, and with how many bits?",
+                "Each instruction for matrix units has a model of how it adds products. Hardware and model compute the same "
+                "random dot products of six classes, and probes made of powers of two; the CPU repeats some of them.",
+                "build/release/bin/tensor_cores --full --out build/study", terms=())
+    found = [(source, instructions(source)) for source in sources]
+    s.verdict = verdict(found)
+    s.findings = [f for source, some in found for f in findings(source, some)]
+    s.tables = [t for t in (table(found), probes(sources)) if t.rows]
+    s.failures = [f"{source.machine}: {name}: {why}" for source, some in found for name, one in some.items()
+                  for why in failures(one)]
+    return s
+
+
+class Instruction:
+    """What a results file has on one instruction."""
+
+    def __init__(self):
+        self.about, self.classes, self.dots, self.probes = {}, {}, {}, []
+
+    @property
+    def compared(self):
+        return sum(r["dots"] for r in self.classes.values())
+
+    @property
+    def mismatches(self):
+        return sum(r["mismatches"] for r in self.classes.values())
+
+    @property
+    def other_nans(self):
+        return sum(r["other_nans"] for r in self.classes.values())
+
+
+def instructions(source):
+    """{name: Instruction} of a source, in the order of its rows."""
+    found = collections.defaultdict(Instruction)
+    for r in source.of("instruction"):
+        found[r["instruction"]].about = r
+    for r in source.of("fused"):
+        found[r["instruction"]].classes[r["class"]] = r
+    for r in source.of("dots"):
+        found[r["instruction"]].dots = r
+    for r in source.of("probe"):
+        found[r["instruction"]].probes.append(r)
+    return {name: one for name, one in found.items() if one.about}
+
+
+def failures(one):
+    if one.mismatches:
+        yield f"{phrases.plural(one.mismatches, 'dot product')} of {one.compared:,} differ from the model"
+    wrong = sum(not r["same"] for r in one.probes)
+    if wrong:
+        yield f"{phrases.plural(wrong, 'probe')} of {len(one.probes)} differ from the model"
+    if one.dots and one.dots["equal"] != len(one.dots["hashes"]):
+        yield f"the model on the CPU has {one.dots['equal']} of {phrases.plural(len(one.dots['hashes']), 'hash', 'hashes')}"
+
+
+# --- sentences ----------------------------------------------------------------------------------------------------
+
+def verdict(found):
+    """How many instructions have the bits of their models, on each machine with the hardware."""
+    texts = []
+    for source, some in found:
+        compared = [one for one in some.values() if one.compared]
+        if compared:
+            right = sum(not one.mismatches for one in compared)
+            least = min(one.compared for one in compared)
+            has = phrases.verb(right, len(compared), "has the bits of its model", "have the bits of their models")
+            texts.append(f"{phrases.capitalised(phrases.out_of(right, len(compared), 'instruction'))} {has} in all of at least "
+                         f"{least:,} random dot products ({source.machine}).")
+    return " ".join(texts)
+
+
+def findings(source, some):
+    compared = [one for one in some.values() if one.compared]
+    if compared:
+        right = sum(not one.mismatches for one in compared)
+        yield Check(f"{source.machine}: {phrases.out_of(right, len(compared), 'instruction')} "
+                    f"{phrases.verb(right, len(compared), 'agrees', 'agree')} with the model on "
+                    f"{sum(one.compared for one in compared):,} random dot products together.",
+                    right, len(compared), "instruction with the bits of its model",
+                    "instructions with the bits of their models")
+        tested = [r for one in compared for r in one.probes]
+        same = sum(r["same"] for r in tested)
+        yield Check(f"{source.machine}: {phrases.out_of(same, len(tested), 'probe')} "
+                    f"{phrases.verb(same, len(tested), 'has', 'have')} the results of the model.",
+                    same, len(tested), "probe with the model's result", "probes with the model's results")
+    kept = {}
+    for name, one in some.items():
+        if one.about["model"]:
+            kept.setdefault(one.about["model"]["fraction_bits"], []).append(name)
+    for bits, names in sorted(kept.items()):
+        yield (f"{source.machine}: {phrases.plural(len(names), 'instruction')} "
+               f"{phrases.verb(len(names), len(names), 'keeps', 'keep')} {bits} bits below the largest exponent.")
+    repeated = [one.dots for one in some.values() if one.dots.get("by") == "hardware"]
+    if repeated:
+        equal, total = sum(r["equal"] for r in repeated), sum(len(r["hashes"]) for r in repeated)
+        yield Check(f"{source.machine}: the model on the CPU has {phrases.out_of(equal, total, 'hash', 'hashes')} of the "
+                    "hardware's results.", equal, total, "hash that the CPU has, too",
+                    "hashes that the CPU has, too")
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+def table(found):
+    lines = [[source.machine, name, ", ".join(one.about["opcodes"] or [one.about["expected_opcode"]]),
+              *model_in_words(one.about), *(f"{n:,}" if one.compared else "-"
+                                            for n in (one.compared, one.mismatches, one.other_nans))]
+             for source, some in found for name, one in some.items()]
+    columns = ["machine", "instruction of PTX", "machine code", "addend", "rounding", "products at once", "bits kept",
+               "bits of the result", "dot products", "differ", "NaN with other bits"]
+    return Table("Instructions and their models", columns,
+                 lines + not_measured([source for source, _ in found], len(columns)), text_columns=5, note=NOTE)
+
+
+def model_in_words(about):
+    """Addend, rounding, products at once, kept bits, and fraction bits of the result."""
+    model = about["model"]
+    if not model:
+        exact = about["expected_opcode"].startswith("I")
+        return ["first", "none" if exact else "to nearest, each", f"{about['products']}" if exact else "1",
+                "all" if exact else "53", "all" if exact else "52"]
+    return ["last" if model["adds_last"] else "with the first", model["rounding"], f"{model['group']}",
+            f"{model['fraction_bits']}", f"{model['result_fraction_bits']}"]
+
+
+def probes(sources):
+    lines = [[source.machine, r["instruction"], r["found"].removeprefix("probe ")]
+             for source in sources for r in source.of("probe")]
+    return Table("Probes", ["machine", "instruction", "what it returned"], lines, text_columns=3, folded=True,
+                 page_only=True)
