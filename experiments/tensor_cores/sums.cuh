@@ -79,7 +79,7 @@ template <int bytes> __device__ Eight load_eight(const std::uint16_t* row, std::
 template <int bytes>
 __device__ Eight load_eight_before(const std::uint16_t* row, std::size_t first, std::size_t end) {
   constexpr int per_piece = bytes / 2;
-  const int n = first >= end ? 0 : int(min(end - first, std::size_t{8}));
+  const int n = first >= end ? 0 : int(std::min(end - first, std::size_t{8}));
   Eight v;
 #pragma unroll
   for (int at = 0; at < 8; at += per_piece)
@@ -143,8 +143,9 @@ __global__ void __launch_bounds__(256, 3) sum_rows(const std::uint16_t* x, RowWo
   }
 }
 
-/// The tile of eight columns that begins at `first`, as sums of 8 · 2 columns: c[q][k] is of column q of
-/// those of the lanes 4 (2 (lane mod 4) + k) to 4 (2 (lane mod 4) + k) + 3.
+/// Sums a tile of the 64 columns of a warp. `column` is the first of the eight columns that the lane loads,
+/// which it shares with three other lanes: the four of group lane / 4. c[q][k], k < 2, becomes the sum of
+/// column q of group lane % 4 * 2 + k.
 template <class T, int bytes>
 __device__ void sum_tile_of_columns(const std::uint16_t* x, const ColumnWork& work, std::size_t first,
                                     std::size_t column, float (&c)[8][4]) {

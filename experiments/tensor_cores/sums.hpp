@@ -1,38 +1,36 @@
 /// Sums by matrix units: elements of fp16 or bf16 times ones, with results in fp32. The order as an
 /// executable definition, its error bound, and how kernels divide the work.
 ///
-/// The order, for n elements, of a vector, a row or a column alike:
-/// - A tile is 128 consecutive elements, the last one padded with zeros. Eight instructions, each of which
-/// adds
-///   16 products and the result of the one before, sum a tile, the first from 0. Of each 32 consecutive
-///   elements, the first instruction adds those of the quadruples 0, 2, 4 and 6, the second the others. An
-///   instruction is the model in fused_sum.hpp, in which the order of its products does not matter.
-/// - Eight consecutive sums at a time are added in sequence in fp32, until one is left: of tiles, then of
-/// 1024
-///   elements, of 8192, and so on.
+/// Vectors, rows and columns have the same order. A tile is 128 consecutive elements, the last one padded
+/// with zeros. Eight instructions sum a tile: each adds 16 products and the result of the one before, the
+/// first adds to 0. Of each 32 consecutive elements, the first instruction adds those of the quadruples 0, 2,
+/// 4 and 6, the second those of the others. An instruction is the model in fused_sum.hpp, in which the order
+/// of its products does not matter. The sums of eight consecutive tiles are added in sequence in fp32, so
+/// are eight of these sums, and so on until one is left.
 ///
 /// So the bits depend on the elements and on n alone, on every machine whose matrix unit is this model.
 ///
 /// Error bound. Let u = 2^-24, the unit roundoff of fp32, and let T be the sum of |x| over all elements.
 ///
-/// Cutting moves terms towards zero, and so does cutting the sum of an instruction to 24 bits. So |c| <= A
-/// for the result c of an instruction, where A <= T is the sum of |x| over its elements and those of the
-/// instructions before it in the chain, and no result grows because of errors. Let 2^e be the exponent to
-/// which an instruction aligns. The term that has it loses nothing, and each of the other 16 less than 2^(e -
-/// 25). If any term loses a bit, then 2^e is at most that term with the largest exponent, which is at most A:
-/// an alignment to a subnormal element, or to the smallest exponent of the model, keeps bits down to 2^-39 in
-/// fp16 and 2^-151 in bf16, and all terms are multiples of the smallest subnormal, 2^-24 or 2^-133. So
-/// cutting costs less than 16 · 2^-25 A = 8uA. Cutting the sum to 24 bits costs less than 2uA; a subnormal
-/// sum has all its bits. A chain of L instructions errs by less than 10Lu times the sum of |x| over its tile,
-/// all tiles together by less than 10LuT.
+/// The instruction cuts all terms, and then their sum, towards zero. So |c| <= A for its result c, where
+/// A <= T is the sum of |x| over its elements and those of the instructions before it in the tile: errors
+/// make no result larger. Let 2^e be the power of two to which the instruction aligns its 17 terms. The term
+/// with the exponent e loses nothing, and each of the other 16 less than 2^(e-25). If a term loses a bit,
+/// then a term is 2^e or more in magnitude, and 2^e <= A: elements are multiples of 2^-24 in fp16 and of
+/// 2^-133 in bf16, and so are all sums of them. An alignment to a subnormal element or to the smallest
+/// exponent of the model keeps bits down to 2^-39 and 2^-151, so that it loses nothing. Hence cutting the
+/// terms costs less than 16 2^(e-25) <= 8uA, and cutting the sum to 24 bits less than 2uA; a subnormal sum
+/// keeps all its bits. L instructions err by less than 10Lu times the sum of |x| over their tile, and all
+/// tiles together by less than 10LuT.
 ///
-/// The sums of tiles have magnitudes of at most T together, so h additions in fp32 on the longest path add at
-/// most γ_h T, γ_h = hu / (1 - hu) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, §4.2; sums
-/// of subnormal numbers are exact). Hence |result - sum| <= (10Lu + γ_h) T. The bound holds if T (1 + γ_h) is
-/// finite in fp32: no intermediate magnitude is larger. In fp16 that is so for n < 2^111.
+/// The magnitudes of the sums of tiles add up to at most T, so h additions in fp32 on the longest path cost
+/// at most γ_h T with γ_h = hu / (1 - hu) (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+/// §4.2; sums that are subnormal are exact). Hence |result - sum| <= (10Lu + γ_h) T. This holds if
+/// (1 + γ_h) T does not overflow fp32, since no intermediate magnitude is larger. Sums of fp16 do not
+/// overflow for n <= 2^111.
 ///
-/// It is reached within a factor of 2: if a tile begins with 2^11 in fp16, elements just below 2^-14 lose all
-/// their bits, which is 63u of the sum.
+/// The bound is tight within a factor of 2: in fp16, 127 elements just below 2^-14 after 2^11 are lost, which
+/// is 63u of the sum, and the bound is 80u.
 #pragma once
 
 #include <algorithm>
