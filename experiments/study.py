@@ -191,16 +191,22 @@ def earlier_rows(options, header):
         return []
 
 
-def complete(options, header, left_out, text_of, measured):
-    """Prints the rows that `measured` yields, and writes them to the file that --out names; returns them. `measured` is given
-    the rows of earlier processes. If these have the rounds of this process, nothing is measured."""
+def complete(options, header, left_out, text_of, measured, at_once=False):
+    """Prints the rows that `measured` yields, and writes them to the file that --out names, `at_once` after each row;
+    returns them. `measured` is given the rows of earlier processes. If these have the rounds of this process, nothing
+    is measured."""
     rows, earlier = [], earlier_rows(options, header)
+
+    def keep():
+        write(options.out, header["experiment"], [header | ({"left_out": left_out} if left_out else {}), *rows])
     is_new = any(len(r["rounds"]) < options.process for r in earlier if "rounds" in r) or not earlier
     for r in measured(earlier) if is_new else earlier:
         rows.append(r)
         print(json.dumps(r) if options.json else text_of(r), flush=True)
+        if options.out and at_once:
+            keep()
     if options.out and is_new:
-        write(options.out, header["experiment"], [header | ({"left_out": left_out} if left_out else {}), *rows])
+        keep()
     return rows
 
 
@@ -270,8 +276,9 @@ def parser_of(experiment, description, *examples):
                                    epilog="\n".join(["examples:", *(f"  {experiment}.py {e}".rstrip() for e in examples)]))
 
 
-def add_options(parser, experiment, quick, full, filtered):
-    """Adds the options of every experiment in Python; `quick`, `full` and `filtered` are the helps of three."""
+def add_options(parser, experiment, quick, full, filtered, has_times=True):
+    """Adds the options of every experiment in Python; `quick`, `full` and `filtered` are the helps of three. Only times
+    vary from process to process."""
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", action="store_const", dest="mode", const="quick", help=f"{quick} (the default)")
     modes.add_argument("--full", action="store_const", dest="mode", const="full", help=full)
@@ -280,7 +287,10 @@ def add_options(parser, experiment, quick, full, filtered):
     parser.add_argument("--filter", metavar="GLOB", default="", help=filtered)
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help=f"write DIR/{experiment}.jsonl")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    add_processes(parser)
+    if has_times:
+        add_processes(parser)
+    else:
+        parser.set_defaults(processes=1, process=0)
 
 
 def add_processes(parser):
