@@ -39,7 +39,8 @@ ROWS = 64  # and columns, of the products whose errors are measured
 CONDITION = 1e4
 DATA = ("normal", "positive", "cancelling")
 INNER, COLUMNS = 4096, 1024  # of the products of batches
-MOST_PARTS, PROMOTED = 32, 128  # fp8 without fast accumulation may add sums of this many products in fp32
+MOST_PARTS = 32
+PROMOTED = (32, 64, 128, 256)  # fp8 without fast accumulation may add sums of so many products in fp32
 # mode: values of k, values of m
 SIZES = {"quick": ((64, 256, 1024, 4096), (1, 2, 3, 4, 7, 8, 16, 17, 32, 64, 65, 128, 256)),
          "full": (tuple(4**i for i in range(3, 9)),
@@ -64,7 +65,8 @@ class Setting:
     @property
     def part_formats(self):
         """The formats in which a library may store the sums of parts of k."""
-        return ["fp32"] + [self.result] * (True in self.flags.values() and self.result != "fp32")
+        is_reduced = f"allow_{self.result}_reduced_precision_reduction"
+        return ["fp32"] + [self.result] * (self.flags.get(is_reduced) is True)
 
 
 def settings(matmul):
@@ -130,10 +132,6 @@ def tensor(torch, x, case, device):
     return torch.tensor(x, dtype=torch.float32).to(device).to(getattr(torch, DTYPES[case]))
 
 
-def first_line(error):
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
-
-
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +182,7 @@ class Model:
         k = self.a.shape[1]
         shortest = 32  # a multiple of the groups of all formats
         found = {2**i for i in range(MOST_PARTS.bit_length()) if k // 2**i >= shortest}
-        return sorted(found | ({k // PROMOTED} if self.case == "e4m3" and k > PROMOTED else set()))
+        return sorted(found | ({k // n for n in PROMOTED if k > n} if self.case == "e4m3" else set()))
 
     def best_parts(self, setting, found):
         """(entries with the same bits, parts, format of their sums) of the parts that have the most of them."""
@@ -211,7 +209,7 @@ def errors(torch, chosen, options, device, leave_out):
                         with with_flags(torch, setting.flags):
                             found = product(torch, setting, *on_device).diagonal().double().cpu().numpy()
                     except (RuntimeError, TypeError) as error:
-                        leave_out(f"{case}, {setting.name}, k = {k}: {first_line(error)}", setting)
+                        leave_out(f"{case}, {setting.name}, k = {k}", error)
                         continue
                     predicted = model.sums(setting)
                     same, parts, part_format = model.best_parts(setting, found)
@@ -256,16 +254,19 @@ def batches(torch, chosen, options, device, leave_out):
     for setting in chosen:
         a, b = (x.to(getattr(torch, DTYPES[setting.case])) for x in (all_a, all_b))
         measured, kernels = {}, {}
+        for m in counts:
+            try:
+                with with_flags(torch, setting.flags):
+                    measured[m] = [bits(torch, product(torch, setting, a[:m], b)[0]) for _ in range(2)]
+            except (RuntimeError, TypeError) as error:
+                leave_out(f"{setting.case}, {setting.name}, m = {m}", error)
+        if 1 not in measured:
+            continue
         try:
             with with_flags(torch, setting.flags):
-                for m in counts:
-                    measured[m] = [bits(torch, product(torch, setting, a[:m], b)[0]) for _ in range(2)]
-                try:
-                    kernels = dict(zip(counts, kernel_names(torch, setting, a, b, counts, device)))
-                except Exception as error:  # the profiler may lack rights, and no result needs it
-                    leave_out(f"names of kernels: {first_line(error)}", None)
-        except (RuntimeError, TypeError) as error:
-            leave_out(f"{setting.case}, {setting.name}, batches: {first_line(error)}", setting)
+                kernels = dict(zip(measured, kernel_names(torch, setting, a, b, measured, device)))
+        except Exception as error:  # the profiler may lack rights, and no result needs it
+            leave_out("names of kernels", error)
         different, previous = [], None
         for m, (row, again) in measured.items():
             if not any((row == other).all() for other in different):
@@ -314,14 +315,15 @@ def main(arguments, device="cuda"):
     chosen = [s for s in settings(torch.backends.cuda.matmul) if fnmatch.fnmatch(s.case, options.filter or "*")]
     if not chosen:
         return study.nothing_to_measure("matrix_products", [], f"no format is named {options.filter!r}")
-    left_out, refused = [], set()
+    left_out, said = [], set()
 
-    def leave_out(line, setting):
-        """Says once per setting what is left out."""
-        if (setting and (setting.case, setting.name), line.partition(":")[2]) not in refused:
-            refused.add((setting and (setting.case, setting.name), line.partition(":")[2]))
-            left_out.append(line)
-            study.say_left_out(options, [line])
+    def leave_out(what, error):
+        """Says what is left out, once for the same reason and the same text before the last comma."""
+        reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        if (what.rpartition(",")[0], reason) not in said:
+            said.add((what.rpartition(",")[0], reason))
+            left_out.append(f"{what}: {reason}")
+            study.say_left_out(options, left_out[-1:])
     versions = {"torch": torch.__version__, "numpy": numpy.__version__, "cuda": torch.version.cuda or "none"}
     header = study.header("matrix_products", QUESTION, options, versions)
     rows = study.complete(options, header, left_out, text_of, lambda earlier: measured(

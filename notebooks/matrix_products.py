@@ -135,8 +135,15 @@ def figure(rows):
                     ("Data", distinct(s.on[2] for s in series))],
                    series, "k", {None: "max |c - exact| / Σ|ab|"},
                    description="Dotted: a model of the hardware that adds all of k in one accumulator.")
-    found.finding = captions.describe_lines(found, "k = {:,}".format, lambda error: phrases.number(error, 2))
+    found.finding = ends(found) if series else ""
     return found
+
+
+def ends(figure):
+    """The errors at the right end of the lines that the figure shows first."""
+    chosen, lines = captions.initial_view(figure)
+    errors = phrases.listed(f"{phrases.number(s.y[-1], 2)} ({s.name})" for s in lines if s.x[-1] == lines[0].x[-1])
+    return f"{chosen}: the error for k = {lines[0].x[-1]:,} is {errors}."
 
 
 def table(rows, sources):

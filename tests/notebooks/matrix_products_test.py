@@ -69,6 +69,8 @@ class MatrixProducts(made_up.SectionTest):
         measured, model = figure.matching(figure.chosen())
         self.assertEqual((measured.x, measured.y, measured.faint), ([64], [1e-3], False))
         self.assertEqual((model.y, model.faint), ([1.5e-3], True))
+        self.assertEqual(figure.finding, "This machine, GPU, fp8 (e4m3), normal: the error for k = 64 is 0.001 (fast "
+                                         "accumulation).")
         rows, errors = section.tables
         self.assertEqual(rows.rows[1], ["this machine, GPU", "bf16", "full-precision reductions", "17 and 64", "3", "3",
                                         "3"])
@@ -229,7 +231,7 @@ class TheData(unittest.TestCase):
 
     def test_the_parts_are_found_that_have_the_bits(self):
         a, b = self.script.factors("normal", 1024, "bf16", 1)
-        chosen = self.script.Setting("bf16", "", "bf16", {"allowed": True})
+        chosen = self.script.Setting("bf16", "", "bf16", {"allow_bf16_reduced_precision_reduction": True})
         for parts, part_format in ((1, "fp32"), (4, "fp32"), (8, "bf16")):
             found = matrix_unit.rounded(matrix_unit.sums(a, b, "bf16", "fp32", parts, part_format), "bf16")
             best = self.script.Model(a, b, "bf16").best_parts(chosen, found)

@@ -46,7 +46,7 @@ esac
             (self.root / f"experiments/{name}.cpp").touch()
         for name in ("speed_vs_length", "python_speed", "databases", "own_kernels", "torch_speed"):
             self.experiment(name, "--processes N")
-        for name in ("error_vs_length", "python_orders", "data_frames"):
+        for name in ("error_vs_length", "python_orders", "data_frames", "matrix_products"):
             self.experiment(name, "--seed N")
         self.make("clone/build/release/bin/samesum", """#!/bin/sh
             echo '{"options":"compare","commit":"'$(git describe --always --dirty --abbrev=40)'"}'""")
@@ -99,7 +99,7 @@ esac
         folder = f"build/published/{self.commit}"
         many, one = f"--quick --processes 10 --out {folder}", f"--quick --out {folder}"
         expected = {"speed_vs_length": many, "python_speed": many, "databases": many, "error_vs_length": one, "data_frames": one,
-                    "own_kernels": many,
+                    "own_kernels": many, "matrix_products": one,
                     "torch_speed": f"--processes 10 {folder}", "python_orders": folder, "compare": "compare"}
         self.assertEqual(self.published(), {f"epyc2.{name}.jsonl": {"options": options, "commit": self.commit}
                                             for name, options in expected.items()})

@@ -420,7 +420,7 @@ class Findings(WithFiles):
 
     def test_there_is_a_section_for_each_experiment(self):
         programs = {path.stem for path in (results.ROOT / "experiments").glob("*.cpp")}
-        in_python = {"data_frames", "databases", "own_kernels", "python_speed"}
+        in_python = {"data_frames", "databases", "matrix_products", "own_kernels", "python_speed"}
         self.assertEqual(set(results.EXPERIMENTS), programs - {"samesum"} | in_python)
 
 
