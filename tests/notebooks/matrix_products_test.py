@@ -277,6 +277,24 @@ class TheExperiment(unittest.TestCase):
         self.assertEqual([s.flags for s in script.settings(matmul) if s.case in ("tf32", "fp32")],
                          [{"allow_tf32": True}, {"allow_tf32": False}])
 
+    def test_kernels_are_those_of_each_call_in_the_order_of_time(self):
+        script = made_up.script("matrix_products")
+
+        def event(name, start, *kernels):
+            return types.SimpleNamespace(name=name, time_range=types.SimpleNamespace(start=start),
+                                         kernels=[types.SimpleNamespace(name=k) for k in kernels])
+        found = [event("aten::mm", 20, "gemm", "reduce"), event("aten::t", 15), event("aten::mm", 10, "gemv"),
+                 event("aten::mm", 30)]
+        profile = contextlib.nullcontext(types.SimpleNamespace(events=lambda: found))
+        profiler = types.SimpleNamespace(ProfilerActivity=types.SimpleNamespace(CPU=1, CUDA=2),
+                                         profile=lambda activities: profile)
+        torch = types.SimpleNamespace(profiler=profiler, float32=None, mm=lambda a, b: None)
+        setting, a = script.Setting("fp16", "", "fp16"), numpy.zeros((9, 9))
+        self.assertEqual(script.kernel_names(torch, setting, a, types.SimpleNamespace(t=lambda: a), (1, 2, 3), "cpu"),
+                         ["gemv", "gemm + reduce", None])
+        self.assertEqual(script.kernel_names(torch, setting, a, types.SimpleNamespace(t=lambda: a), (1, 2), "cpu"),
+                         [None, None])
+
     @unittest.skipUnless(HAS_TORCH, "needs PyTorch")
     def test_on_a_cpu_it_writes_rows_that_the_report_reads(self):
         script = made_up.script("matrix_products")
