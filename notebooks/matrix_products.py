@@ -17,7 +17,7 @@ def section(sources):
     s = Section("matrix_products", "Matrix products",
                 "How wrong are matrix products, and does a row depend on the batch?",
                 "PyTorch multiplies matrices of each format on a GPU. The backward error max |c - exact| / Σ|ab| "
-                "stands beside that of a model of the hardware. And the bits of row 0 are compared for few and many rows.",
+                "stands beside that of a model of the hardware. The bits of row 0 are compared for few and many rows.",
                 "python3 experiments/matrix_products.py --full --out build/study")
     products, batches = (rows_with_place(sources, kind) for kind in ("product", "batch"))
     s.verdict = verdict(products, batches)

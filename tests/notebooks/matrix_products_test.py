@@ -25,16 +25,16 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 def product(case, k, error, predicted, setting="fast accumulation", data="normal", **more):
     return {"kind": "product", "method": "torch/scaled_mm/fp32@peer", "promise": "none", "case": case,
-            "setting": setting, "data": data, "seed": 1, "n": k, "entries": 64, "condition": 30.0, "backward_error": error,
-            "predicted_backward_error": predicted, "same_bits": 60, "parts": 2, "part_format": "fp32",
-            "same_bits_in_parts": 64} | more
+            "setting": setting, "data": data, "seed": 1, "n": k, "entries": 64, "condition": 30.0,
+            "backward_error": error, "predicted_backward_error": predicted, "same_bits": 60, "parts": 2,
+            "part_format": "fp32", "same_bits_in_parts": 64} | more
 
 
-def batch(case, m, changed, distinct, setting="full-precision reductions", **more):
+def batch(case, m, changed, distinct, setting="full-precision reductions"):
     return {"kind": "batch", "method": "torch/matmul/bf16@peer", "promise": "none", "case": case,
-            "setting": setting, "data": "normal", "seed": 1, "n": 4096, "outer": m, "inner": 1024, "differ_from_one_row": changed,
-            "differ_from_previous": changed, "distinct_bits": distinct, "repeatable": True,
-            "kernel": f"gemm_{m}"} | more
+            "setting": setting, "data": "normal", "seed": 1, "n": 4096, "outer": m, "inner": 1024,
+            "differ_from_one_row": changed, "differ_from_previous": changed, "distinct_bits": distinct,
+            "repeatable": True, "kernel": f"gemm_{m}"}
 
 
 class MatrixProducts(made_up.SectionTest):
