@@ -32,7 +32,7 @@ UNITS = {("fp16", "fp32"): Unit("fp16", 16), ("bf16", "fp32"): Unit("bf16", 16),
 
 def exponents(x, least):
     """The exponents of numbers; those of numbers below 2^least, and of 0, are `least`."""
-    return np.where(x == 0, least, np.maximum(np.frexp(x)[1] - 1, least))
+    return np.maximum((x.view(np.int64) >> 52 & 0x7ff) - 1023, least)
 
 
 def rounded(x, format, cut=np.rint):
