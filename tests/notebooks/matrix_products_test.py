@@ -159,6 +159,9 @@ class TheModel(unittest.TestCase):
         self.assertEqual(total("bf16", [1.5, -1.5, 2.0**-12], [1.5, 1.5, 2.0**-13]), 2.0**-25)
         # the second group of tf32 gets the sum of the first as its addend
         self.assertEqual(total("tf32", [1.0] * 8 + [2.0**-12], [1.0] * 8 + [2.0**-12]), 8.0)
+        # sums in fp16 keep 25 bits too before they are rounded
+        for small, kept in ((2.0**-15, 2.0**-15), (2.0**-16, 0.0)):
+            self.assertEqual(total("fp16", [1024.0, -1024.0, 2.0**-8], [1.0, 1.0, small * 2**8], "fp16"), kept)
         # sums in fp16 round to nearest: 2048 + 1 is 2048, 2048 + 3 is 2052
         self.assertEqual([total("fp16", [2048.0, x], [1.0, 1.0], "fp16") for x in (1.0, 3.0)], [2048.0, 2052.0])
 
