@@ -7,6 +7,7 @@
 #include "harness/text.hpp"
 #include "tensor_cores/hardware.hpp"
 #include "tensor_cores/probes.hpp"
+#include "tensor_cores/sums_study.hpp"
 #include "tensor_cores/tiles.hpp"
 
 namespace {
@@ -184,37 +185,35 @@ std::string instructions_in_words() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Study study{"tensor_cores",
-              "What do tensor cores add, in which order, and with how many bits?",
-              "A matrix unit adds the products of a row and a column, and an addend, in groups: all terms "
-              "are aligned to the "
-              "largest exponent and cut, the integers are added, and the sum is rounded once. How many "
-              "products form a group, "
-              "how many bits are kept, and what happens to subnormal numbers, overflow and NaN is not "
-              "documented. Each "
-              "instruction of Hopper has a model with these facts as parameters "
-              "(samesum/accumulator/fused_sum.hpp), which a "
-              "search found. Here the hardware is compared with it: on probes, dot products of a few powers "
-              "of two that reveal "
-              "one parameter each (Fasi, Higham, Mikaitis and Pranesh 2021; the groups as in FPRev, Xie et "
-              "al. 2024, arXiv "
-              "2411.00442); and bit by bit on random dot products of six classes: ordinary numbers, wide "
-              "exponents, arbitrary "
-              "bits, pairs that cancel, one large product beside those at the last kept bits, and tiny "
-              "numbers. With --full, "
-              "each instruction executes 10^10 of them. Other models: Xie et al. 2025 (MMA-Sim, arXiv "
-              "2511.10909), Khattak and "
-              "Mikaitis 2026 (arXiv 2512.07004).\n\n"
-              "A hash of each 1024 of the first 10240 dot products (--full: 1024000) is published, and 200 "
-              "of them in full: "
-              "results of the hardware, or, without a GPU of compute capability 9.0, of the model on the "
-              "CPU, which then is all "
-              "that is measured. Exit code 1 if the hardware and its model differ.",
-              {"instruction", "probe", "fused", "dots"},
-              "  tensor_cores\n"
-              "  tensor_cores --full --out build/study\n"
-              "  tensor_cores --filter 'wgmma*e4m3*' --json\n\nInstructions, which --filter chooses:" +
-                  instructions_in_words()};
+  Study study{
+      "tensor_cores",
+      "What do tensor cores add, in which order, and with how many bits?",
+      "A matrix unit adds the products of a row and a column, and an addend, in groups: all terms are "
+      "aligned to the largest exponent and cut, the integers are added, and the sum is rounded once. How "
+      "many products form a group, how many bits are kept, and what happens to subnormal numbers, "
+      "overflow and NaN is not documented. Each instruction of Hopper has a model with these facts as "
+      "parameters (samesum/accumulator/fused_sum.hpp), which a search found. Here the hardware is "
+      "compared with it: on probes, dot products of a few powers of two that reveal one parameter each "
+      "(Fasi, Higham, Mikaitis and Pranesh 2021; the groups as in FPRev, Xie et al. 2024, arXiv "
+      "2411.00442); and bit by bit on random dot products of six classes: ordinary numbers, wide "
+      "exponents, arbitrary bits, pairs that cancel, one large product beside those at the last kept "
+      "bits, and tiny numbers. With --full, each instruction executes 10^10 of them. Other models: Xie et "
+      "al. 2025 (MMA-Sim, arXiv 2511.10909), Khattak and Mikaitis 2026 (arXiv 2512.07004).\n\n"
+      "A hash of each 1024 of the first 10240 dot products (--full: 1024000) is published, and 200 of "
+      "them in full: results of the hardware, or, without a GPU of compute capability 9.0, of the model "
+      "on the CPU, which then is all that is measured.\n\n"
+      "Sums of fp16 and bf16 are products with ones: vectors, rows and columns, in an order that is a "
+      "function of n alone, so that the model gives them the same bits everywhere. Their errors are "
+      "compared with a proved bound, their bits with the executable definition and over launches, and "
+      "their times, in CUDA graphs of 20 calls, with those of sum/tree/plain/fp32 in turns. --filter "
+      "leaves them out.\n\nExit code 1 if the hardware and its model differ, or if a sum breaks its bound "
+      "or its order.",
+      {"instruction", "probe", "fused", "dots", "unit_sum"},
+      "  tensor_cores\n"
+      "  tensor_cores --full --out build/study\n"
+      "  tensor_cores --filter 'wgmma*e4m3*' --json\n\nInstructions, which --filter chooses:" +
+          instructions_in_words()};
+  study.add_processes();
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Unit>* hardware = nullptr;
     const std::vector<std::string_view> names = chosen(s.filter());
@@ -223,12 +222,14 @@ int main(int argc, char** argv) {
     } catch (const std::runtime_error& e) {
       s.leave_out("the hardware", e.what());
     }
-    s.expect(names.size() * 2);
+    const bool has_sums = hardware != nullptr && s.filter().empty();
+    s.expect(names.size() * 2 + (has_sums ? rows_of_sums() : 0));
     Instructions::for_each([&]<class I>() {
       if (std::ranges::find(names, I::name) == names.end()) return;
       const Unit* unit = nullptr;
       if (hardware) unit = &*std::ranges::find(*hardware, I::name, &Unit::instruction);
       measure<I>(s, unit);
     });
+    if (has_sums) study_sums(s);
   });
 }

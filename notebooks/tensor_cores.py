@@ -3,6 +3,9 @@
 import collections
 
 import phrases
+import style
+import timing
+from figure import Figure, Series
 from section import Check, Section, Table, not_measured
 
 NOTE = ("Products of a group are added at once: aligned to the largest exponent, cut to the kept bits below it, added as "
@@ -13,14 +16,18 @@ NOTE = ("Products of a group are added at once: aligned to the largest exponent,
 def section(sources):
     s = Section("tensor_cores", "Tensor cores", "What do tensor cores add, and with how many bits?",
                 "Each instruction for matrix units has a model of how it adds products. Hardware and model compute the same "
-                "random dot products of six classes, and probes made of powers of two; the CPU repeats some of them.",
+                "random dot products of six classes, and probes made of powers of two; the CPU repeats some of them. Sums of "
+                "fp16 and bf16 are products with ones.",
                 "build/release/bin/tensor_cores --full --out build/study", terms=())
     found = [(source, instructions(source)) for source in sources]
     s.verdict = verdict(found)
-    s.findings = [f for source, some in found for f in findings(source, some)]
-    s.tables = [t for t in (table(found), probes(sources)) if t.rows]
+    s.findings = [f for source, some in found for f in (*findings(source, some), *findings_of_sums(source))]
+    s.figures = [f for f in [figure(sources)] if f.series]
+    s.tables = [t for t in (table(found), sums(sources), probes(sources)) if t.rows]
     s.failures = [f"{source.machine}: {name}: {why}" for source, some in found for name, one in some.items()
                   for why in failures(one)]
+    s.failures += [f"{source.machine}: {name_of_sum(r)}: {why}" for source in sources for r in source.of("unit_sum")
+                   for why in failures_of_sum(r)]
     return s
 
 
@@ -65,6 +72,26 @@ def failures(one):
         yield f"{phrases.plural(wrong, 'probe')} of {len(one.probes)} differ from the model"
     if one.dots and one.dots["equal"] != len(one.dots["hashes"]):
         yield f"the model on the CPU has {one.dots['equal']} of {phrases.plural(len(one.dots['hashes']), 'hash', 'hashes')}"
+
+
+def name_of_sum(r):
+    """'sums of bf16, normal, 8,192 x 4,096'."""
+    return f"sums of {r['input_format']}, {r['data']}, {shape(r)}"
+
+
+def shape(r):
+    if r["inner"] > 1:
+        return f"{r['n']:,} x {r['inner']:,}, along the first axis"
+    return f"{r['outer']:,} x {r['n']:,}" if r["outer"] > 1 else f"a vector of {phrases.count(r['n'])}"
+
+
+def failures_of_sum(r):
+    if not r["within_bound"]:
+        yield f"the error {phrases.number(r['error'])} exceeds its bound {phrases.number(r['bound'])}"
+    if not r["verified"]:
+        yield "has other bits than its definition"
+    if r["bits_over_launches"] != 1:
+        yield f"{phrases.plural(r['bits_over_launches'], 'launch', 'launches')} have different bits"
 
 
 # --- sentences ----------------------------------------------------------------------------------------------------
@@ -112,7 +139,34 @@ def findings(source, some):
                     "hashes that the CPU has, too")
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+def times(r):
+    """The rows that timing compares: sums by matrix units, and `tree` in the same rounds."""
+    tree = {field: r["tree_" + field] for field in ("seconds", "low", "high", "rounds")}
+    return r, r | tree
+
+
+def findings_of_sums(source):
+    rows = source.of("unit_sum")
+    if not rows:
+        return
+    kept = sum(r["within_bound"] for r in rows)
+    yield Check(f"{source.machine}: the errors of {phrases.out_of(kept, len(rows), 'array')} summed by matrix units are within "
+                "their bounds.", kept, len(rows), "error within its bound", "errors within their bounds")
+    same = sum(r["verified"] and r["bits_over_launches"] == 1 for r in rows)
+    yield Check(f"{source.machine}: the sums of {phrases.out_of(same, len(rows), 'array')} by matrix units have the bits of their "
+                "definition, in every launch.", same, len(rows), "array with the bits of the definition",
+                "arrays with the bits of the definition")
+    ratios = sorted(((timing.ratio(*times(r)), r) for r in rows), key=lambda pair: pair[0].value)
+    worse = max(rows, key=lambda r: r["error"] / r["tree_error"] if r["tree_error"] else 0)
+    (most, slowest), (least, fastest) = ratios[0], ratios[-1]
+    yield (f"{source.machine}: beside tree in fp32, sums by matrix units take {least.as_long} ({name_of_sum(fastest)}) to "
+           f"{most.as_long} ({name_of_sum(slowest)}).")
+    if worse["tree_error"]:
+        yield (f"{source.machine}: their largest error is up to {phrases.number(worse['error'] / worse['tree_error'])} times that "
+               f"of tree ({name_of_sum(worse)}), because what does not fit is cut, always toward zero.")
+
+
+# --- figure and tables -------------------------------------------------------------------------------------------------------
 
 def table(found):
     lines = [[source.machine, name, ", ".join(one.about["opcodes"] or [one.about["expected_opcode"]]),
@@ -134,6 +188,41 @@ def model_in_words(about):
                 "all" if exact else "53", "all" if exact else "52"]
     return ["last" if model["adds_last"] else "with the first", model["rounding"], f"{model['group']}",
             f"{model['fraction_bits']}", f"{model['result_fraction_bits']}"]
+
+
+def figure(sources):
+    series, formats, data = [], [], []
+    for source in sources:
+        lines = {}
+        for r in source.of("unit_sum"):
+            lines.setdefault((r["input_format"], r["data"]), []).append(r)
+        for (fmt, name), rows in lines.items():
+            formats.append(fmt)
+            data.append(name)
+            longest = {}
+            for r in rows:  # of several arrays with sums of this length, the one with the largest error
+                longest[r["n"]] = max(longest.get(r["n"], r), r, key=lambda one: one["error"])
+            points = [longest[n] for n in sorted(longest)]
+            for what, field, method in (("matrix unit", "error", "cub/fp32@peer"), ("bound", "bound", "cub/fp32@peer"),
+                                        ("tree", "tree_error", "sum/tree/plain/fp32@cuda")):
+                series.append(Series(what, [r["n"] for r in points], [r[field] for r in points], style.colour(method),
+                                     (source.machine, fmt, name), faint=what == "bound", text=[name_of_sum(r) for r in points]))
+    return Figure("unit-sums", "Error of sums by matrix units, relative to the sum of magnitudes",
+                  [("Machine", [*dict.fromkeys(s.on[0] for s in series)]), ("Elements", [*dict.fromkeys(formats)]),
+                   ("Data", [*dict.fromkeys(data)])], series, "elements of a sum", {None: "|error| / Σ|x|"}, x_kind="log10",
+                  y_kind="log10", description="The largest error of an array of sums, beside the proved bound and tree in fp32.")
+
+
+def sums(sources):
+    lines = []
+    for source in sources:
+        for r in source.of("unit_sum"):
+            ratio = timing.ratio(*times(r))
+            lines.append([source.machine, r["input_format"], r["data"], shape(r), phrases.number(r["error"]),
+                          phrases.number(r["bound"]), phrases.number(r["tree_error"]), phrases.number(r["seconds"] * 1e6),
+                          phrases.number(r["tree_seconds"] * 1e6), ratio.of_times])
+    return Table("Sums by matrix units, and tree in fp32", ["machine", "elements", "data", "array", "error / Σ|x|", "bound",
+                 "of tree", "time, µs", "of tree", "ratio"], lines, text_columns=4, folded=True)
 
 
 def probes(sources):
