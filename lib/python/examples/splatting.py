@@ -22,8 +22,7 @@ def splat(x, y, weight, n, image, cells, SIZE: tl.constexpr, BLOCK: tl.constexpr
     px, py, w = tl.load(x + k, k < n), tl.load(y + k, k < n), tl.load(weight + k, k < n)
     column, row = px.to(tl.int32), py.to(tl.int32)
     for corner in tl.static_range(4):
-        dx: tl.constexpr = corner % 2
-        dy: tl.constexpr = corner // 2
+        dx, dy = corner % 2, corner // 2
         share = (1 - tl.abs(px - column - dx)) * (1 - tl.abs(py - row - dy))
         pixel = (row + dy) * SIZE + column + dx
         if EXACT:
@@ -39,8 +38,7 @@ def gather(x, y, image_gradient, n, gradient, SIZE: tl.constexpr, BLOCK: tl.cons
     column, row = px.to(tl.int32), py.to(tl.int32)
     sum = tl.zeros([BLOCK], tl.float32)
     for corner in tl.static_range(4):
-        dx: tl.constexpr = corner % 2
-        dy: tl.constexpr = corner // 2
+        dx, dy = corner % 2, corner // 2
         share = (1 - tl.abs(px - column - dx)) * (1 - tl.abs(py - row - dy))
         sum += share * tl.load(image_gradient + (row + dy) * SIZE + column + dx, k < n)
     tl.store(gradient + k, sum, k < n)
