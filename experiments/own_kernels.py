@@ -7,14 +7,15 @@ launch is waited for. The columns are the cells, the bytes of a cell, the number
 the median time, and the method. Results of samesum are compared with those of samesum.scatter_add on the CPU, bit by
 bit, before they are timed. Triton's float atomics have two rows: by its default, "acquire and release", and "relaxed".
 
-Languages that are not installed are left out, and a line says so. Writes DIR/own_kernels.jsonl, in the form that
-harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its promise or has other bits than
-scatter_add; with 2 for wrong usage, and if nothing can be measured.
+Languages that are not installed, or cannot compile these kernels, are left out, and a line says so. Writes
+DIR/own_kernels.jsonl, in the form that harness/results.schema.json describes. Exits with 0; with 1 if samesum broke its
+promise or has other bits than scatter_add; with 2 for wrong usage, and if nothing can be measured.
 """
 
 import fnmatch
 import importlib
 import sys
+import textwrap
 
 import study
 
@@ -133,6 +134,13 @@ PACKAGES = {"triton": "triton", "cupy": "cupy-cuda13x", "numba": "numba-cuda[cu1
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
+def empty(call, count, x):
+    """Where a call adds: cells, or a tensor of floats."""
+    if call[0] in GRIDS:
+        return samesum.cells(count, "float32", like=x, grid=GRIDS[call[0]])
+    return torch.zeros(count, device="cuda")
+
+
 def cleared(out):
     out.zero_() if isinstance(out, torch.Tensor) else out.reset()
     return out
@@ -158,8 +166,7 @@ def rows_of(calls, about, i, x, turns):
     """Yields the rows of a language for some indices."""
     import numpy as np
     count, host = about["bins"], (i.cpu().numpy(), x.cpu().numpy())
-    outs = {call: samesum.cells(count, "float32", like=x, grid=GRIDS[call[0]]) if call[0] in GRIDS
-            else torch.zeros(count, device="cuda") for call in calls}
+    outs = {call: empty(call, count, x) for call in calls}
     found, verified = {}, {}
     for call, add in calls.items():
         results = []
@@ -204,16 +211,28 @@ def text_of(r):
             f"results {r['seconds'] * 1e3:9.4f} ms  {r['method']}, {r['setting']}")
 
 
+def compiled(calls):
+    """Calls, after one call of each, which compiles its kernel."""
+    i, x = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.ones(1, device="cuda")
+    for call, add in calls.items():
+        add(i, x, empty(call, 1, x))
+    torch.cuda.synchronize()
+    return calls
+
+
 def available(wanted):
     """({language: its calls}, versions, lines on the languages that are left out)."""
     found, versions, left_out = {}, {}, []
     for language, calls in LANGUAGES.items():
         if fnmatch.fnmatch(language, wanted or "*"):
             try:
-                found[language] = calls()
-                versions[language] = importlib.import_module(language).__version__
+                version = importlib.import_module(language).__version__
+                found[language] = compiled(calls())
+                versions[language] = version
             except ImportError as error:
                 left_out.append(f"{language}: {error}; pip install {PACKAGES[language]}")
+            except Exception as error:  # a compiler may raise anything, with its input as the message
+                left_out.append(f"{language}: " + textwrap.shorten(f"{type(error).__name__}: {error}", 200))
     return found, versions, left_out
 
 

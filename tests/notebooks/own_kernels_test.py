@@ -95,6 +95,42 @@ class TheExperiment(unittest.TestCase):
         self.assertIn("without cupy: ", printed)
         self.assertIn("pip install cupy-cuda13x", printed)
 
+    def run_with_languages(self, languages, rows):
+        """Runs it with functions in place of languages, and `rows` for each that can be measured."""
+        script, made = made_up.script("own_kernels"), unittest.mock.MagicMock(__version__="1.0.0")
+        script.torch, script.samesum, script.LANGUAGES = made, made, languages
+        script.measured = lambda found, options, turns: [r for r in rows if r["case"] in found]
+        with unittest.mock.patch.dict(sys.modules, dict.fromkeys(["torch", "samesum", *languages], made)):
+            return made_up.run_script(script, "own_kernels")
+
+    def test_a_language_that_cannot_compile_its_kernels_is_left_out_with_the_reason(self):
+        def cannot_be_imported():
+            raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+        def cannot_compile():
+            error = RuntimeError("in line 1:\n  error" + 99 * " words")
+            return {(EXACT, "relaxed"): unittest.mock.Mock(side_effect=error)}
+
+        adds = {call: unittest.mock.Mock() for call in ((FLOATS, "relaxed"), (EXACT, "relaxed"))}
+        rows = [kernel(EXACT, 16, 1e-3, case=case) for case in ("triton", "numba", "cupy")]
+        code, printed, source = self.run_with_languages(
+            {"numba": cannot_be_imported, "cupy": cannot_compile, "triton": lambda: adds}, rows)
+        self.assertEqual((code, [r["case"] for r in source.rows]), (0, ["triton"]))
+        for add in adds.values():
+            add.assert_called_once()
+        of_numba, of_cupy = source.header["left_out"]
+        self.assertEqual(of_numba, "numba: AttributeError: module 'numpy' has no attribute 'row_stack'")
+        self.assertIn("cupy: RuntimeError: in line 1: error words", of_cupy)
+        self.assertLess(len(of_cupy), 220)
+        self.assertIn(f"without {of_numba}\nwithout {of_cupy}\n", printed)
+        self.assertEqual(set(source.header["options"]), {"triton", "torch", "samesum"})
+
+    def test_samesum_must_keep_its_promise_and_have_the_bits_of_scatter_add_and_others_need_not(self):
+        for changed, expected in (({}, 0), ({"distinct_bits": 2, "broken": True}, 1), ({"verified": False}, 1)):
+            rows = [kernel(FLOATS, 16, 1e-3, 20), kernel(EXACT, 16, 1e-3, **changed)]
+            with self.subTest(changed):
+                self.assertEqual(self.run_with_languages({"triton": dict}, rows)[0], expected)
+
 
 if __name__ == "__main__":
     unittest.main()
