@@ -465,3 +465,24 @@ def test_calls_from_many_threads_have_the_same_bits() -> None:
     call = jitted(samesum.sum, axis=1, method="tree/plain")
     with ThreadPoolExecutor(8) as pool:
         assert {bits(r) for r in pool.map(lambda _: call(x), range(64))} == {expected}
+
+
+@pytest.mark.parametrize(("call", "argument"), [
+    (lambda a, n: samesum.scatter_add(a, [0], np.ones(1, np.float32)), "out"),
+    (lambda a, n: samesum.scatter_add(n, a, n), "keys"),
+    (lambda a, n: samesum.scatter_add(n, [0], a), "values"),
+    (lambda a, n: samesum.groupby_sum([0], a), "values"),
+    (lambda a, n: samesum.cumsum(a), "x"),
+    (lambda a, n: samesum.rolling_sum(a, 1), "x"),
+    (lambda a, n: samesum.average(n, weights=a), "weights"),
+])  # fmt: skip
+def test_functions_without_an_operator_of_xla_name_an_array_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Any, Any], Any], argument: str
+) -> None:
+    a, n = jnp.ones(1, jnp.float32), np.ones(1, np.float32)
+    monkeypatch.setattr(type(library_of(a)), "_is_on_gpu", lambda self, x: True)
+    monkeypatch.setattr(samesum.jax, "has_handler", lambda platform: True)
+    with pytest.raises(NotImplementedError, match=rf"takes no arrays of JAX on a GPU.*numpy.asarray\({argument}\)"):
+        call(a, n)
+    with pytest.raises(NotImplementedError, match=rf"is not traced.*pass {argument}.detach\(\)"):
+        jax.jit(lambda a: call(a, n))(a)

@@ -160,3 +160,11 @@ class Jax(Converted):
         if not self._is_on_gpu(x):
             return False
         return traced.modules["jax"]().has_handler("gpu")
+
+    def refuse_traced(self, function: str, x: Any, argument: str, other: str = "") -> None:
+        if not isinstance(x, self.jax.core.Tracer) and self.is_traced(x):
+            raise NotImplementedError(
+                f"samesum: {function} takes no arrays of JAX on a GPU, as {argument} is; pass numpy.asarray("
+                f"{argument}), or cupy.from_dlpack({argument}), which stays there"
+            )
+        super().refuse_traced(function, x, argument, other)

@@ -83,14 +83,3 @@ def arguments_by_name(name: str, signature: inspect.Signature, arguments: Any, k
         raise TypeError(f"{name}() {error}") from None
     given.apply_defaults()
     return given.arguments
-
-
-def refuse_traced(operation: str, x: Any) -> None:
-    """Raises NotImplementedError if x is traced, by an operation with a result per element."""
-    library = library_of(x)
-    if library.is_traced(x):
-        library.require_strided(x, "x")
-        raise NotImplementedError(
-            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
-            "of transformations"
-        )

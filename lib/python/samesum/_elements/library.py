@@ -91,6 +91,17 @@ class Library:
         """Whether the library must see the call: to differentiate, to compile, or to batch it."""
         return False
 
+    def refuse_traced(self, function: str, x: Any, argument: str, other: str = "") -> None:
+        """Raises NotImplementedError if `is_traced`, for a function that the library cannot see. `other` ends the
+        remedy.
+        """
+        if self.is_traced(x):
+            self.require_strided(x, argument)
+            raise NotImplementedError(
+                f"samesum: {function} has no gradient, and is not traced or compiled; pass {argument}.detach(), or "
+                f"call it outside of transformations{other}"
+            )
+
     def require_strided(self, x: Any, argument: str) -> None:
         """Raises TypeError for an array whose elements are no rows of numbers in memory."""
 

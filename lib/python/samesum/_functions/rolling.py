@@ -10,13 +10,14 @@ from typing import Any
 
 from .. import _core
 from .._arrays.selection import is_masked, without_mask
-from .._calls.arguments import Call, check_grid, check_threads, correction_of, refuse_traced, whole_number
+from .._calls.arguments import Call, check_grid, check_threads, correction_of, whole_number
 from .._calls.inputs import read_floats
 from .._calls.methods import MethodName
 from .._calls.results import delivered, result_array
 from .._elements.carried import has_unit, in_its_unit
 from .._elements.formats import DTYPES
 from .._elements.layout import along, normalised_axes
+from .._elements.library import library_of
 from .._elements.traced import square_root
 from .._frames.results import like_column
 from .parameters import described
@@ -151,7 +152,7 @@ def roll(call: Call) -> Any:
     if has_unit(call):
         return in_its_unit(call, roll)
     operation, axis, source, out = call.operation, call.axis, call.x, call.out
-    refuse_traced(operation, call.x)
+    library_of(call.x).refuse_traced(operation, call.x, "x")
     if axis is None or isinstance(axis, (tuple, list)):
         raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis")
     call.window = _count("window", call.window, 1, ", the number of elements")

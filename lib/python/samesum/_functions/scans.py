@@ -7,12 +7,13 @@ from typing import Any
 
 from .. import _core
 from .._arrays.selection import takes_part, without_mask
-from .._calls.arguments import Call, check_grid, check_threads, names_of_torch, refuse_traced
+from .._calls.arguments import Call, check_grid, check_threads, names_of_torch
 from .._calls.inputs import read_floats
 from .._calls.results import delivered, result_array
 from .._elements.carried import has_unit, in_its_unit
 from .._elements.formats import DTYPES
 from .._elements.layout import along, axes_last, normalised_axes
+from .._elements.library import library_of
 from .._frames.results import like_column
 
 
@@ -29,7 +30,7 @@ def scan(call: Call) -> Any:
     source, function = call.x, call.function or call.operation
     call.x, call.where = without_mask(call.x, call.where, function)
     names_of_torch(call)
-    refuse_traced(function, call.x)
+    library_of(call.x).refuse_traced(function, call.x, "x")
     if call.axis is not None and isinstance(call.axis, (tuple, list)):
         raise TypeError(
             f"samesum: axis is {call.axis!r}; {function} takes one axis, or None for all elements in row-major order"

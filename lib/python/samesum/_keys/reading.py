@@ -18,12 +18,7 @@ _FORMATS = ("int32", "uint32", "int64")
 def read_array(function: str, argument: str, x: Any, wide: bool = False) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same memory. See `NumPy.array` for `wide`."""
     library = library_of(x)
-    if library.is_traced(x):
-        library.require_strided(x, argument)
-        raise NotImplementedError(
-            f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
-            "it outside of transformations"
-        )
+    library.refuse_traced(function, x, argument)
     return library.reader(x, argument, wide)
 
 

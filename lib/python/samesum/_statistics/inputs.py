@@ -38,12 +38,7 @@ def read_arrays(
     x = inputs["x"]
     owner = library_of(x)
     for name, a in inputs.items():
-        if library_of(a).is_traced(a):
-            library_of(a).require_strided(a, name)
-            raise NotImplementedError(
-                f"samesum: {function} has no gradient, and is not traced or compiled; pass {name}.detach(), call it "
-                "outside of transformations, or use samesum.vecdot, which has gradients"
-            )
+        library_of(a).refuse_traced(function, a, name, ", or use samesum.vecdot, which has gradients")
     wide = dtype is not None or has_mask
     library, first = read(x, out, wide)
     if library.view(first).device >= 0:
