@@ -116,6 +116,14 @@ def test_bytes_restore_cells(dtype, grid):
         assert cells.to_bytes() == again.to_bytes() != copied.to_bytes()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_bytes_are_those_of_the_sums_and_not_of_the_padding(dtype):
+    cells = samesum.cells(2, dtype)
+    expected = cells.to_bytes()
+    cells.words[:, -1] += 1 << 32  # behind the flags, which have 32 bits
+    assert cells.to_bytes() == expected
+
+
 def test_damaged_bytes_are_refused():
     data = samesum.cells(2, "float32").to_bytes()
     for wrong in (b"", data[:-1], data + b"0", data[:30] + b"\1" + data[31:], samesum.Exact(1.0).to_bytes()):

@@ -94,6 +94,12 @@ void make_canonical(FixedPointState& state) {
   if (state.bits > FixedPointState::free_bits) state = {{}, state.flags, GridTerm::beyond};
 }
 
+/// Bytes of a state that have a meaning: all before its padding.
+template <class T> constexpr std::size_t bytes_of(const ExactState<T>& state) {
+  return sizeof state.digits + sizeof state.flags;
+}
+constexpr std::size_t bytes_of(const FixedPointState& state) { return sizeof state; }
+
 /// Returns the bytes: the header of serial_form.hpp with the name "cells", the format index, whether there is
 /// a grid, the grid, the number of axes and their lengths, the words of the canonical states, and a checksum.
 nb::bytes serialise_cells(const nb::tuple& words, std::string_view format, std::optional<int> grid,
@@ -111,7 +117,7 @@ nb::bytes serialise_cells(const nb::tuple& words, std::string_view format, std::
       State state = states[i];
       make_canonical(state);
       std::array<std::uint64_t, sizeof(State) / sizeof(std::uint64_t)> word{};
-      std::memcpy(word.data(), &state, sizeof state);
+      std::memcpy(word.data(), &state, bytes_of(state));
       for (const std::uint64_t w : word) out.put(w);
     }
   });
