@@ -11,6 +11,8 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
+from samesum._cells.words import in_order  # noqa: E402
+from samesum._elements.library import View  # noqa: E402
 from cells_cases import CASES, bits, case, dtype_of, filled  # noqa: E402
 
 pytest.importorskip("ml_dtypes")  # for bfloat16
@@ -72,6 +74,55 @@ def test_rows_of_cells_add_rows():
 def test_a_cell_has_the_bytes_of_its_state(dtype, grid, nbytes):
     cells = samesum.cells((5, 2), dtype, grid=grid)
     assert cells.words.nbytes == 10 * nbytes and cells.words.dtype == np.int64 and not cells.words.any()
+
+
+class Reader:
+    """A library that notes for which array it waits."""
+
+    def __init__(self, stream, noted):
+        self.stream, self.noted = stream, noted
+
+    def view(self, a):
+        return View(0, (), (), 0, self.stream)
+
+    def wait(self, a):
+        self.noted.append(a)
+
+
+class OfAnotherLibrary:
+    def __dlpack__(self):
+        raise BufferError
+
+
+@pytest.mark.parametrize(("streams", "x", "waits"), [
+    ((0, 0), np.empty(0), False), ((7, 7), np.empty(0), False), ((7, 0), np.empty(0), True),
+    ((7, 7), OfAnotherLibrary(), True),
+])  # fmt: skip
+def test_arrays_in_several_streams_are_waited_for_before_and_after_a_call(streams, x, waits):
+    noted = []
+    readers = [Reader(stream, noted) for stream in streams]
+    with in_order((np.empty(0), readers[0], "cells"), (x, readers[1], "x")):
+        noted.append("call")
+    both = ["cells", "x"] * waits
+    assert noted == [*both, "call", *both]
+
+
+@pytest.mark.parametrize("owner", ["torch", "cupy"])
+def test_cells_of_pytorch_and_cupy_take_elements_of_each_other_in_any_streams(owner):
+    torch, cupy = (pytest.importorskip(name, reason="needs PyTorch, CuPy and a GPU") for name in ("torch", "cupy"))
+    if not (torch.cuda.is_available() and samesum._core.has_cuda):
+        pytest.skip("needs a GPU and a samesum that was built with CUDA")
+    c = case("float32", None, 1000)
+    i, x = np.tile(c.i, 100), np.tile(c.x, 100)
+    with torch.cuda.stream(torch.cuda.Stream()), cupy.cuda.Stream(non_blocking=True):
+        of_torch, of_cupy = (lambda a: torch.from_numpy(a).cuda()), cupy.asarray
+        mine, theirs = (of_torch, of_cupy) if owner == "torch" else (of_cupy, of_torch)
+        cells, other = (samesum.cells(len(c.sums), "float32", like=of(x)) for of in (mine, theirs))
+        for _ in range(5):
+            cells.add(theirs(i), theirs(x))
+            other.add(mine(i), mine(x))
+        cells.merge(other)
+        assert cells.to_bytes() == filled(c, np.tile(i, 10), np.tile(x, 10)).to_bytes()
 
 
 def test_threads_may_add_at_the_same_time():

@@ -11,7 +11,7 @@ from .._calls.results import delivered
 from .._elements.formats import DTYPES, dtype_name, format_of
 from .._elements.library import library, library_of
 from .layout import exponents_of
-from .words import as_warp, clear, filled, is_warp, on_host, shape_of, view, zero_words
+from .words import as_warp, clear, filled, in_order, is_warp, on_host, shape_of, view, zero_words
 
 def _format(dtype: Any, argument: str) -> str:
     """Returns the format of a data type of floats. Raises TypeError for every other data type."""
@@ -82,7 +82,8 @@ class Cells:
         >>> c.finish().tolist()
         [5.0, 0.0, 1.0]
 
-        Other threads and kernels may add to the cells at the same time.
+        Other threads and kernels may add to the cells at the same time. On a GPU, the call is enqueued in the current
+        stream of the library of the cells; if i or x are in another stream, or in memory of Warp, it waits for both.
 
         Parameters
         ----------
@@ -127,10 +128,11 @@ class Cells:
         if self.grid is None:
             values, format = reader.astype(values, self.dtype), self._format
         index, values = index_reader.contiguous(index_reader.astype(index, "int64")), reader.contiguous(values)
-        _core.add_to_cells(*self._states(), tuple(index_reader.view(index)), tuple(reader.view(values)), format)
+        with in_order((self.words, *here), (i, index_reader, index), (x, reader, values)):
+            _core.add_to_cells(*self._states(), tuple(index_reader.view(index)), tuple(reader.view(values)), format)
 
     def merge(self, other: Cells) -> None:
-        """Adds what other cells of the same shape, dtype and grid hold.
+        """Adds what other cells of the same shape, dtype and grid hold. On a GPU, in the stream that `add` has.
 
         >>> import samesum
         >>> a, b = samesum.cells(2, "float32", grid=-20), samesum.cells(2, "float32", grid=-20)
@@ -150,7 +152,8 @@ class Cells:
             raise TypeError("samesum: other is on another device; pass from_bytes(other.to_bytes(), like=x)")
         if other is self:  # a carry would change what has not been added yet
             other = Cells.from_bytes(self.to_bytes(), like=self.words)
-        _core.merge_cells(*self._states(), tuple(view(other.words)))
+        with in_order(*((c.words, *array_of(c.words)) for c in (self, other))):
+            _core.merge_cells(*self._states(), tuple(view(other.words)))
 
     def finish(self, dtype: Any = None) -> Any:
         """Returns the sums, rounded once to `dtype`, as an array of the library of `like`. Default: that of the cells.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
-from typing import Any
+from typing import Any, Iterator
 
 from .._arrays.converted import Converted
 from .._arrays.inputs import array_of
@@ -74,6 +75,22 @@ def view(words: Any) -> View:
     """Returns where the words are."""
     reader, array = array_of(words, "words")
     return reader.view(array)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def in_order(*arrays: tuple[Any, Any, Any]) -> Iterator[None]:
+    """Waits for the streams of arrays before and after a call, unless the call is in the one stream of all of them.
+
+    Each array is given as the caller has it, with the library that reads it and the array that this has read. The
+    owner of an array that is read by DLPack, such as Warp, does not know of the reading stream.
+    """
+    streams = {reader.view(a).stream for _, reader, a in arrays}
+    waits = len(streams) > 1 or any(isinstance(library_of(x), Converted) for x, *_ in arrays)
+    for _, reader, a in arrays if waits else ():
+        reader.wait(a)
+    yield
+    for _, reader, a in arrays if waits else ():
+        reader.wait(a)
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
