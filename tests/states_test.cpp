@@ -303,13 +303,13 @@ TEST(AWordThatThreadsAddToInHalves, CarriesAsOftenAsAWholeWord) {
   for (int t = 0; t < count; ++t) {
     elements(t, [&](std::uint64_t x, std::int64_t part) {
       expected_wraps += Alone::add(expected_word, x);
-      expected_carries += Alone::add(expected_digit, part);
+      expected_carries += Alone::add(expected_digit, part).carry;
     });
     threads.emplace_back([&, t] {
       std::int64_t own_wraps = 0, own_carries = 0;
       elements(t, [&](std::uint64_t x, std::int64_t part) {
         own_wraps += AtomicallyInHalves::add(word, x);
-        own_carries += AtomicallyInHalves::add(digit, part);
+        own_carries += AtomicallyInHalves::add(digit, part).carry;
       });
       std::atomic_ref{wraps} += own_wraps;
       std::atomic_ref{carries} += own_carries;

@@ -68,24 +68,33 @@ template <class T> struct ExactState {
   static constexpr bool holds =
       Format<U>::min_quantum >= Format<T>::min_quantum&& Format<U>::max_exponent <= Format<T>::max_exponent;
 
-  template <class Access> SAMESUM_HD void add_to_digit(int i, std::int64_t part) {
+  /// Returns whether the digits that it changes are known to have been other than 0.
+  template <class Access> SAMESUM_HD bool add_to_digit(int i, std::int64_t part) {
+    bool is_later = true;
     for (; part != 0; ++i) {
-      const std::int64_t carry = Access::add(digits[i], part);
-      if (carry == 0 || i + 1 == digit_count) return;
-      Access::add(digits[i], -carry * (std::int64_t{1} << DigitCarry::bits));  // does not count as a crossing
-      part = carry * (std::int64_t{1} << (DigitCarry::bits - 32));
+      const DigitAddition added = Access::add(digits[i], part);
+      is_later = is_later && added.is_later;
+      if (added.carry == 0 || i + 1 == digit_count) break;
+      Access::add(digits[i], -added.carry * (std::int64_t{1} << DigitCarry::bits));  // counts as no crossing
+      part = added.carry * (std::int64_t{1} << (DigitCarry::bits - 32));
     }
+    return is_later;
   }
-  template <class Access> SAMESUM_HD void add_integer(bool negative, std::uint64_t magnitude, int exponent) {
+  /// Returns whether other elements are known to have been added before.
+  template <class Access> SAMESUM_HD bool add_integer(bool negative, std::uint64_t magnitude, int exponent) {
+    bool is_later = magnitude != 0;
     add_to_digits(negative, magnitude, exponent, lowest_exponent,
-                  [this](int i, std::int64_t part) { add_to_digit<Access>(i, part); });
+                  [&](int i, std::int64_t part) { is_later = add_to_digit<Access>(i, part) && is_later; });
+    return is_later;
   }
   template <class Access, class U> SAMESUM_HD void add_by(U x) {
     static_assert(holds<U>, "samesum: the elements have bits that the state does not hold");
     const std::uint32_t seen = seen_flags(x);
     if ((seen & SumFlags::special_flags) == 0) {
       const Decomposed d = decompose<U>(to_bits(x));
-      add_integer<Access>(d.negative, d.significand, d.exponent);
+      // A digit is other than 0 only if an element came before, which sets the flags of all finite ones but
+      // zeros. They lie far from the digits, so not to look at them saves an access to memory.
+      if (add_integer<Access>(d.negative, d.significand, d.exponent)) return;
     }
     Access::set(flags, seen);
   }

@@ -36,6 +36,12 @@ struct DigitCarry {
   }
 };
 
+/// What an addition to a digit found.
+struct DigitAddition {
+  std::int64_t carry;     ///< how many multiples of 2^DigitCarry::bits the digit passes on
+  bool is_later = false;  ///< the digit is known to have been other than 0
+};
+
 /// Updates by a thread that has the state to itself.
 struct Alone {
   /// Adds x to a word. Returns whether it wraps.
@@ -43,11 +49,11 @@ struct Alone {
     word += x;
     return word < x;
   }
-  /// Adds x to a digit. Returns how many multiples of 2^DigitCarry::bits it passes on.
-  SAMESUM_HD static std::int64_t add(std::int64_t& digit, std::int64_t x) {
+  /// Adds x to a digit.
+  SAMESUM_HD static DigitAddition add(std::int64_t& digit, std::int64_t x) {
     const std::int64_t before = digit;
     digit += x;
-    return DigitCarry::of(digit) - DigitCarry::of(before);
+    return {DigitCarry::of(digit) - DigitCarry::of(before)};
   }
   SAMESUM_HD static void set(std::uint32_t& flags, std::uint32_t more) { flags |= more; }
   SAMESUM_HD static void raise(std::int32_t& largest, std::int32_t x) {
@@ -64,14 +70,14 @@ class AtomicallyInHalves {
     const auto upper = static_cast<std::uint32_t>(x >> 32), part = upper + add_lower(half, x);
     return part < upper || (part != 0 && fetch_add(half + 1, part) > ~part);
   }
-  SAMESUM_HD static std::int64_t add(std::int64_t& digit, std::int64_t x) {
+  SAMESUM_HD static DigitAddition add(std::int64_t& digit, std::int64_t x) {
     Half* const half = reinterpret_cast<Half*>(&digit);
     const auto bits = static_cast<std::uint64_t>(x);
     const std::uint32_t part = static_cast<std::uint32_t>(bits >> 32) + add_lower(half, bits);
-    if (part == 0) return 0;
+    if (part == 0) return {0};
     const std::uint32_t before = fetch_add(half + 1, part);
-    return DigitCarry::of_upper(static_cast<std::int32_t>(before + part)) -
-           DigitCarry::of_upper(static_cast<std::int32_t>(before));
+    return {DigitCarry::of_upper(static_cast<std::int32_t>(before + part)) -
+            DigitCarry::of_upper(static_cast<std::int32_t>(before))};
   }
 
  private:
@@ -102,7 +108,7 @@ struct Atomically {
     return std::atomic_ref{word}.fetch_add(x, std::memory_order_relaxed) > ~x;
 #endif
   }
-  SAMESUM_HD static std::int64_t add(std::int64_t& digit, std::int64_t x) {
+  SAMESUM_HD static DigitAddition add(std::int64_t& digit, std::int64_t x) {
 #if defined(__CUDA_ARCH__)
     if (__isShared(&digit)) return AtomicallyInHalves::add(digit, x);
     const auto before = static_cast<std::int64_t>(
@@ -110,7 +116,7 @@ struct Atomically {
 #else
     const std::int64_t before = std::atomic_ref{digit}.fetch_add(x, std::memory_order_relaxed);
 #endif
-    return DigitCarry::of(before + x) - DigitCarry::of(before);
+    return {DigitCarry::of(before + x) - DigitCarry::of(before), before != 0};
   }
   // The first elements set the flags and raise the number of bits. Looking first saves the atomic instruction
   // for all others. A value that is not the latest one only costs an instruction: flags are never cleared,
