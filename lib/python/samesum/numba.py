@@ -146,28 +146,34 @@ def _overloaded(extending: Any, typing_error: type[Exception]) -> None:
 
     @extending.register_jitable
     def add_to_digit(words, at, end, part):
+        """Returns whether a digit was 0 to which it has added."""
+        was_0 = False
         while part != 0:
             old = fetch_add(words, at, part)
+            was_0 = was_0 or old == 0
             carry = ((old + part + (1 << 41)) >> 42) - ((old + (1 << 41)) >> 42)
             if carry == 0 or at + 1 == end:
-                return
+                break
             fetch_add(words, at, -(carry << 42))
             part = carry << 10
             at += 1
+        return was_0
 
     @extending.register_jitable
     def add_exactly(words, digits, lowest, i, bits, fraction, bias):
         negative, m, exponent, flags = decompose(bits, fraction, bias)
         state = (digits + 1) * i
         end = state + digits
-        set_flags(words, end, flags | (1 if m == 0 and flags == 0 and negative else 3))
+        sets_flags = m == 0
         if m != 0:
             offset = exponent - lowest
             at, shift, sign = state + (offset >> 5), offset & 31, -1 if negative else 1
             rest = m >> (32 - shift)
-            add_to_digit(words, at, end, sign * ((m << shift) & 0xFFFFFFFF))
-            add_to_digit(words, at + 1, end, sign * (rest & 0xFFFFFFFF))
-            add_to_digit(words, at + 2, end, sign * (rest >> 32))
+            sets_flags |= add_to_digit(words, at, end, sign * ((m << shift) & 0xFFFFFFFF))
+            sets_flags |= add_to_digit(words, at + 1, end, sign * (rest & 0xFFFFFFFF))
+            sets_flags |= add_to_digit(words, at + 2, end, sign * (rest >> 32))
+        if sets_flags:  # a digit is other than 0 only if an element came before, which sets the flags of all but zeros
+            set_flags(words, end, flags | (1 if m == 0 and flags == 0 and negative else 3))
 
     @extending.overload(atomic_add)
     def implementation(cells, i, x):
