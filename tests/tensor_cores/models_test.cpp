@@ -99,20 +99,7 @@ TEST(RandomData, CatchesModelsOfFp8ThatAreWrongInOneParameter) {
   expect_caught<Instruction<element::e5m2, float>>(p, parameters);
 }
 
-/// The published results of the hardware: the row "dots" of each instruction.
-const std::map<std::string, harness::Json>& published() {
-  static const std::map<std::string, harness::Json> rows = [] {
-    std::map<std::string, harness::Json> found;
-    std::ifstream file{SAMESUM_SOURCE_DIR "/experiments/results/h200.tensor_cores.jsonl"};
-    for (std::string line; std::getline(file, line);)
-      if (const harness::Json row = harness::Json::parse(line); row["kind"] == "dots")
-        found[row["instruction"]] = row;
-    return found;
-  }();
-  return rows;
-}
-
-/// The first hashes of a model, as they are published.
+/// The first hashes of a model.
 template <class I>
 std::vector<std::string> hashes_by(const FusedSum& model, std::uint64_t seed, std::size_t n) {
   std::vector<std::string> texts;
@@ -144,32 +131,35 @@ template <class I> int wrong_cases(const FusedSum& model, const harness::Json& r
   return wrong;
 }
 
-/// Whether a model has another hash than is published. Takes ten times as many at a time: one bit less shows
-/// in few results of fp16.
-template <class I> bool is_caught(const FusedSum& model, const harness::Json& row) {
-  for (std::size_t n = 10; n <= 100; n *= 10) {
-    const std::vector<std::string> hashes = hashes_by<I>(model, row["seed"], n);
-    for (std::size_t i = 0; i < n; ++i)
-      if (row["hashes"][i] != hashes[i]) return true;
-  }
-  return false;
-}
-
 TEST(ModelsOfMatrixUnits, HaveThePublishedBitsOfTheHardware) {
-  Instructions::for_each([]<class I>() {
+  std::ifstream file{SAMESUM_SOURCE_DIR "/experiments/results/h200.tensor_cores.jsonl"};
+  if (!file) GTEST_SKIP() << "no results of tensor_cores are committed";
+  std::map<std::string, harness::Json> published;
+  for (std::string line; std::getline(file, line);)
+    if (const harness::Json row = harness::Json::parse(line); row["kind"] == "dots")
+      published[row["instruction"]] = row;
+  Instructions::for_each([&]<class I>() {
     SCOPED_TRACE(I::name);
-    ASSERT_TRUE(published().contains(std::string{I::name}));
-    const harness::Json& row = published().at(std::string{I::name});
+    const auto found = published.find(std::string{I::name});
+    ASSERT_NE(found, published.end());
+    const harness::Json& row = found->second;
     EXPECT_EQ(row["by"], "hardware");
-    EXPECT_EQ(row["hashes"].size(), 1000u);
-    EXPECT_EQ(row["cases"].size(), 200u);
     const std::vector<std::string> hashes = hashes_by<I>(model_of<I>, row["seed"], 10);
     for (std::size_t i = 0; i < hashes.size(); ++i) EXPECT_EQ(row["hashes"][i], hashes[i]) << i;
+    EXPECT_EQ(row["cases"].size(), 200u);
     EXPECT_EQ(wrong_cases<I>(model_of<I>, row), 0);
   });
 }
 
-TEST(PublishedDotProducts, CatchAWrongBitARoundingAndAGroup) {
+/// Whether two models have different hashes. Takes ten times as many dot products at a time: one bit less
+/// shows in few results of fp16.
+template <class I> bool are_told_apart(const FusedSum& model, const FusedSum& other) {
+  for (const std::size_t n : {10, 100})
+    if (hashes_by<I>(model, 1, n) != hashes_by<I>(other, 1, n)) return true;
+  return false;
+}
+
+TEST(HashesOfDotProducts, CatchAWrongBitARoundingAndAGroup) {
   Instructions::for_each([]<class I>() {
     if constexpr (requires { I::model; }) {
       FusedSum bit = I::model, rounding = I::model, alignment = I::model, group = I::model;
@@ -181,10 +171,54 @@ TEST(PublishedDotProducts, CatchAWrongBitARoundingAndAGroup) {
       group.group /= 2;
       if (I::model.run == I::model.group) group.run /= 2;
       for (const FusedSum& wrong : {bit, rounding, alignment, group})
-        EXPECT_TRUE(is_caught<I>(wrong, published().at(std::string{I::name})))
-            << I::name << ", " << describe(wrong);
+        EXPECT_TRUE(are_told_apart<I>(I::model, wrong)) << I::name << ", " << describe(wrong);
     }
   });
+}
+
+/// Results of fp8 by mma.sync in fp16 on an H200, which models with 27 and 21 bits do not have.
+template <class I> void expect_result(const char* a, const char* b, std::uint64_t c, std::uint64_t result) {
+  EXPECT_EQ(
+      wrong_cases<I>(model_of<I>, {{"cases",
+                                    {{{"a", a},
+                                      {"b", b},
+                                      {"c", (std::ostringstream{} << std::hex << c).str()},
+                                      {"result", (std::ostringstream{} << std::hex << result).str()}}}}}),
+      0)
+      << I::name << ' ' << a;
+}
+
+TEST(ModelsOfFp8ByMmaSync, HaveResultsOfAnH200) {
+  expect_result<MmaE4m3ToFp16>("35138144 f117b2d8 1b1bed52 a9a7644c 101eda46 2eab150c bcb30680 378b8448",
+                               "5f008500 1bf1c56b 459aa29a 90981937 ebc42275 744f6757 a754d264 15a15ab1",
+                               0xc402, 0xe093);
+  expect_result<MmaE4m3ToFp16>("3d001c32 933118f5 f1de8700 4970c096 5d2afb05 10c5e141 0b67b2e2 b157e98a",
+                               "d014f5e5 0580c980 1f4701fb 9d8327e7 2efb2501 b70e4e71 62b03ab4 f6dedd7e", 0x0,
+                               0x6506);
+  expect_result<MmaE4m3ToFp16>("dae27d85 ad5d2eec c0955096 02ad0b35 6c49757c f5f01adc e368154e 32e1143e",
+                               "1d1291c8 bde184d3 8b016993 85c267ac 5a65c65d b74db5c5 d0408ec1 308851b5",
+                               0x473b, 0x71dd);
+  expect_result<MmaE5m2ToFp16>("2e7532ce a8c43fa7 b7be0b8a 1db97a58 934a9d00 a377c156 404ba583 ab37f2bb",
+                               "ba3ac080 5f66a380 e3b461b5 80a21402 8a36da9b 4094ab36 4f8bdcd6 c4f30d65",
+                               0x11c, 0x6889);
+  expect_result<MmaE5m2ToFp16>("96a3d579 ac06630a eac38a68 a62f2fa2 45660772 f21b31fa 66a60401 d36a6a3f",
+                               "d4b3810a 3841ee9f 4b95f1de 15b9d08d 234be42b bdd0015e af137b27 22a77004",
+                               0x75fd, 0x7498);
+  expect_result<MmaE5m2ToFp16>("5b238799 a8dad720 1a4f9d9a aa40e305 ad022ce3 2ee22251 575282e9 4dbf58f4",
+                               "c3d96ab6 c531243e 928c9fd1 396e3686 e77bb5d3 720a4c2d 16117a0f be58fade",
+                               0xc4df, 0x7b9c);
+  expect_result<MmaE5m2ToFp16>("3e43c4c9 4944c3be 4a4e4e47 c7cececa c141b42d ad34c141 31c6b3bd 3d3346b1",
+                               "b53cb44b 4bb43cb5 3e4ccccc cccc4c3e 373e3e2d 2d3e3e37 b0344d3d 3d4d34b0",
+                               0x8000, 0x3797);
+  expect_result<MmaE5m2ToFp16>("2044a829 aa202ba8 2b2aa82b 24a7aaa3 20212b28 2aa42327 2020a4a3 a7a4a428",
+                               "27482821 24a0ab20 21a0a820 a924a4a7 a028a520 a024a6a8 aaa42724 282021a3",
+                               0x9e, 0x4fff);
+  expect_result<MmaE5m2ToFp16>("87003b30 aaa009b8 b8a8282e 3b20bcbd 221aae38 011c3184 bc0cbeb8 9000889e",
+                               "008b8b07 00008e06 078e0000 0004090d 03808087 0107028f 05000c00 80880504",
+                               0x8000, 0x9543);
+  expect_result<MmaE5m2ToFp16>("1e90bfab 2998a880 b6352d90 8194ac19 808231b8 361c2ba0 18372000 a0bc9abb",
+                               "00040e0c 84808204 800d8800 0188878c 8000080d 80000888 8700020b 0500070d", 0x0,
+                               0x93d9);
 }
 
 TEST(Probes, RevealTheBitsAndTheGroupsOfAModel) {
