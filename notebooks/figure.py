@@ -65,6 +65,7 @@ class Figure:
     y_kind: str = "log10"
     tiles: list = dataclasses.field(default_factory=list)  # small pictures, instead of menus and series
     broad_tiles: bool = False  # the pictures hold text
+    across: int = 3  # tiles of a row on paper
     initial: dict = dataclasses.field(default_factory=dict)  # {menu: initial choice}
 
     def chosen(self):
@@ -356,15 +357,15 @@ def svg_bars(figure):
 
 
 VIEW = re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
-ACROSS, GAP = 3, 20  # tiles of a row, and the space between them
+GAP = 20  # between tiles
 
 
 def svg_tiles(figure):
     """The tiles in rows, in one picture."""
-    width = (WIDTH - GAP * (ACROSS - 1)) / ACROSS
+    width = (WIDTH - GAP * (figure.across - 1)) / figure.across
     placed, y = [], 0
-    for start in range(0, len(figure.tiles), ACROSS):
-        row = figure.tiles[start:start + ACROSS]
+    for start in range(0, len(figure.tiles), figure.across):
+        row = figure.tiles[start:start + figure.across]
         heights = [width * float(VIEW.match(t.picture)[2]) / float(VIEW.match(t.picture)[1]) for t in row]
         for i, (t, height) in enumerate(zip(row, heights)):
             placed.append((t, (width + GAP) * i, y, height))

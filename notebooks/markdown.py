@@ -8,7 +8,6 @@ import fragments
 import page
 import phrases
 import project
-import slow_cells
 import story
 
 LIMIT = 40_000  # characters; a GitHub comment holds at most 65,536, and a reader fewer
@@ -99,7 +98,6 @@ def document(title, about, found, sections, provenance, left_out, glossary=(), r
         yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}"
                     for c in story.cards(found)[:story.MOST])
         yield from (f"- **{inline(question)}** {inline(text)}" for question, text in story.answers(found))
-        yield from (f"- {inline(text)}" for text in [slow_cells.answer(found)] if text)
         yield f"- **What do I call?** `{project.CALL}`"
         yield f"- **How do I run it on my own data?** `{project.OWN}`\n"
     for s in others:

@@ -2,7 +2,6 @@
 
 import captions
 import phrases
-import slow_cells
 import style
 import timing
 from error_vs_length import bit_failures, finite, in_one_format
@@ -25,10 +24,7 @@ def section(found):
     rows = {kind: [(place(source, r), r) for source in found.get(question, []) for r in source.of_operations(kind)]
             for kind, question in KINDS.items()}
     if any(rows.values()):
-        slow = list(slow_cells.sentences(found))
-        s.findings = [*findings(rows), *slow]
-        if slow:
-            s.about += f" {timing.ends([source for question in slow_cells.KINDS for source in found.get(question, [])])}"
+        s.findings = list(findings(rows))
         s.verdict = verdict(rows, s.checks)
         s.figures = [f for f in [figure(rows["error"])] if f.series]
         s.tables = [t for t in [*error_tables(rows["error"]), *condition_tables(rows["condition"]),

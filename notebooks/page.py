@@ -15,8 +15,8 @@ import re
 import frontier
 import headlines
 import phrases
+import prices
 import project
-import slow_cells
 import story
 from figure import script_json, svg
 from fragments import definitions, escape, explained, more, summary, table
@@ -89,8 +89,12 @@ def used_terms(sections):
 # --- the first screen ---------------------------------------------------------------------------------------------
 
 def card(c):
-    return (f'<a class=card href="#{c.section}"><span><b>{escape(c.number)}</b> {explained(c.what)}</span>{c.picture}'
-            f"<small>{escape(c.text)}</small></a>")
+    panels = "".join(f"<div class=tile><strong>{escape(t.title)}</strong><span>{escape(t.text)}</span>{t.picture}</div>"
+                     for t in c.panels)
+    picture = f"<span class=legend>{c.picture}</span><div class=panels>{panels}</div>" if panels else c.picture
+    kind = '"card broad-card"' if panels else "card"
+    return (f'<a class={kind} href="#{c.section}"><span><b>{escape(c.number)}</b> '
+            f"{explained(c.what)}</span>{picture}<small>{escape(c.text)}</small></a>")
 
 
 def answer(question, text):
@@ -124,9 +128,9 @@ def opening(found, about):
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl>"
             + first_figure(frontier.measured(found))
-            + "".join("<details><summary>Where exact calls are slow</summary>"
-                      f"<p class=finding>{explained(text)}</p></details>"
-                      for text in [slow_cells.answer(found)] if text))
+            + "".join("<details><summary>Where the price is zero, where it is not, and the worst</summary>"
+                      f"{text}</details>"
+                      for text in ["".join(f"<p class=finding>{explained(s)}</p>" for s in prices.sentences(found))] if text))
 
 
 def use():

@@ -14,11 +14,11 @@ import consequences
 import data_frames
 import glossary
 import phrases
+import prices
 import published
 import python_speed
 import results
 import section
-import slow_cells
 import spread_over_runs
 import timing
 
@@ -49,9 +49,14 @@ class Files:
                 and r.get("verified") is not False and all(r.get(name) == value for name, value in fields.items())]
 
     def found(self, *files):
-        """{question: [source]} with the rows of these files."""
-        sources = [dataclasses.replace(self.by_name[file], rows=rows) for file in files for rows in [self.rows(file)]]
-        return {s.question: [s] for s in sources}
+        """{question: [source, …]} with the rows of these files, in CUDA graphs too."""
+        found = {}
+        for file in files:
+            usable = [*self.rows(file), *self.rows(file, launch="graph")]
+            source = dataclasses.replace(self.by_name[file], rows=usable)
+            question = next((q for q, parts in results.PARTS.items() if source.question in parts), source.question)
+            found.setdefault(question, []).append(source)
+        return found
 
     def row(self, file, **fields):
         """The only row with these fields, or None."""
@@ -194,27 +199,28 @@ def exact_by_format(files):
 
 
 def beside_torch(files):
-    """Speed as a multiple of that of PyTorch without torch.compile, with a column for each shape. All calls of a cell took
-    turns in one process, in CUDA graphs."""
+    """Speed as a multiple of that of PyTorch without torch.compile, with a row for each operation, format and shape. All
+    calls of a row took turns in one process, in CUDA graphs."""
     rows = files.rows(TORCH, kind="reduction", launch="graph")
     if not rows:
         return ["No committed results have samesum and PyTorch in one process: `experiments/torch_speed.py` measures them."]
-    shapes = list(dict.fromkeys((r["outer"], r["n"], r["inner"]) for r in rows))
     lines = []
-    for operation, format in dict.fromkeys((r["operation"], r["input_format"]) for r in rows):
+    for operation, format, outer, n, inner in dict.fromkeys(
+            tuple(r[name] for name in ("operation", "input_format", "outer", "n", "inner")) for r in rows):
+        same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "launch": "graph"}
         wide = "fp64" if format == "fp64" else "fp32"
         function = {"moments": "var"}.get(operation, operation)
-        for name in ("tree/plain", "tree", "pairwise/plain", "exact"):
-            cells = []
-            for outer, n, inner in shapes:
-                same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "launch": "graph"}
-                torch = files.row(TORCH, method=f"torch/{function}/{format}@peer", **same)
-                ours = files.row(TORCH, method=f"{operation}/{name}/{wide}@cuda", **same)
-                cells.append(timing.short(ours, torch) or ABSENT)
-            lines.append([f"{operation}, {format}, `{name}`", *cells])
-    names = [f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
-             for outer, n, inner in shapes]
-    return table(["rows × columns", *names], without_empty(lines, 1))
+        torch = files.row(TORCH, method=f"torch/{function}/{format}@peer", **same)
+
+        def cell(*names):
+            found = (files.row(TORCH, method=name, **same) for name in names)
+            return timing.short(next(filter(None, found), None), torch) or ABSENT
+        shape = f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
+        lines.append([f"{operation}, {format}", shape, *(cell(*(f"{operation}/{name}/{wide}@cuda" for name in names))
+                                                         for names in (("tree/plain", "tree"), ("pairwise/plain",), ("exact",))),
+                      cell(f"torch/{function}_compiled/{format}@peer")])
+    return table(["", "rows × columns", "`tree/plain`", "`pairwise/plain`", "`exact`", "PyTorch, compiled"],
+                 without_empty(sorted(lines, key=lambda line: line[0]), 2), 2)
 
 
 def vectors_beside_peers(files):
@@ -237,40 +243,53 @@ def sums_on_a_cpu(files):
     return table(["", "64 elements", "2^18, in L2", "2^26, in DRAM", "2^26, two threads"], without_empty(lines, 1))
 
 
-# --- slow cases of exact results ----------------------------------------------------------------------------------
+# --- prices -------------------------------------------------------------------------------------------------------
 
-def exact_beside_fastest(files):
-    """Time of exact methods relative to the fastest other call on the same normal numbers: the largest ratio of each
-    operation and device, and the smallest."""
-    pairs = [(own, other) for own, other in slow_cells.beside(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS),
-                                                              lambda r: not slow_cells.is_exact(r)) if by_data.is_normal(own)]
+def priced(files):
+    return files.found(LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS)
+
+
+def prices_by_operation(files):
+    """Of each place and operation: the median of each price on normal numbers, the worst, and in how many cases it is
+    none."""
     lines = []
-    for (device, operation), (own, other) in slow_cells.worst(pairs).items():
-        times = [1 / timing.ratio(*pair).value for pair in pairs if slow_cells.kind(pair[0]) == (device, operation)]
-        lines.append([device, f"{slow_cells.name_of(operation)} of {slow_cells.elements(own, two_to_the)}",
-                      f"{timing.ratio(own, other).of_times}, {name_of(other['method'])}", f"{min(times):.2f}", len(times)])
-    return table(["device", "slowest case", "slowest", "fastest", "cases"], lines, 2)
+    for at, some in prices.cells_of(priced(files)).items():
+        for name, of in prices.by_operation(some).items():
+            every = [c for c in some if prices.operation(c.row) == name]
+            c = prices.worst(of)
+            cells = [f"{value:.2f}" if value else ABSENT
+                     for value in (prices.median(every, price) for price in ("everywhere_price", "exact_price"))]
+            free = [prices.free(every, price) or ABSENT for price in ("everywhere_price", "exact_price")]
+            lines.append([at, prices.name_of(name), cells[0], free[0], cells[1], free[1], prices.in_words(c, count=two_to_the)])
+    return table(["machine", "operation", "same bits everywhere: median", "no longer in", "exact: median", "no longer in",
+                  "exact: at most"], lines, 2)
 
 
 def exact_by_data(files):
     """Time of exact methods relative to normal numbers: the largest ratio of each operation, device and data set."""
-    pairs = slow_cells.on_other_data(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS))
+    pairs = prices.on_other_data(priced(files))
     sets = [data for data in glossary.DATA if any(by_data.data_of(r) == data for r, _ in pairs)]
-    measured = {(*slow_cells.kind(r), by_data.data_of(r)) for r, _ in pairs}
-    slowest = slow_cells.worst(pairs, lambda r: (*slow_cells.kind(r), by_data.data_of(r)))
+    measured = {(*prices.kind(r), by_data.data_of(r)) for r, _ in pairs}
+    slowest = prices.slowest(pairs, lambda r: (*prices.kind(r), by_data.data_of(r)))
 
     def shown(*key):
         if key in slowest:
-            return f"{timing.ratio(*slowest[key]).of_times}, {slow_cells.elements(slowest[key][0], two_to_the)}"
+            return f"{timing.ratio(*slowest[key]).of_times}, {prices.elements(slowest[key][0], two_to_the)}"
         return "none" if key in measured else ABSENT
     return table(["device", "operation", *sets], [
-        [device, slow_cells.name_of(operation), *(shown(device, operation, data) for data in sets)]
+        [device, prices.name_of(operation), *(shown(device, operation, data) for data in sets)]
         for device, operation in sorted({key[:2] for key in measured})], 2)
 
 
-def slowest_exact(files):
-    """The slowest exact call of each device, beside other libraries and on other data, in a sentence."""
-    return [slow_cells.answer(files.found(LENGTHS, REDUCTIONS, SCANS, KEYS))]
+def price_in_short(files):
+    """In how many cases a promise costs no time, and the worst."""
+    return [prices.answer(priced(files))]
+
+
+def worst_prices(files):
+    """The worst case of each operation, for each place."""
+    cells = prices.cells_of(priced(files))
+    return [f"- {phrases.capitalised(at)}. {text}" for at, some in cells.items() for text in [prices.worst_sentence(some)] if text]
 
 
 # --- what others measured -----------------------------------------------------------------------------------------
@@ -371,8 +390,8 @@ def group_sums(files):
 
 
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
-                                  vectors_beside_peers, sums_on_a_cpu, exact_beside_fastest, exact_by_data, slowest_exact,
-                                  group_sums, samesum_beside_numpy, others_measured)}
+                                  vectors_beside_peers, sums_on_a_cpu, prices_by_operation, exact_by_data, price_in_short,
+                                  worst_prices, group_sums, samesum_beside_numpy, others_measured)}
 
 
 def paths():

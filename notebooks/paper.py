@@ -10,18 +10,15 @@ import pathlib
 import re
 import sys
 
-import by_data
 import consequences
 import frontier
-import methods
 import operations
 import phrases
-import price_of_promise
+import prices
 import project
 import report
 import results
 import section
-import slow_cells
 import story
 import timing
 from figure import on_paper, svg
@@ -37,10 +34,12 @@ body { font: 10.5pt/1.42 "DejaVu Serif", Georgia, serif; max-width: 46rem; margi
 h1 { font-size: 1.5em; line-height: 1.2 } h2 { font-size: 1.15em; margin: 1.2em 0 .3em } p { margin: .4em 0 }
 figure { margin: .8em 0; break-inside: avoid }
 figure svg { max-width: 100%; height: auto; max-height: 7cm; display: block }
+figure.tall svg { max-height: none }
 figcaption, table { font-size: .85em } table { border-collapse: collapse; break-inside: avoid; margin: .6em 0 }
 caption { text-align: left; margin: .2em 0 } th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
 p, li { overflow-wrap: anywhere }
-@media screen and (max-width: 46rem) { table { display: block; overflow-x: auto } }
+@media screen and (max-width: 46rem) { table, figure.tall { display: block; overflow-x: auto } }
+@media screen and (max-width: 46rem) { figure.tall svg { max-width: none } figcaption { max-width: 90vw } }
 @media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em } }
 h2 { break-after: avoid } ol { padding-left: 2em; font-size: .85em }
 """
@@ -121,6 +120,7 @@ class Picture:
     name: str  # of its file
     svg: str
     caption: str
+    tall: bool = False  # as high as it needs to be
 
 
 @dataclasses.dataclass
@@ -154,7 +154,7 @@ def numbers_of(found):
 def blocks(n):
     """Yields the blocks of the paper."""
     yield front_matter()
-    for part in (opening, related, definitions, method, answers, prices, errors, effects, threats, results_files):
+    for part in (opening, related, definitions, method, answers, costs, errors, effects, threats, results_files):
         yield from part(n)
 
 
@@ -190,11 +190,11 @@ def opening(n):
                      f"with samesum's {phrases.parts(r['method'])[0]}, depending on the run"
                      + (f", and {min(fixed)}–{max(fixed)} with promised bits, depending on the method" if fixed else ""))
     yield ("Floating-point addition is not associative, so the result of a parallel sum depends on a schedule that nobody "
-           f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth next to nothing. If the "
+           f"wrote down{': ' if facts else ''}{'; '.join(facts)}. We argue that this freedom is worth little. If the "
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{n.verdict('price')} {prices_by_length(n)}{prices_on_a_cpu(n)}What the promise buys is not accuracy but a "
+           f"{prices.answer(n.found)} What the promise buys is not accuracy but a "
            "definition: an error that can be bounded, a result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
@@ -204,9 +204,10 @@ def opening(n):
            "and a checkpoint cannot be replayed. It is common to regard this as the price of speed.")
     yield ("It is not. A reduction is limited by the reads from memory, whose time does not depend on the tree. The "
            "tree can be chosen once, by the definition of the sum, so that it has the parallelism of the hardware and "
-           "is still a function of n alone. The claim of this paper is that such a sum costs next to nothing, and that "
-           "only the stronger promise, the same bits for any order of the elements, has a price, which is small where "
-           "loads hide the integer operations. The following sections say what is promised, how the claim is tested, "
+           "is still a function of n alone. The claim of this paper is that such a sum costs little beside the fastest "
+           "one that promises less, and that the stronger promise, the same bits for any order of the elements, has a price "
+           "that depends on the operation, the shape and the data: it is small where loads hide the integer operations, and "
+           "large elsewhere. The following sections say what is promised, how the claim is tested, "
            "how large the problem is that it removes, what it costs, and what it does not give.")
 
 
@@ -355,17 +356,23 @@ def answers(n):
                           f"{gallery.title}, as revealed by their results; the first {phrases.plural(len(shown), 'tree')}.")
 
 
-def prices(n):
-    places = frontier.measured(n.found)
-    if places:
+def costs(n):
+    price, places = prices.figure(n.found), frontier.measured(n.found)
+    if price or places:
         yield "## What the promises cost"
+        yield ("A fixed tree needs no more additions than any other, and a last block that merges the leaves in their order "
+               "replaces the atomic addition of the textbooks [Harris]. The exact sum performs more integer operations per "
+               "element, which a GPU or several threads can hide behind their loads. The price of a promise is the time of the "
+               "fastest call that keeps it, divided by that of the fastest call that promises less, of samesum or of another "
+               "library, for the same operation, format, shape and length: an exact result promises more than a fixed tree. Exact results are measured on several kinds of data; "
+               "if several experiments measured the same work, the highest price counts.")
+    if price:
+        yield from prices.sentences(n.found)
+        yield Picture("price.svg", svg(price), f"{price.title}. {price.description}", tall=True)
+    if places:
         at, rows = next(iter(places.items()))
         known = hosts([s for some in n.found.values() for s in some])
-        yield (f"{n.verdict('price')} {prices_by_length(n)}{prices_elsewhere(n, at)}A fixed tree needs no more additions than "
-               "any other, and a last block that merges the leaves in their order replaces the atomic addition of the textbooks "
-               "[Harris]. The exact sum performs more "
-               f"integer operations per element, which a GPU or several threads can hide behind their loads. "
-               f"{exact_by_length(n)}")
+        yield exact_by_length(n)
         yield Picture("frontier.svg", frontier.picture(at, rows),
                       f"Error against speed ({at}). Times are medians; times and errors are those of "
                       f"{frontier.array(rows)}. Shapes are orders, fill is the promise.")
@@ -381,51 +388,12 @@ def prices(n):
                             [[place, r["method"], r["promise"], phrases.duration(r["seconds"]),
                               f"{phrases.duration(r['low'])} to {phrases.duration(r['high'])}",
                               phrases.number(r["relative_error"], 2)] for place, r in shown[:14]], text_columns=3)
-    slow = list(slow_cells.sentences(n.found))
-    if slow:
-        yield f"Exact sums are not cheap everywhere; these are the slowest cells of each operation. {' '.join(slow)}"
     by_key = n.sections["by-key"].details if "by-key" in n.sections else []
     others = [*filter(None, [n.verdict("reductions")]), *(f for f in by_key if "a sum by key with the same bits" in f),
               *filter(None, [n.verdict("prefix")])]
     if others:
         yield ("The argument does not depend on the operation. The same promises hold for dot products, norms, moments, "
                f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {' '.join(others)}")
-
-
-def prices_by_length(n):
-    """The highest prices in the first place of speed_vs_length, another run with other libraries, if all its sums have known
-    promises."""
-    promised = methods.promises(n.found)
-    places = section.group_by_place(
-        (at, r | {"promise": promised.get(methods.without_backend(r["method"]))})
-        for at, r in section.rows_with_place(n.found.get("speed_vs_length", []), "speed")
-        if r["caches"] == "hot" and by_data.is_normal(r) and r["method"] not in CEILINGS)
-    for at in section.preferred(places)[:1]:
-        rows = places[at]
-        if all(r["promise"] for r in rows):
-            return (f"In another run (speed_vs_length; {at}; {price_of_promise.compared(rows)}), these are at most "
-                    f"{highest(at, rows)}. ")
-    return ""
-
-
-def prices_on_a_cpu(n):
-    """The highest prices in the first place of price_of_promise that is no GPU."""
-    places = section.group_by_place(section.rows_with_place(n.found.get("price_of_promise", []), "price"))
-    return next((f"On a CPU ({at}; {price_of_promise.compared(rows)}), they are at most {highest(at, rows)}. "
-                 for at, rows in places.items() if not at.endswith("GPU") and highest(at, rows)), "")
-
-
-def highest(at, rows):
-    """'1.05 [1.03, 1.08] and 1.64 [1.47, 1.67]': the highest price of each promise."""
-    some = price_of_promise.prices_of([(at, r) for r in rows])[at]
-    return phrases.listed(timing.ratio(*price[1:]).of_times for promise in price_of_promise.MEANINGS
-                          for price in [price_of_promise.largest(some, promise)] if price)
-
-
-def prices_elsewhere(n, first):
-    """The highest prices in other places, with the calls."""
-    some = [f for f in n.sections["price"].details if "the promise “" in f]
-    return "".join(f"{f} " for f in some if not f.startswith(f"{first}, sums"))
 
 
 def exact_by_length(n):
@@ -495,7 +463,9 @@ def threats(n):
            "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. "
            "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
            "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "
-           "noise. *Synthetic data.* Most elements are generated, most of them independent. Real data are correlated "
+           "noise. *Neighbours.* Up to two experiments ran at a time on one host, each with processor cores and, on a GPU "
+           "host, a GPU of its own, and each in one process: they shared the memory of the host, and intervals come from "
+           "rounds and not from processes. *Synthetic data.* Most elements are generated, most of them independent. Real data are correlated "
            "and cancel less or more; the results here are of a few lengths and distributions, not of "
            "applications. *One consequence.* The matrix was built to be sensitive; on an ordinary one nothing but "
            "the last bits changes. *Other libraries* were measured in one version each, with settings that we chose; "
@@ -552,7 +522,7 @@ def as_html(some):
     for block in some:
         if isinstance(block, Picture):
             figures += 1
-            parts.append(f"<figure>{on_paper(block.svg)}<figcaption>Figure {figures}. {html.escape(block.caption)}"
+            parts.append(f"<figure{' class=tall' if block.tall else ''}>{on_paper(block.svg)}<figcaption>Figure {figures}. {html.escape(block.caption)}"
                          "</figcaption></figure>")
         elif isinstance(block, section.Table):
             rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in block.rows)

@@ -25,6 +25,7 @@ import methods
 import operations
 import page
 import phrases
+import prices
 import results
 import staleness
 import story
@@ -41,6 +42,8 @@ COLUMNS, MOST_FAILURES = 100, 6  # of what is printed
 
 def section(question, found):
     made = importlib.import_module(question).section(found.get(question, []))
+    if question == "price_of_promise":
+        prices.add_to(made, found)
     if COMPARES in made.terms:
         made.about = f"{made.about} {timing.ends(found.get(question, []))}".strip()
     return made

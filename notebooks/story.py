@@ -9,8 +9,7 @@ import consequences
 import frontier
 import glossary
 import phrases
-import price_of_promise
-import slow_cells
+import prices
 import style
 import timing
 from figure import Drawing, spaced
@@ -19,6 +18,7 @@ from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
 MOST = 3  # cards of the first screen
+MOST_PANELS = 6  # of a card
 SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
 
 
@@ -29,8 +29,9 @@ class Card:
     section: str  # id of the section with the details
     number: str
     what: str
-    picture: str
+    picture: str  # with panels their legend
     text: str
+    panels: tuple = ()  # figure.Tiles, in place of the picture
 
 
 def about(found):
@@ -151,63 +152,19 @@ def bars_picture(bars, most):
 
 
 def price(found):
-    """How much longer an exact sum takes, by length, at the first place and at the first one of the other kind of
-    device; and the slowest exact calls on the first device."""
-    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
-            if r["input_format"] == "fp32"]
-    lines = {at: sorted((r["n"], 1 / timing.ratio(r, other).value)
-                        for promise, r, other in some if promise == "order_free")
-             for at, some in price_of_promise.prices_of(rows).items()}
-    places = preferred(at for at in lines if lines[at])
-    if not places:
+    """What exact results and the same bits everywhere cost: the first place of prices.figure, and in the text the other."""
+    cells = prices.cells_of(found)
+    first = next((at for at in (prices.shown(cells) if cells else []) if prices.panels(cells[at])), None)
+    if not first:
         return None
-    first, *others = places
-    shown = [first, *[at for at in others if at.endswith("GPU") != first.endswith("GPU")][:1]]
-    texts = [f"{price_range(lines[at])} times ({measured_at(at, found)})" for at in shown]
-    lengths = [phrases.count(n) for n in distinct(end(n for at in shown for n, _ in lines[at]) for end in (min, max))]
-    device = "GPU" if first.endswith("GPU") else "CPU"
-    worst = [slow_cells.slowest(pairs) for _, of, pairs in slow_cells.comparisons(found) if of == device]
-    text = f"Sums of {' to '.join(lengths)} normal fp32 numbers: {', '.join(texts)}."
-    if worst:
-        text += f" Slowest exact calls on a {device}: {'; '.join(slow_cells.in_short(*pair) for pair in worst)}."
-    return Card("price", f"{price_range(lines[first])}×",
-                "the time of the fastest call that promises less, for an exact sum",
-                prices_picture({at: lines[at] for at in shown}), text)
-
-
-def price_range(line):
-    low, high = (phrases.number(end(price for _, price in line)) for end in (min, max))
-    return low if low == high else f"{low}–{high}"
-
-
-def prices_picture(lines):
-    """A line per place: times as long, by length. The grey line is no price."""
-    most = max(1.5, *(price for line in lines.values() for _, price in line))
-    low, high = (end(math.log2(n) for line in lines.values() for n, _ in line) for end in (min, max))
-    left, right, bottom = 24, 170, HEIGHT - 16
-    drawing = Drawing(WIDTH, HEIGHT, "Times as long by length: " + "; ".join(
-        f"{at}, {price_range(line)}" for at, line in lines.items()))
-
-    def at(n, price):
-        return left + (right - left) * (math.log2(n) - low) / max(high - low, 1), bottom - (bottom - 6) * price / most
-
-    for tick in (1, math.floor(most)) if most >= 2 else (1,):
-        y = bottom - (bottom - 6) * tick / most
-        drawing.line(left - 4, y, right + 4, y, style.GREY if tick == 1 else None)
-        drawing.text(left - 8, y + 4, f"{tick}×", "end", 10.5)
-    for scaled, x, anchor in [(low, left, "start"), (high, right, "end")][:1 + (low < high)]:
-        drawing.text(x, HEIGHT - 3, phrases.count(round(2**scaled)), anchor, 10.5, drawing.faint)
-    colours = [style.COLOURS["exact"], style.COLOURS["plain"]]
-    ends = [at(*line[-1])[1] for line in lines.values()]
-    order = sorted(range(len(ends)), key=lambda i: ends[i])
-    labels = dict(zip(order, spaced([ends[i] for i in order], 14, 8, bottom)))
-    for i, ((place, line), colour) in enumerate(zip(lines.items(), colours)):
-        drawing.add('<path d="M' + "L".join("{:.1f} {:.1f}".format(*at(*point)) for point in line)
-                    + f'" fill="none" stroke="{colour}" stroke-width="2"/>')
-        for point in line:
-            drawing.circle(*at(*point), 3, colour, f"{place}, n = {phrases.count(point[0])}: {point[1]:.2f}")
-        drawing.text(right + 10, labels[i] + 4, re.sub(r", \d+ threads?", "", place), size=10.5, fill=colour)
-    return drawing.done()
+    name, some = next(iter(prices.panels(cells[first]).items()))
+    exact, same = prices.median(some), prices.median(some, "everywhere_price")
+    what = ("the time of the fastest call that promises less, for an exact "
+            f"{prices.name_of(name)} of normal numbers: the median"
+            + (f"; for the same bits everywhere {phrases.number(same, 2)}×" if same else ""))
+    legend = " ".join(f'<i style="color:{colour}">{mark}</i> {text};' for mark, colour, text in prices.LEGEND)[:-1]
+    return Card("price", f"{phrases.number(exact, 2)}×", f"{what} ({measured_at(first, found)})", legend,
+                prices.answer(found), prices.tiles(first, cells[first], MOST_PANELS))
 
 
 def iterations(found):

@@ -79,7 +79,7 @@ class ThePaper(made_up.SentenceTest):
     def test_the_prose_has_no_number_of_its_own(self):
         tree = ast.parse(pathlib.Path(paper.__file__).read_text())
         functions = [f for f in tree.body if isinstance(f, ast.FunctionDef)]
-        prose = [f for f in functions if f.name in ("opening", "related", "definitions", "method", "answers", "prices",
+        prose = [f for f in functions if f.name in ("opening", "related", "definitions", "method", "answers", "costs",
                                                     "errors", "effects", "well_behaved", "threats")]
         self.assertEqual(len(prose), 10)
         for f in prose:
@@ -125,13 +125,14 @@ class ThePaper(made_up.SentenceTest):
         self.assertIn(" sums by key correctly rounded by exact, ", found[2])
         self.assertIn(" of other kinds", found[2])
 
-    def test_the_abstract_has_the_prices_of_the_run_with_more_libraries_too(self):
+    def test_the_abstract_and_the_main_figure_have_the_prices(self):
         abstract = self.text.partition("## Introduction")[0]
-        self.assertIn("In another run (speed_vs_length; H200, GPU; ", abstract)
-        self.assertIn("CUB not_guaranteed", abstract)
-        text = self.changed("speed_vs_length", "speed", {"seconds": 1e-6, "low": 1e-6, "high": 1e-6}, n=1 << 20, input_format="fp32",
-                            method="cub/not_guaranteed/fp32@peer", caches="hot", data="normal")
-        self.assertRegex(text, r"these are at most 5\.\d+ \[[^]]*\] and 5\.\d+ \[")
+        found = re.search(r"in (\d+) of (\d+) cases, exact results in (\d+) of (\d+) \(H200, GPU\)", abstract)
+        self.assertTrue(found, abstract)
+        self.assertIn("](figures/paper_price.svg)", self.text)
+        text = self.changed("speed_vs_length", "speed", {"seconds": 1e-9, "low": 1e-9, "high": 1e-9, "rounds": [[1e-9] * 5]},
+                            n=1 << 20, input_format="fp32", method="cub/run_to_run/fp32@peer", caches="hot", data="normal")
+        self.assertRegex(text, r"exact results take up to \d,\d+ and \d+ times as long")
 
     def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
         for question in self.found:
