@@ -21,6 +21,7 @@ TIMED = {name: KERNELS for name in ("compare", "own_data", "speed_vs_length", "s
                                     "prefix_sums", "sums_by_key")}
 TIMED |= {name: KERNELS + PYTHON for name in ("python_speed", "data_frames")}
 TIMED |= {"own_kernels": (*KERNELS, "lib/python/samesum/numba.py", "lib/python/samesum/triton.py")}
+TIMED |= {"tensor_cores": (*KERNELS, "experiments/tensor_cores")}
 TIMED |= {"databases": (*KERNELS, "lib/sql/duckdb.cpp", "lib/sql/functions.hpp")}
 TIMED |= {name: ("experiments/torch_speed.py",) for name in ("torch_speed", "torch_sums_by_key", "torch_prefix_sums")}
 TIMED |= {"ladder": (*KERNELS, "experiments/ladder"), "consequences": (*KERNELS, "experiments/harness/downstream")}

@@ -156,11 +156,12 @@ def findings_of_sums(source):
     yield Check(f"{source.machine}: the sums of {phrases.out_of(same, len(rows), 'array')} by matrix units have the bits of their "
                 "definition, in every launch.", same, len(rows), "array with the bits of the definition",
                 "arrays with the bits of the definition")
-    ratios = sorted(((timing.ratio(*times(r)), r) for r in rows), key=lambda pair: pair[0].value)
+    ratios = sorted(((ratio, r) for r in rows if (ratio := timing.ratio(*times(r)))), key=lambda pair: pair[0].value)
     worse = max(rows, key=lambda r: r["error"] / r["tree_error"] if r["tree_error"] else 0)
-    (most, slowest), (least, fastest) = ratios[0], ratios[-1]
-    yield (f"{source.machine}: beside tree in fp32, sums by matrix units take {least.as_long} ({name_of_sum(fastest)}) to "
-           f"{most.as_long} ({name_of_sum(slowest)}).")
+    if ratios:
+        (most, slowest), (least, fastest) = ratios[0], ratios[-1]
+        yield (f"{source.machine}: beside tree in fp32, sums by matrix units take {least.as_long} ({name_of_sum(fastest)}) to "
+               f"{most.as_long} ({name_of_sum(slowest)}).")
     if worse["tree_error"]:
         yield (f"{source.machine}: their largest error is up to {phrases.number(worse['error'] / worse['tree_error'])} times that "
                f"of tree ({name_of_sum(worse)}), because what does not fit is cut, always toward zero.")
@@ -192,6 +193,7 @@ def model_in_words(about):
 
 def figure(sources):
     series, formats, data = [], [], []
+    largest = max((r for source in sources for r in source.of("unit_sum")), key=lambda r: r["error"], default=None)
     for source in sources:
         lines = {}
         for r in source.of("unit_sum"):
@@ -210,7 +212,14 @@ def figure(sources):
     return Figure("unit-sums", "Error of sums by matrix units, relative to the sum of magnitudes",
                   [("Machine", [*dict.fromkeys(s.on[0] for s in series)]), ("Elements", [*dict.fromkeys(formats)]),
                    ("Data", [*dict.fromkeys(data)])], series, "elements of a sum", {None: "|error| / Σ|x|"}, x_kind="log10",
-                  y_kind="log10", description="The largest error of an array of sums, beside the proved bound and tree in fp32.")
+                  y_kind="log10", description="The largest error of an array of sums, beside the proved bound and tree in fp32.",
+                  finding=finding_of_errors(largest) if largest else "")
+
+
+def finding_of_errors(r):
+    """A sentence on the largest error of a sum."""
+    return (f"The largest error of sums by matrix units is {phrases.number(r['error'])} Σ|x|, "
+            f"{'within' if r['within_bound'] else 'beyond'} its bound of {phrases.number(r['bound'])} Σ|x| ({name_of_sum(r)}).")
 
 
 def sums(sources):
@@ -220,7 +229,7 @@ def sums(sources):
             ratio = timing.ratio(*times(r))
             lines.append([source.machine, r["input_format"], r["data"], shape(r), phrases.number(r["error"]),
                           phrases.number(r["bound"]), phrases.number(r["tree_error"]), phrases.number(r["seconds"] * 1e6),
-                          phrases.number(r["tree_seconds"] * 1e6), ratio.of_times])
+                          phrases.number(r["tree_seconds"] * 1e6), ratio.of_times if ratio else "-"])
     return Table("Sums by matrix units, and tree in fp32", ["machine", "elements", "data", "array", "error / Σ|x|", "bound",
                  "of tree", "time, µs", "of tree", "ratio"], lines, text_columns=4, folded=True)
 
