@@ -1,6 +1,7 @@
 """Section on matrix units: the model of each instruction, beside the hardware."""
 
 import collections
+import math
 
 import phrases
 import style
@@ -157,14 +158,23 @@ def findings_of_sums(source):
                 "definition, in every launch.", same, len(rows), "array with the bits of the definition",
                 "arrays with the bits of the definition")
     ratios = sorted(((ratio, r) for r in rows if (ratio := timing.ratio(*times(r)))), key=lambda pair: pair[0].value)
-    worse = max(rows, key=lambda r: r["error"] / r["tree_error"] if r["tree_error"] else 0)
+    worse = max(rows, key=times_the_error_of_tree)
     if ratios:
         (most, slowest), (least, fastest) = ratios[0], ratios[-1]
         yield (f"{source.machine}: beside tree in fp32, sums by matrix units take {least.as_long} ({name_of_sum(fastest)}) to "
                f"{most.as_long} ({name_of_sum(slowest)}).")
-    if worse["tree_error"]:
-        yield (f"{source.machine}: their largest error is up to {phrases.number(worse['error'] / worse['tree_error'])} times that "
+    if times_the_error_of_tree(worse):
+        yield (f"{source.machine}: their largest error is up to {phrases.number(times_the_error_of_tree(worse))} times that "
                f"of tree ({name_of_sum(worse)}), because what does not fit is cut, always toward zero.")
+
+
+def times_the_error_of_tree(r):
+    """The error over that of tree; 0 if that is 0, or if one of both is not finite."""
+    return r["error"] / r["tree_error"] if r["error"] is not None and r["tree_error"] else 0
+
+
+def size_of_error(r):
+    return math.inf if r["error"] is None else r["error"]
 
 
 # --- figure and tables -------------------------------------------------------------------------------------------------------
@@ -193,7 +203,7 @@ def model_in_words(about):
 
 def figure(sources):
     series, formats, data = [], [], []
-    largest = max((r for source in sources for r in source.of("unit_sum")), key=lambda r: r["error"], default=None)
+    largest = max((r for source in sources for r in source.of("unit_sum")), key=size_of_error, default=None)
     for source in sources:
         lines = {}
         for r in source.of("unit_sum"):
@@ -203,7 +213,7 @@ def figure(sources):
             data.append(name)
             longest = {}
             for r in rows:  # of several arrays with sums of this length, the one with the largest error
-                longest[r["n"]] = max(longest.get(r["n"], r), r, key=lambda one: one["error"])
+                longest[r["n"]] = max(longest.get(r["n"], r), r, key=size_of_error)
             points = [longest[n] for n in sorted(longest)]
             for what, field, method in (("matrix unit", "error", "cub/fp32@peer"), ("bound", "bound", "cub/fp32@peer"),
                                         ("tree", "tree_error", "sum/tree/plain/fp32@cuda")):
