@@ -26,6 +26,7 @@ DESCRIPTION = ("Each field is the time of an exact operation over that of the sa
                + "Lines are shapes, by the elements per result; columns of fields are kinds of data. Results for 16-bit "
                "elements are in fp32. The largest ratio of all has a frame. Calls that were also timed in CUDA graphs have "
                "that time.")
+FEWEST = 6  # columns for which a picture has room: the text of all pictures is equally large
 LEFT, TOP, ACROSS, DOWN, RIGHT = 66, 90, 28, 20, 24  # of the fields, and space for slanted labels
 
 
@@ -79,8 +80,6 @@ def figure(rows, what):
         return None
     at = preferred(places)[0]
     some, worst = places[at], max(places[at], key=price)
-    sets = sorted({by_data.data_of(r) for r, _ in some}, key=list(glossary.DATA).index)
-    kinds = sorted({kind(r) for r, _ in some}, key=lambda k: (KINDS.index(k[0]), k[1]))
     tiles = []
     for format in FORMATS:
         for group, operations in GROUPS.items():
@@ -88,7 +87,7 @@ def figure(rows, what):
             title = f"{format}: {group}"
             if here:
                 tiles.append(Tile(f"exact-{format}-{group.split()[0]}", title, most(here),
-                                  picture(title, here, sets, kinds, worst, what)))
+                                  picture(title, here, worst, what)))
     return Figure("exact-and-tree", f"What exactness costs ({at})", [], [], "", {None: ""}, tiles=tiles, broad_tiles=True,
                   description=DESCRIPTION, finding=finding(some, worst, what))
 
@@ -105,10 +104,12 @@ def most(here):
     return f"at most {phrases.number(price(pair))} times as long{by_data.other_data(pair[0])}"
 
 
-def picture(title, here, sets, kinds, worst, what):
-    """An SVG with a line of fields per shape."""
+def picture(title, here, worst, what):
+    """An SVG with a line of fields per shape and a column per kind of data."""
+    sets = sorted({by_data.data_of(r) for r, _ in here}, key=list(glossary.DATA).index)
+    kinds = sorted({kind(r) for r, _ in here}, key=lambda k: (KINDS.index(k[0]), k[1]))
     height = TOP + DOWN * len(kinds) + 14 * len({k for k, _ in kinds}) + 4
-    drawing = Drawing(LEFT + ACROSS * len(sets) + RIGHT, height, title)
+    drawing = Drawing(LEFT + ACROSS * max(len(sets), FEWEST) + RIGHT, height, title)
     for i, data in enumerate(sets):
         x = LEFT + ACROSS * (i + 0.5) + 4
         drawing.text(x, TOP - 4, data, size=11, more=f' transform="rotate(-70 {x:.1f} {TOP - 4})"')

@@ -89,12 +89,17 @@ def used_terms(sections):
 # --- the first screen ---------------------------------------------------------------------------------------------
 
 def card(c):
-    panels = "".join(f"<div class=tile><strong>{escape(t.title)}</strong><span>{escape(t.text)}</span>{t.picture}</div>"
-                     for t in c.panels)
-    picture = f"<span class=legend>{c.picture}</span><div class=panels>{panels}</div>" if panels else c.picture
-    kind = '"card broad-card"' if panels else "card"
+    picture = f"<div class=in-card>{panels(c)}</div>" if c.panels else c.picture
+    kind = '"card broad-card"' if c.panels else "card"
     return (f'<a class={kind} href="#{c.section}"><span><b>{escape(c.number)}</b> '
             f"{explained(c.what)}</span>{picture}<small>{escape(c.text)}</small></a>")
+
+
+def panels(c):
+    """The small pictures of a card, with their legend; the card names their device. In a narrow window they are below the answers."""
+    some = "".join(f"<div class=tile><span><strong>{escape(t.title)}</strong> {escape(t.text.partition(': ')[2])}</span>{t.picture}</div>"
+                   for t in c.panels)
+    return f"<p class=legend>{c.picture}</p><div class=panels>{some}</div>"
 
 
 def answer(question, text):
@@ -127,6 +132,7 @@ def opening(found, about):
     return (f"<p class=about>{explained(about)}</p>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl>"
+            + "".join(f"<div class=below>{panels(c)}</div>" for c in cards if c.panels)
             + first_figure(frontier.measured(found))
             + "".join("<details><summary>Where the price is zero, where it is not, and the worst</summary>"
                       f"{text}</details>"

@@ -40,7 +40,8 @@ caption { text-align: left; margin: .2em 0 } th, td { padding: .1em .6em; border
 p, li { overflow-wrap: anywhere }
 @media screen and (max-width: 46rem) { table, figure.tall { display: block; overflow-x: auto } }
 @media screen and (max-width: 46rem) { figure.tall svg { max-width: none } figcaption { max-width: 90vw } }
-@media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em } }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em }
+  figure.tall svg { max-height: 13cm } }
 h2 { break-after: avoid } ol { padding-left: 2em; font-size: .85em }
 """
 # Cited as [key; key]; the year of the reference is added.
@@ -368,11 +369,11 @@ def costs(n):
                "if several experiments measured the same work, the highest price counts.")
     if price:
         yield from prices.sentences(n.found)
-        yield Picture("price.svg", svg(price), f"{price.title}. {price.description}", tall=True)
+        yield Picture("price.svg", svg(price), f"{price.title}", tall=True)
+        yield price.description
     if places:
         at, rows = next(iter(places.items()))
         known = hosts([s for some in n.found.values() for s in some])
-        yield exact_by_length(n)
         yield Picture("frontier.svg", frontier.picture(at, rows),
                       f"Error against speed ({at}). Times are medians; times and errors are those of "
                       f"{frontier.array(rows)}. Shapes are orders, fill is the promise.")
@@ -388,18 +389,9 @@ def costs(n):
                             [[place, r["method"], r["promise"], phrases.duration(r["seconds"]),
                               f"{phrases.duration(r['low'])} to {phrases.duration(r['high'])}",
                               phrases.number(r["relative_error"], 2)] for place, r in shown[:14]], text_columns=3)
-    by_key = n.sections["by-key"].details if "by-key" in n.sections else []
-    others = [*filter(None, [n.verdict("reductions")]), *(f for f in by_key if "a sum by key with the same bits" in f),
-              *filter(None, [n.verdict("prefix")])]
-    if others:
+    if price or places:
         yield ("The argument does not depend on the operation. The same promises hold for dot products, norms, moments, "
-               f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {' '.join(others)}")
-
-
-def exact_by_length(n):
-    """The sentences on the speed of the exact sum and on the length at which it is slowest beside others."""
-    found = n.sections["speed"].details if "speed" in n.sections else []
-    return " ".join(f for f in found if "slowest beside" in f)
+               f"softmax [Milakov and Gimelshein], prefix sums and sums by key. {n.verdict('prefix')}")
 
 
 def errors(n):

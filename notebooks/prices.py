@@ -232,7 +232,7 @@ def answer(found):
 
 # --- figure and table -----------------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, SIZE = 190, 150, 28, 8, 8, 18, 11
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, SIZE = 190, 120, 28, 8, 8, 18, 11
 LEAST, MOST = 0.25, 64  # of the vertical axis of all panels; what is beyond is drawn at its ends
 TICKS = {0.25: "¼×", 1: "1×", 4: "4×", 16: "16×", 64: "64×"}
 EXACT, SAME = COLOURS["exact"], COLOURS["plain"]
@@ -263,7 +263,7 @@ def panels(some, most=None):
 def tiles(at, some, most=None):
     """A figure.Tile for each panel of a place."""
     device = "GPU" if at.endswith("GPU") else "CPU"
-    return [Tile(f"price-{device.lower()}-{name}", name_of(name), f"{device}: at most {highest(of)}×",
+    return [Tile(f"price-{device.lower()}-{name}", name_of(name), f"{device}: ≤ {highest(of)}×",
                  picture(f"{name_of(name)}, {at}", of)) for name, of in panels(some, most).items()]
 
 

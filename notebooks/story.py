@@ -159,11 +159,10 @@ def price(found):
         return None
     name, some = next(iter(prices.panels(cells[first]).items()))
     exact, same = prices.median(some), prices.median(some, "everywhere_price")
-    what = ("the time of the fastest call that promises less, for an exact "
-            f"{prices.name_of(name)} of normal numbers: the median"
-            + (f"; for the same bits everywhere {phrases.number(same, 2)}×" if same else ""))
+    what = (f"the time of the fastest call that promises less, for an exact {prices.name_of(name)}"
+            + (f"; {phrases.number(same, 2)}× for the same bits everywhere" if same else ""))
     legend = " ".join(f'<i style="color:{colour}">{mark}</i> {text};' for mark, colour, text in prices.LEGEND)[:-1]
-    return Card("price", f"{phrases.number(exact, 2)}×", f"{what} ({measured_at(first, found)})", legend,
+    return Card("price", f"{phrases.number(exact, 2)}×", f"{what} (medians; {measured_at(first, found)})", legend,
                 prices.answer(found), prices.tiles(first, cells[first], MOST_PANELS))
 
 

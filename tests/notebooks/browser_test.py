@@ -113,9 +113,9 @@ class OnADesk(unittest.TestCase):
         self.page.run(FOLDED.format("false"))
         self.assertTrue(self.page.run("""(() => { location.hash = "growth-figure"; return 0; })()""") == 0)
         self.assertTrue(until("document.querySelector('#growth-figure').offsetHeight > 0"))
-        width = "document.querySelector('.tile:last-child').offsetWidth"
+        width = "document.querySelector('#order .tile:last-child').offsetWidth"
         before = self.page.run(width)
-        self.page.run("(() => { location.hash = document.querySelector('.tile:last-child').id; return 0; })()")
+        self.page.run("(() => { location.hash = document.querySelector('#order .tile:last-child').id; return 0; })()")
         self.assertTrue(until(f"{width} > 1.5 * {before}"))
         self.page.run(FOLDED.format("true"))
 

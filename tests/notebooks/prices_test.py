@@ -99,7 +99,7 @@ class Prices(made_up.SentenceTest):
         self.reductions = [reduction(m, s, **row | {"n": n}) for n in (256, 512)
                            for m, s in (("dot/exact/fp32@cpu", 1.0), ("eigen/dot/fp32@peer", 2.0))]
         [tile] = prices.figure(self.found()).tiles
-        self.assertEqual((tile.title, tile.text), ("sum", "CPU: at most 6×"))
+        self.assertEqual((tile.title, tile.text), ("sum", "CPU: ≤ 6×"))
         titles = re.findall("<title>([^<]*)</title>", tile.picture)
         self.assertIn("2⁸ fp32, arbitrary bits: 6.00 [6.00, 6.00]", titles)
         self.assertEqual([t for t in titles if t.startswith("n = 2⁸")], ["n = 2⁸: 1.00", "n = 2⁸: 3.00"])
@@ -115,7 +115,7 @@ class Prices(made_up.SentenceTest):
     def test_the_card_shows_the_panels_and_the_section_has_the_figure_and_a_table_of_all_cases(self):
         [card] = story.cards(self.found())
         self.assertEqual((card.section, card.number, len(card.panels)), ("price", "2×", 1))
-        self.assertIn('<div class=panels><div class=tile><strong>sum</strong>', page.card(card))
+        self.assertIn('<div class=panels><div class=tile><span><strong>sum</strong> ≤ 6×</span>', page.card(card))
         s = price_of_promise.section([])
         prices.add_to(s, self.found())
         self.assertEqual([f.id for f in s.figures], ["prices"])

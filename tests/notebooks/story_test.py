@@ -121,12 +121,12 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assertNotIn("price", self.cards(), "no experiment on speed")
         found = self.found() | {"speed_vs_length": self.speeds(("H200", 0, "@cuda"))}
         [card] = [c for c in story.cards(found) if c.section == "price"]
-        self.assertEqual((card.number, card.what[-32:]), ("2×", "2× (this machine, CPU, 1 thread)"))
-        self.assertEqual([tile.text for tile in card.panels], ["CPU: at most 2×"])
+        self.assertEqual((card.number, card.what.partition(" (")[2]), ("2×", "medians; this machine, CPU, 1 thread)"))
+        self.assertEqual([tile.text for tile in card.panels], ["CPU: ≤ 2×"])
         self.assertNotIn("H200", card.text)
         found["speed_vs_length"] = self.speeds(("H200", 0, "@cuda"))[1:]
         [card] = [c for c in story.cards(found) if c.section == "price"]
-        self.assertIn("(on another machine: H200, GPU)", card.what)
+        self.assertIn("(medians; on another machine: H200, GPU)", card.what)
 
     def test_the_first_screen_has_three_cards_and_folds_where_exact_is_slow(self):
         shown = page.opening(self.found() | {"speed_vs_length": self.speeds()}, "")
