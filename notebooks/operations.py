@@ -3,7 +3,6 @@
 import captions
 import phrases
 import style
-import timing
 from error_vs_length import bit_failures, finite, in_one_format
 from figure import Figure, Series
 from section import (Check, Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,

@@ -96,9 +96,10 @@ def card(c):
 
 
 def panels(c):
-    """The small pictures of a card, with their legend; the card names their device. In a narrow window they are below the answers."""
-    some = "".join(f"<div class=tile><span><strong>{escape(t.title)}</strong> {escape(t.text.partition(': ')[2])}</span>{t.picture}</div>"
-                   for t in c.panels)
+    """The small pictures of a card, with their legend; the card names their device. In a narrow window they are below
+    the answers."""
+    some = "".join(f"<div class=tile><span><strong>{escape(t.title)}</strong> {escape(t.text.partition(': ')[2])}</span>"
+                   f"{t.picture}</div>" for t in c.panels)
     return f"<p class=legend>{c.picture}</p><div class=panels>{some}</div>"
 
 
@@ -136,7 +137,8 @@ def opening(found, about):
             + first_figure(frontier.measured(found))
             + "".join("<details><summary>Where the price is zero, where it is not, and the worst</summary>"
                       f"{text}</details>"
-                      for text in ["".join(f"<p class=finding>{explained(s)}</p>" for s in prices.sentences(found))] if text))
+                      for text in ["".join(f"<p class=finding>{explained(s)}</p>" for s in prices.sentences(found))]
+                      if text))
 
 
 def use():

@@ -199,15 +199,16 @@ def exact_by_format(files):
 
 
 def beside_torch(files):
-    """Speed as a multiple of that of PyTorch without torch.compile, with a row for each operation, format and shape. All
-    calls of a row took turns in one process, in CUDA graphs."""
+    """Speed as a multiple of that of PyTorch without torch.compile, a row for each operation, format and shape. All calls
+    of a row took turns in one process, in CUDA graphs."""
     rows = files.rows(TORCH, kind="reduction", launch="graph")
     if not rows:
         return ["No committed results have samesum and PyTorch in one process: `experiments/torch_speed.py` measures them."]
     lines = []
     for operation, format, outer, n, inner in dict.fromkeys(
             tuple(r[name] for name in ("operation", "input_format", "outer", "n", "inner")) for r in rows):
-        same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner, "launch": "graph"}
+        same = {"operation": operation, "input_format": format, "outer": outer, "n": n, "inner": inner,
+                "launch": "graph"}
         wide = "fp64" if format == "fp64" else "fp32"
         function = {"moments": "var"}.get(operation, operation)
         torch = files.row(TORCH, method=f"torch/{function}/{format}@peer", **same)
@@ -216,9 +217,9 @@ def beside_torch(files):
             found = (files.row(TORCH, method=name, **same) for name in names)
             return timing.short(next(filter(None, found), None), torch) or ABSENT
         shape = f"{n} × {inner}, columns" if inner > 1 else f"{outer} × {n}" if outer > 1 else two_to_the(n)
-        lines.append([f"{operation}, {format}", shape, *(cell(*(f"{operation}/{name}/{wide}@cuda" for name in names))
-                                                         for names in (("tree/plain", "tree"), ("pairwise/plain",), ("exact",))),
-                      cell(f"torch/{function}_compiled/{format}@peer")])
+        ours = [cell(*(f"{operation}/{name}/{wide}@cuda" for name in names))
+                for names in (("tree/plain", "tree"), ("pairwise/plain",), ("exact",))]
+        lines.append([f"{operation}, {format}", shape, *ours, cell(f"torch/{function}_compiled/{format}@peer")])
     return table(["", "rows × columns", "`tree/plain`", "`pairwise/plain`", "`exact`", "PyTorch, compiled"],
                  without_empty(sorted(lines, key=lambda line: line[0]), 2), 2)
 
@@ -260,9 +261,10 @@ def prices_by_operation(files):
             cells = [f"{value:.2f}" if value else ABSENT
                      for value in (prices.median(every, price) for price in ("everywhere_price", "exact_price"))]
             free = [prices.free(every, price) or ABSENT for price in ("everywhere_price", "exact_price")]
-            lines.append([at, prices.name_of(name), cells[0], free[0], cells[1], free[1], prices.in_words(c, count=two_to_the)])
-    return table(["machine", "operation", "same bits everywhere: median", "no longer in", "exact: median", "no longer in",
-                  "exact: at most"], lines, 2)
+            lines.append([at, prices.name_of(name), cells[0], free[0], cells[1], free[1],
+                          prices.in_words(c, count=two_to_the)])
+    return table(["machine", "operation", "same bits everywhere: median", "no longer in", "exact: median",
+                  "no longer in", "exact: at most"], lines, 2)
 
 
 def exact_by_data(files):
@@ -282,14 +284,17 @@ def exact_by_data(files):
 
 
 def price_in_short(files):
-    """In how many cases a promise costs no time, and the worst."""
-    return [prices.answer(priced(files))]
+    """In how many cases a promise costs no time, the worst, and the medians."""
+    found = priced(files)
+    return [prices.answer(found), "", *(f"- {phrases.capitalised(at)}. {prices.medians(some)}"
+                                        for at, some in prices.cells_of(found).items())]
 
 
 def worst_prices(files):
     """The worst case of each operation, for each place."""
     cells = prices.cells_of(priced(files))
-    return [f"- {phrases.capitalised(at)}. {text}" for at, some in cells.items() for text in [prices.worst_sentence(some)] if text]
+    return [f"- {phrases.capitalised(at)}. {text}" for at, some in cells.items()
+            for text in [prices.worst_sentence(some)] if text]
 
 
 # --- what others measured -----------------------------------------------------------------------------------------
@@ -390,8 +395,8 @@ def group_sums(files):
 
 
 TABLES = {f.__name__: f for f in (different_results, how_fast, sums_by_length, exact_by_format, beside_torch,
-                                  vectors_beside_peers, sums_on_a_cpu, prices_by_operation, exact_by_data, price_in_short,
-                                  worst_prices, group_sums, samesum_beside_numpy, others_measured)}
+                                  vectors_beside_peers, sums_on_a_cpu, prices_by_operation, exact_by_data,
+                                  price_in_short, worst_prices, group_sums, samesum_beside_numpy, others_measured)}
 
 
 def paths():

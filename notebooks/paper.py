@@ -195,7 +195,7 @@ def opening(n):
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{prices.answer(n.found)} What the promise buys is not accuracy but a "
+           f"{' '.join([prices.answer(n.found), *medians(n)])} What the promise buys is not accuracy but a "
            "definition: an error that can be bounded, a result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
@@ -206,8 +206,9 @@ def opening(n):
     yield ("It is not. A reduction is limited by the reads from memory, whose time does not depend on the tree. The "
            "tree can be chosen once, by the definition of the sum, so that it has the parallelism of the hardware and "
            "is still a function of n alone. The claim of this paper is that such a sum costs little beside the fastest "
-           "one that promises less, and that the stronger promise, the same bits for any order of the elements, has a price "
-           "that depends on the operation, the shape and the data: it is small where loads hide the integer operations, and "
+           "one that promises less, and that the stronger promise, the same bits for any order of the elements, has a "
+           "price that depends on the operation, the shape and the data: it is small where loads hide the integer "
+           "operations, and "
            "large elsewhere. The following sections say what is promised, how the claim is tested, "
            "how large the problem is that it removes, what it costs, and what it does not give.")
 
@@ -357,16 +358,23 @@ def answers(n):
                           f"{gallery.title}, as revealed by their results; the first {phrases.plural(len(shown), 'tree')}.")
 
 
+def medians(n):
+    """Yields the medians of the prices, for each place."""
+    for at, some in prices.cells_of(n.found).items():
+        yield f"{phrases.capitalised(at)}: {prices.medians(some)}"
+
+
 def costs(n):
     price, places = prices.figure(n.found), frontier.measured(n.found)
     if price or places:
         yield "## What the promises cost"
-        yield ("A fixed tree needs no more additions than any other, and a last block that merges the leaves in their order "
-               "replaces the atomic addition of the textbooks [Harris]. The exact sum performs more integer operations per "
-               "element, which a GPU or several threads can hide behind their loads. The price of a promise is the time of the "
-               "fastest call that keeps it, divided by that of the fastest call that promises less, of samesum or of another "
-               "library, for the same operation, format, shape and length: an exact result promises more than a fixed tree. Exact results are measured on several kinds of data; "
-               "if several experiments measured the same work, the highest price counts.")
+        yield ("A fixed tree needs no more additions than any other, and a last block that merges the leaves in their "
+               "order replaces the atomic addition of the textbooks [Harris]. The exact sum performs more integer "
+               "operations per element, which a GPU or several threads can hide behind their loads. The price of a promise "
+               "is the time of the fastest call that keeps it, divided by that of the fastest call that promises less, of "
+               "samesum or of another library, for the same operation, format, shape and length: an exact result promises "
+               "more than a fixed tree. Exact results are measured on several kinds of data; if several experiments "
+               "measured the same work, the highest price counts.")
     if price:
         yield from prices.sentences(n.found)
         yield Picture("price.svg", svg(price), f"{price.title}", tall=True)
@@ -455,9 +463,10 @@ def threats(n):
            "Ratios of speeds differ elsewhere; the bits of methods with a promise do not, or the promise is broken. "
            "*Shared machines.* Processors and memory were shared with other tenants, and the clocks were not fixed. "
            "Turns and intervals make false differences rarer; they also hide true ones that are smaller than the "
-           "noise. *Neighbours.* Up to two experiments ran at a time on one host, each with processor cores and, on a GPU "
-           "host, a GPU of its own, and each in one process: they shared the memory of the host, and intervals come from "
-           "rounds and not from processes. *Synthetic data.* Most elements are generated, most of them independent. Real data are correlated "
+           "noise. *Neighbours.* Up to two experiments ran at a time on one host, each with processor cores and, on a "
+           "GPU host, a GPU of its own, and each in one process: they shared the memory of the host, and intervals come "
+           "from rounds and not from processes. *Synthetic data.* Most elements are generated, most of them independent. "
+           "Real data are correlated "
            "and cancel less or more; the results here are of a few lengths and distributions, not of "
            "applications. *One consequence.* The matrix was built to be sensitive; on an ordinary one nothing but "
            "the last bits changes. *Other libraries* were measured in one version each, with settings that we chose; "
@@ -514,7 +523,8 @@ def as_html(some):
     for block in some:
         if isinstance(block, Picture):
             figures += 1
-            parts.append(f"<figure{' class=tall' if block.tall else ''}>{on_paper(block.svg)}<figcaption>Figure {figures}. {html.escape(block.caption)}"
+            kind = " class=tall" if block.tall else ""
+            parts.append(f"<figure{kind}>{on_paper(block.svg)}<figcaption>Figure {figures}. {html.escape(block.caption)}"
                          "</figcaption></figure>")
         elif isinstance(block, section.Table):
             rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in block.rows)

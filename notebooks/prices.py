@@ -1,6 +1,6 @@
-"""The whole price: for each operation, format, shape, length and kind of data, how long an exact result and one with the
-same bits everywhere take, beside the fastest call that promises less: beside other libraries, loops and atomic additions,
-and an exact result beside fixed trees too."""
+"""The whole price: for each operation, format, shape, length and kind of data, how long an exact result and one with
+the same bits everywhere take, beside the fastest call that promises less: beside other libraries, loops and atomic
+additions, and an exact result beside fixed trees too."""
 
 import dataclasses
 import functools
@@ -73,8 +73,8 @@ def timed(found):
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """The fastest calls for the same work and data. Only exact calls are sure to be of these data: others, whose time does
-    not depend on them, may be of normal numbers."""
+    """The fastest calls for the same work and data. Only exact calls are sure to be of these data: others, whose time
+    does not depend on them, may be of normal numbers."""
 
     exact: dict  # rows of results, or None
     everywhere: dict  # of samesum's methods with the same bits everywhere, exact ones among them
@@ -110,9 +110,9 @@ def times(ratio):
 
 
 def cells_of(found):
-    """{place: [Cell, …]}: the places of this machine and GPUs first, and on CPUs one thread. The calls of a cell are of one
-    experiment and one kind of launch; of several cells for the same work and data, the one with the highest price counts,
-    beside other libraries if there are any."""
+    """{place: [Cell, …]}: the places of this machine and GPUs first, and on CPUs one thread. The calls of a cell are of
+    one experiment and one kind of launch; of several cells for the same work and data, the one with the highest price
+    counts, beside other libraries if there are any."""
     together = {}
     for at, r in timed(found):
         if r["threads"] <= 1:
@@ -136,7 +136,8 @@ def cells_of(found):
 def shown(cells):
     """The places of the figure: the first, and the first with the other kind of device."""
     first, *others = cells
-    return [first, *[at for at in others if at.endswith("GPU") != first.endswith("GPU") and is_here(at) == is_here(first)][:1]]
+    second = [at for at in others if at.endswith("GPU") != first.endswith("GPU") and is_here(at) == is_here(first)]
+    return [first, *second[:1]]
 
 
 def by_operation(some):
@@ -179,7 +180,8 @@ def count_sentence(at, some):
     texts = [f"{what} in {number}" for price, what in (("everywhere_price", "the same bits everywhere take no longer"),
                                                        ("exact_price", "exact results take no longer"))
              for number in [free(some, price)] if number]
-    return f"{phrases.capitalised(at)}: beside the fastest call that promises less, on normal numbers, {', '.join(texts)}."
+    return (f"{phrases.capitalised(at)}: beside the fastest call that promises less, on normal numbers, "
+            f"{', '.join(texts)}.")
 
 
 def median_sentence(some, price, what):
@@ -193,10 +195,16 @@ def median_sentence(some, price, what):
     return f"{what} in the median {', and '.join(texts)}." if texts else ""
 
 
+def medians(some):
+    """Where the price is zero by the median, and where it is not, in two sentences."""
+    return " ".join(filter(None, [median_sentence(some, "everywhere_price", "The same bits everywhere take"),
+                                  median_sentence(some, "exact_price", "Exact results take")]))
+
+
 def worst_sentence(some, count=phrases.count):
     """The worst case of each operation."""
-    texts = [f"{name_of(name)} {in_words(c, count=count)}" for name, of in by_operation(some).items() for c in [worst(of)]
-             if c.exact_price.verdict == timing.SLOWER]
+    texts = [f"{name_of(name)} {in_words(c, count=count)}" for name, of in by_operation(some).items()
+             for c in [worst(of)] if c.exact_price.verdict == timing.SLOWER]
     return f"Exact results take at worst so many times as long: {'; '.join(texts)}." if texts else ""
 
 
@@ -206,7 +214,8 @@ def everywhere_sentence(some):
     if not priced:
         return ""
     c = worst(priced, "everywhere_price")
-    return f"The same bits everywhere cost most for {name_of(operation(c.row))}: {in_words(c, 'everywhere_price')} times as long."
+    return (f"The same bits everywhere cost most for {name_of(operation(c.row))}, times as long: "
+            f"{in_words(c, 'everywhere_price')}.")
 
 
 def sentences(found):
@@ -215,13 +224,13 @@ def sentences(found):
     for at in shown(cells) if cells else []:
         some = cells[at]
         yield " ".join(filter(None, [
-            count_sentence(at, some), median_sentence(some, "everywhere_price", "The same bits everywhere take"),
-            median_sentence(some, "exact_price", "Exact results take"), everywhere_sentence(some), worst_sentence(some)]))
+            count_sentence(at, some), medians(some), everywhere_sentence(some), worst_sentence(some)]))
 
 
 def answer(found):
     """The same in short: the counts, and the highest price of exactness."""
-    cells = {at: some for at, some in cells_of(found).items() if free(some, "everywhere_price") and free(some, "exact_price")}
+    cells = {at: some for at, some in cells_of(found).items()
+             if free(some, "everywhere_price") and free(some, "exact_price")}
     places = shown(cells) if cells else []
     counts = [f"in {free(cells[at], 'everywhere_price', '' if i else 'case')}{' and' if i else ', exact results'} in "
               f"{free(cells[at], 'exact_price', '')} ({at})" for i, at in enumerate(places)]
@@ -239,11 +248,12 @@ EXACT, SAME = COLOURS["exact"], COLOURS["plain"]
 LEGEND = (("●", EXACT, "exact: median of formats and shapes, on normal numbers"),
           ("▲", EXACT, "exact: slowest format, shape and kind of data"),
           ("■", SAME, "the same bits everywhere: median"))
-DESCRIPTION = ("Each panel is an operation. Horizontal axis: elements of a vector, a row or a column; for sums by key, of all. "
-               "Vertical axis: time beside the fastest call that promises less, of samesum or of another library: an exact "
-               "result also beside a fixed order, with the same bits everywhere. 1, the grey line, is no price; what is beyond "
-               "the axis is drawn at its end. Other data than normal numbers were measured for some lengths only; the time of "
-               "other than exact results does not depend on them. Results for 16-bit elements are in this format or in fp32.")
+DESCRIPTION = (
+    "Each panel is an operation. Horizontal axis: elements of a vector, a row or a column; for sums by key, of all. Vertical "
+    "axis: time beside the fastest call that promises less, of samesum or of another library: an exact result also beside "
+    "a fixed order, with the same bits everywhere. 1, the grey line, is no price; what is beyond the axis is drawn at its "
+    "end. Other data than normal numbers were measured for some lengths only; the time of other than exact results does not "
+    "depend on them. Results for 16-bit elements are in this format or in fp32.")
 
 
 def by_length(some):
@@ -273,8 +283,8 @@ def figure(found):
     places = [at for at in shown(cells) if panels(cells[at])] if cells else []
     made = [tile for at in places for tile in tiles(at, cells[at])]
     legend = ", ".join(f"{mark} {text}" for mark, _, text in LEGEND)
-    return Figure("prices", f"Time beside the fastest call that promises less, against length ({'; '.join(places)}). {legend}", [], [], "", {None: ""}, tiles=made, across=4,
-                  description=DESCRIPTION) if made else None
+    title = f"Time beside the fastest call that promises less, against length ({'; '.join(places)}). {legend}"
+    return Figure("prices", title, [], [], "", {None: ""}, tiles=made, across=4, description=DESCRIPTION) if made else None
 
 
 def highest(some):
@@ -297,7 +307,8 @@ def picture(title, some):
         drawing.line(LEFT, y, WIDTH - RIGHT, y, GREY if tick == 1 else None)
         drawing.text(LEFT - 4, y + 4, label, "end", SIZE)
     for n, anchor in ((min(lengths), "start"), (max(lengths), "end")):
-        drawing.text(at(n, 1)[0] - 4 if anchor == "start" else WIDTH - RIGHT, HEIGHT - 4, phrases.count(n), anchor, SIZE, drawing.faint)
+        x = at(n, 1)[0] - 4 if anchor == "start" else WIDTH - RIGHT
+        drawing.text(x, HEIGHT - 4, phrases.count(n), anchor, SIZE, drawing.faint)
     middle = {n: phrases.median(prices) for n, of in lengths.items()
               for prices in [[times(c.exact_price) for c in of if c.exact_price and by_data.is_normal(c.row)]] if prices}
     same = {n: phrases.median(prices) for n, of in lengths.items()
@@ -335,7 +346,8 @@ def tables(found):
                      "fastest of other libraries and loops", "price of exact", "of the same bits"],
                     [[name_of(operation(c.row)), work(c.row), time(c.exact),
                       *map(call, (c.everywhere, c.ordered, c.loose, c.peer)),
-                      *(f"{ratio.of_times}{ratio.remark}" if ratio else "-" for ratio in (c.exact_price, c.everywhere_price))]
+                      *(f"{ratio.of_times}{ratio.remark}" if ratio else "-"
+                        for ratio in (c.exact_price, c.everywhere_price))]
                      for c in some], text_columns=7, folded=True, page_only=True)
 
 
@@ -370,5 +382,6 @@ def slowest(pairs, key):
     found = {}
     for own, other in pairs:
         if timing.ratio(own, other).verdict == timing.SLOWER:
-            found[key(own)] = min((own, other), found.get(key(own), (own, other)), key=lambda pair: timing.ratio(*pair).value)
+            found[key(own)] = min((own, other), found.get(key(own), (own, other)),
+                                  key=lambda pair: timing.ratio(*pair).value)
     return dict(sorted(found.items()))

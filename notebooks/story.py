@@ -1,8 +1,6 @@
 """The first screen of the report: what samesum is, three findings as small figures, and answers to first questions."""
 
 import dataclasses
-import math
-import re
 
 import accumulator_formats
 import consequences
@@ -12,8 +10,8 @@ import phrases
 import prices
 import style
 import timing
-from figure import Drawing, spaced
-from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, preferred, rows_with_place
+from figure import Drawing
+from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, rows_with_place
 from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
@@ -152,7 +150,7 @@ def bars_picture(bars, most):
 
 
 def price(found):
-    """What exact results and the same bits everywhere cost: the first place of prices.figure, and in the text the other."""
+    """What exact results and the same bits everywhere cost: panels of the first place of prices.figure."""
     cells = prices.cells_of(found)
     first = next((at for at in (prices.shown(cells) if cells else []) if prices.panels(cells[at])), None)
     if not first:

@@ -28,7 +28,7 @@ def reduction(method, gb_per_s, **more):
 
 class Prices(made_up.SentenceTest):
     def setUp(self):
-        """Exact takes 3, 2 and 1 times as long as the loop, and 6, 4 and 2 on arbitrary bits; the tree as long as the loop."""
+        """Exact takes 3, 2 and 1 times as long as the loop, on arbitrary bits 6, 4 and 2 times; the tree as long as it."""
         self.speeds = [sum_of(method, times * n * 1e-9, n, data=data) for n, exact in ((256, 3), (4096, 2), (65536, 1))
                        for method, times, data in ((EXACT, exact, "normal"), (EXACT, 2 * exact, "arbitrary bits"),
                                                    (TREE, 1, "normal"), (ATOMIC, 8, "normal"), (LOOP, 1, "normal"))]
@@ -82,16 +82,19 @@ class Prices(made_up.SentenceTest):
 
     def test_the_text_says_where_the_price_is_zero_where_it_is_not_and_the_worst(self):
         self.assert_sentences(prices.sentences(self.found()),
-                              "This machine, CPU, 1 thread: … the same bits everywhere take no longer in all 3 cases, exact "
-                              "results take no longer in 1 of 3 cases. The same bits everywhere take in the median at most 3% longer for sum. "
-                              "Exact results take in the median so many times as long for these: sum 2. Exact results take at "
+                              "This machine, CPU, 1 thread: … the same bits everywhere take no longer in all 3 cases, "
+                              "exact results take no longer in 1 of 3 cases. The same bits everywhere take in the median "
+                              "at most 3% longer for sum. Exact results take in the median so many times as long for "
+                              "these: sum 2. Exact results take at "
                               "worst so many times as long: sum 6.00 [6.00, 6.00] (2⁸ fp32, arbitrary bits, beside ")
-        self.assert_sentences([prices.answer(self.found())], "in all 3 cases, exact results in 1 of 3 (this machine, CPU, 1 thread). On "
-                                                            "the slowest data, exact results take up to 6 times as long.")
+        self.assert_sentences([prices.answer(self.found())],
+                              "in all 3 cases, exact results in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
+                              "exact results take up to 6 times as long.")
         for r in self.speeds:
             if r["method"] == TREE:
                 r.update(took(2 * r["seconds"]))
-        self.assert_sentences(list(prices.sentences(self.found())), "The same bits everywhere cost most for sum: 2.00 …",
+        self.assert_sentences(list(prices.sentences(self.found())),
+                              "The same bits everywhere cost most for sum, times as long: 2.00 …",
                               "everywhere take no longer in 1 of 3 cases,")
 
     def test_the_figure_has_a_panel_per_operation_with_three_lengths(self):
