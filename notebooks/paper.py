@@ -40,8 +40,7 @@ caption { text-align: left; margin: .2em 0 } th, td { padding: .1em .6em; border
 p, li { overflow-wrap: anywhere }
 @media screen and (max-width: 46rem) { table, figure.tall { display: block; overflow-x: auto } }
 @media screen and (max-width: 46rem) { figure.tall svg { max-width: none } figcaption { max-width: 90vw } }
-@media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em }
-  figure.tall svg { max-height: 13cm } }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt } table { font-size: .78em } }
 h2 { break-after: avoid } ol { padding-left: 2em; font-size: .85em }
 """
 # Cited as [key; key]; the year of the reference is added.
@@ -195,7 +194,7 @@ def opening(n):
            "tree of additions is a function of the length alone, every schedule, thread count and machine computes the "
            "same bits, and if the accumulator is an integer, so does every order of the elements. We test the argument on "
            f"samesum, a library of such reductions, on {phrases.listed(machines(n))}, beside other libraries. "
-           f"{' '.join([prices.answer(n.found), *medians(n)])} What the promise buys is not accuracy but a "
+           f"{' '.join([prices.answer(n.found), *list(medians(n))[:1]])} What the promise buys is not accuracy but a "
            "definition: an error that can be bounded, a result that can be recomputed elsewhere, and a test without a tolerance.")
     yield "## Introduction"
     yield ("A sum of n numbers has many evaluations, one per binary tree over its elements, and in floating-point "
@@ -205,7 +204,7 @@ def opening(n):
            "and a checkpoint cannot be replayed. It is common to regard this as the price of speed.")
     yield ("It is not. A reduction is limited by the reads from memory, whose time does not depend on the tree. The "
            "tree can be chosen once, by the definition of the sum, so that it has the parallelism of the hardware and "
-           "is still a function of n alone. The claim of this paper is that such a sum costs little beside the fastest "
+           "is still a function of n alone. The claim of this paper is that such a sum mostly costs little beside the fastest "
            "one that promises less, and that the stronger promise, the same bits for any order of the elements, has a "
            "price that depends on the operation, the shape and the data: it is small where loads hide the integer "
            "operations, and "

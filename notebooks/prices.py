@@ -284,7 +284,7 @@ def figure(found):
     made = [tile for at in places for tile in tiles(at, cells[at])]
     legend = ", ".join(f"{mark} {text}" for mark, _, text in LEGEND)
     title = f"Time beside the fastest call that promises less, against length ({'; '.join(places)}). {legend}"
-    return Figure("prices", title, [], [], "", {None: ""}, tiles=made, across=4, description=DESCRIPTION) if made else None
+    return Figure("prices", title, [], [], "", {None: ""}, tiles=made, across=5, description=DESCRIPTION) if made else None
 
 
 def highest(some):
