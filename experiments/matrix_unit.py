@@ -26,7 +26,7 @@ class Unit:
 
 # By the formats of factors and sums. Those of fp32 are no matrix unit's: see fma_sums.
 UNITS = {("fp16", "fp32"): Unit("fp16", 16), ("bf16", "fp32"): Unit("bf16", 16), ("tf32", "fp32"): Unit("tf32", 8),
-         ("fp16", "fp16"): Unit("fp16", 16, result="fp16", cut=np.rint, least=-21),
+         ("fp16", "fp16"): Unit("fp16", 16, result="fp16", cut=np.rint),
          ("e4m3", "fp32"): Unit("e4m3", 32, 13, "fp32 with 14 bits")}
 
 
@@ -51,7 +51,8 @@ def unit_sums(a, b, unit):
     products = products.reshape(groups).transpose(1, 0, 2).copy()
     sums = np.zeros(len(a))
     for terms, exponent in zip(products, largest):
-        top = np.maximum(exponent, exponents(sums, unit.least))
+        of_sums = np.where(sums == 0, unit.least, exponents(sums, FORMATS[unit.result][1]))
+        top = np.maximum(exponent, of_sums)
         scale = np.ldexp(1.0, unit.fraction_bits - top)
         total = np.trunc(terms * scale[:, None]).sum(1) + np.trunc(sums * scale)
         sums = rounded(total / scale, unit.result, unit.cut)

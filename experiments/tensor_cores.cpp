@@ -66,6 +66,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 /// Probes, whose results the hardware and the model give in words.
 template <class I> void probe(Study& study, const Unit& unit) {
   const std::vector<std::string> theirs = lines_of(probe_results<I>(unit.execute));
+  study.expect(theirs.size());
   const std::vector<std::string> ours = lines_of(probe_results<I>([](std::vector<DotProduct>& dots) {
     for (DotProduct& d : dots) d.hardware = predicted<I>(d.a, d.b, d.c, model_of<I>);
   }));
@@ -192,15 +193,16 @@ int main(int argc, char** argv) {
       "aligned to the largest exponent and cut, the integers are added, and the sum is rounded once. How "
       "many products form a group, how many bits are kept, and what happens to subnormal numbers, "
       "overflow and NaN is not documented. Each instruction of Hopper has a model with these facts as "
-      "parameters (samesum/accumulator/fused_sum.hpp), which a search found. Here the hardware is "
+      "parameters (samesum/accumulator/fused_sum.hpp). Here the hardware is "
       "compared with it: on probes, dot products of a few powers of two that reveal one parameter each "
       "(Fasi, Higham, Mikaitis and Pranesh 2021; the groups as in FPRev, Xie et al. 2024, arXiv "
       "2411.00442); and bit by bit on random dot products of six classes: ordinary numbers, wide "
       "exponents, arbitrary bits, pairs that cancel, one large product beside those at the last kept "
       "bits, and tiny numbers. With --full, each instruction executes 10^10 of them. Other models: Xie et "
-      "al. 2025 (MMA-Sim, arXiv 2511.10909), Khattak and Mikaitis 2026 (arXiv 2512.07004).\n\n"
-      "A hash of each 1024 of the first 10240 dot products (--full: 1024000) is published, and 200 of "
-      "them in full: results of the hardware, or, without a GPU of compute capability 9.0, of the model "
+      "al. 2025 (MMA-Sim, arXiv 2511.10909), Khattak and Mikaitis 2025 (arXiv 2512.07004).\n\n"
+      "A hash of each 1024 of the first 10240 dot products (--full: 1024000) is published, and up "
+      "to 200 of them in full: results of the hardware, or, without a GPU of "
+      "compute capability 9.0, of the model "
       "on the CPU, which then is all that is measured.\n\n"
       "Sums of fp16 and bf16 are products with ones: vectors, rows and columns, in an order that is a "
       "function of n alone, so that the model gives them the same bits everywhere. Their errors are "
@@ -223,7 +225,7 @@ int main(int argc, char** argv) {
       s.leave_out("the hardware", e.what());
     }
     const bool has_sums = hardware != nullptr && s.filter().empty();
-    s.expect(names.size() * 2 + (has_sums ? rows_of_sums() : 0));
+    s.expect(names.size() * (hardware ? 2 + classes : 2) + (has_sums ? rows_of_sums() : 0));
     Instructions::for_each([&]<class I>() {
       if (std::ranges::find(names, I::name) == names.end()) return;
       const Unit* unit = nullptr;

@@ -99,7 +99,7 @@ class Cell:
 
     @functools.cached_property
     def everywhere_price(self):
-        """The same for the fastest call with the same bits everywhere, on normal numbers."""
+        """The price of the fastest call with the same bits everywhere, on normal numbers."""
         less = self.less("everywhere_price")
         return timing.ratio(self.everywhere, less) if self.everywhere and by_data.is_normal(self.row) and less else None
 
@@ -189,9 +189,11 @@ def median_sentence(some, price, what):
     medians = {name_of(name): round(value, 2) for name, of in by_operation(some).items()
                for value in [median(of, price)] if value}
     cheap = [name for name, value in medians.items() if value <= timing.EQUAL]
-    dear = [f"{name} {value:.3g}" for name, value in medians.items() if value > timing.EQUAL]
+    dear = [(name, f"{value:.3g}") for name, value in medians.items() if value > timing.EQUAL]
     texts = [f"at most {timing.WITHIN} longer for {phrases.listed(cheap)}"] if cheap else []
-    texts += [f"so many times as long for {'the others' if cheap else 'these'}: {', '.join(dear)}"] if dear else []
+    if dear:
+        (name, value), *others = dear
+        texts.append(", ".join([f"{value} times as long for {name}", *(f"{v} for {n}" for n, v in others)]))
     return f"{what} in the median {', and '.join(texts)}." if texts else ""
 
 
@@ -228,11 +230,11 @@ def sentences(found):
 
 
 def answer(found):
-    """The same in short: the counts, and the highest price of exactness."""
+    """In short: in how many cases a promise costs nothing, and the highest price of exactness."""
     cells = {at: some for at, some in cells_of(found).items()
              if free(some, "everywhere_price") and free(some, "exact_price")}
     places = shown(cells) if cells else []
-    counts = [f"in {free(cells[at], 'everywhere_price', '' if i else 'case')}{' and' if i else ', exact results'} in "
+    counts = [f"in {free(cells[at], 'everywhere_price', '' if i else 'case')}, exact ones in "
               f"{free(cells[at], 'exact_price', '')} ({at})" for i, at in enumerate(places)]
     return (f"On normal numbers, the same bits everywhere take no longer than the fastest call that promises less "
             f"{'; '.join(counts)}. On the slowest data, exact results take up to "

@@ -1,3 +1,4 @@
+/// What stands in for the kernels of matrix units in builds without them.
 #include <stdexcept>
 
 #include "tensor_cores/hardware.hpp"

@@ -1,4 +1,4 @@
-/// Which fused sum does one instruction of a matrix unit compute? The search that found models.hpp.
+/// Which fused sum does one instruction of a matrix unit compute? The search behind models.hpp.
 ///
 /// Compile with -DSAMESUM_INSTRUCTION=NAME, a type of models.hpp. The program searches the parameters of the
 /// model that agree with the hardware on random data, and prints how far other values of each parameter, and

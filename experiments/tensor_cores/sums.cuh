@@ -75,7 +75,7 @@ template <int bytes> __device__ Eight load_eight(const std::uint16_t* row, std::
   return v;
 }
 
-/// The same, with zeros from `end` on.
+/// Loads the eight elements from `first` on; those from `end` on are zeros.
 template <int bytes>
 __device__ Eight load_eight_before(const std::uint16_t* row, std::size_t first, std::size_t end) {
   constexpr int per_piece = bytes / 2;
@@ -221,7 +221,7 @@ inline int alignment(const void* x, std::size_t distance_bytes) {
 template <class T, int bytes>
 cudaError_t enqueue_aligned(const T* x, UnitShape s, float* out, float* workspace, UnitLaunch launch,
                             cudaStream_t stream) {
-  // Long slots leave fewer sums to add; of few elements, short ones make more warps.
+  // Long slots leave fewer sums to add; for few elements, short ones keep more warps busy.
   const int chosen = s.outer * s.n < std::size_t{1} << 22 ? 1 : 8;
   const RowWork rows{s.outer, s.n, launch.tiles == 0 ? chosen : launch.tiles, launch.warps};
   const ColumnWork columns{s.outer, s.n, s.inner};
@@ -249,8 +249,8 @@ cudaError_t enqueue_aligned(const T* x, UnitShape s, float* out, float* workspac
 }  // namespace unit
 
 /// Enqueues the sums of an array in the memory of the GPU, which may begin at any element. `workspace` has
-/// unit_workspace(s) floats. Launches nothing if there are no results; one result needs less than 2^31
-/// blocks.
+/// unit_workspace(s) floats. Launches nothing if there are no results. Precondition: the launch has fewer
+/// than 2^31 blocks.
 template <class T>
 cudaError_t enqueue_unit_sums(const T* x, UnitShape s, float* out, float* workspace, UnitLaunch launch,
                               cudaStream_t stream) {

@@ -1,3 +1,4 @@
+/// Measures sums by matrix units: errors, bits, and times in turns with tree.
 #include <functional>
 #include <set>
 

@@ -1,3 +1,4 @@
+/// The list of instructions that parts of hardware.cu fill, and whether this machine has them.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

@@ -120,7 +120,7 @@ def by_definition(a, b, group, kept, least, precision, least_of_result, cut, lea
 DEFINED = {("fp16", "fp32"): (16, 25, -133, 24, -126, toward_zero, -14),
            ("bf16", "fp32"): (16, 25, -133, 24, -126, toward_zero, -126),
            ("tf32", "fp32"): (8, 25, -133, 24, -126, toward_zero, -126),
-           ("fp16", "fp16"): (16, 25, -21, 11, -14, to_nearest, -14),
+           ("fp16", "fp16"): (16, 25, -133, 11, -14, to_nearest, -14),
            ("e4m3", "fp32"): (32, 13, -133, 14, -126, toward_zero, -6)}
 
 

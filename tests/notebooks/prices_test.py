@@ -84,11 +84,10 @@ class Prices(made_up.SentenceTest):
         self.assert_sentences(prices.sentences(self.found()),
                               "This machine, CPU, 1 thread: … the same bits everywhere take no longer in all 3 cases, "
                               "exact results take no longer in 1 of 3 cases. The same bits everywhere take in the median "
-                              "at most 3% longer for sum. Exact results take in the median so many times as long for "
-                              "these: sum 2. Exact results take at "
-                              "worst so many times as long: sum 6.00 [6.00, 6.00] (2⁸ fp32, arbitrary bits, beside ")
+                              "at most 3% longer for sum. Exact results take in the median 2 times as long for sum. "
+                              "Exact results take at worst so many times as long: sum 6.00 [6.00, 6.00] (2⁸ fp32, arbitrary bits, beside ")
         self.assert_sentences([prices.answer(self.found())],
-                              "in all 3 cases, exact results in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
+                              "in all 3 cases, exact ones in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
                               "exact results take up to 6 times as long.")
         for r in self.speeds:
             if r["method"] == TREE:

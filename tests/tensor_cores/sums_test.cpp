@@ -283,9 +283,9 @@ TEST(KernelsOfSumsByUnits, AddEachElementOfAColumnOnceInTheOrderOfTheDefinition)
             tiles[column].push_back(tile_sum_by_unit(std::span<const bf16>{elements}));
           }
       }
-      for (const auto& [column, of_tiles] : tiles)
-        sums[(place.array * work.pieces + place.piece) * c.inner + column] =
-            add_two_levels(arity, [&](std::size_t k) { return of_tiles[k]; });
+      for (const auto& tile : tiles)
+        sums[(place.array * work.pieces + place.piece) * c.inner + tile.first] =
+            add_two_levels(arity, [&](std::size_t k) { return tile.second[k]; });
     }
     EXPECT_EQ(reads, std::vector<int>(x.size(), 1));
     for (std::size_t i = 0; i < c.outer * c.inner; ++i) {

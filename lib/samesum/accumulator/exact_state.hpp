@@ -93,7 +93,7 @@ template <class T> struct ExactState {
     if ((seen & SumFlags::special_flags) == 0) {
       const Decomposed d = decompose<U>(to_bits(x));
       // A digit is other than 0 only if an element came before, which sets the flags of all finite ones but
-      // zeros. They lie far from the digits, so not to look at them saves an access to memory.
+      // zeros. The flags lie far from the digits, so that skipping them saves an access to memory.
       if (add_integer<Access>(d.negative, d.significand, d.exponent)) return;
     }
     Access::set(flags, seen);

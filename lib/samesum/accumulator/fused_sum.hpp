@@ -10,7 +10,7 @@
 /// result.
 ///
 /// Models of the same kind: Fasi, Higham, Mikaitis and Pranesh 2021; Xie et al. 2025 (MMA-Sim, arXiv
-/// 2511.10909); Khattak and Mikaitis 2026 (arXiv 2512.07004).
+/// 2511.10909); Khattak and Mikaitis 2025 (arXiv 2512.07004).
 #pragma once
 
 #include <bit>
