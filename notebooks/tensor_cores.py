@@ -91,8 +91,8 @@ def failures_of_sum(r):
         yield f"the error {phrases.number(r['error'])} exceeds its bound {phrases.number(r['bound'])}"
     if not r["verified"]:
         yield "has other bits than its definition"
-    if r["bits_over_launches"] != 1:
-        yield f"{phrases.plural(r['bits_over_launches'], 'launch', 'launches')} have different bits"
+    if r["distinct_bits"] != 1:
+        yield f"launches returned {phrases.plural(r['distinct_bits'], 'result')}"
 
 
 # --- sentences ----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def findings_of_sums(source):
     kept = sum(r["within_bound"] for r in rows)
     yield Check(f"{source.machine}: the errors of {phrases.out_of(kept, len(rows), 'array')} summed by matrix units are within "
                 "their bounds.", kept, len(rows), "error within its bound", "errors within their bounds")
-    same = sum(r["verified"] and r["bits_over_launches"] == 1 for r in rows)
+    same = sum(r["verified"] and r["distinct_bits"] == 1 for r in rows)
     yield Check(f"{source.machine}: the sums of {phrases.out_of(same, len(rows), 'array')} by matrix units have the bits of their "
                 "definition, in every launch.", same, len(rows), "array with the bits of the definition",
                 "arrays with the bits of the definition")

@@ -127,7 +127,7 @@ class ThePaper(made_up.SentenceTest):
 
     def test_the_abstract_and_the_main_figure_have_the_prices(self):
         abstract = self.text.partition("## Introduction")[0]
-        found = re.search(r"in (\d+) of (\d+) cases, exact results in (\d+) of (\d+) \(H200, GPU\)", abstract)
+        found = re.search(r"in (\d+) of (\d+) cases, exact ones in (\d+) of (\d+) \(H200, GPU\)", abstract)
         self.assertTrue(found, abstract)
         self.assertIn("](figures/paper_price.svg)", self.text)
         text = self.changed("speed_vs_length", "speed", {"seconds": 1e-9, "low": 1e-9, "high": 1e-9, "rounds": [[1e-9] * 5]},

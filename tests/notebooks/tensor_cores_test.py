@@ -33,7 +33,7 @@ def probe(name, same=True):
 
 def unit_sum(n, error, seconds, inner=1, **more):
     return {"kind": "unit_sum", "input_format": "bf16", "data": "normal", "outer": 1, "n": n, "inner": inner, "seed": 1,
-            "compared": 16, "error": error, "bound": 5e-6, "within_bound": True, "verified": True, "bits_over_launches": 1,
+            "compared": 16, "error": error, "bound": 5e-6, "within_bound": True, "verified": True, "distinct_bits": 1,
             "tree_error": 1e-8, "seconds": seconds, "low": seconds, "high": seconds, "turns": n, "rounds": [[seconds] * 5],
             "tree_seconds": 1e-5, "tree_low": 1e-5, "tree_high": 1e-5, "tree_rounds": [[1e-5] * 5]} | more
 
@@ -68,14 +68,14 @@ class TensorCores(made_up.SectionTest):
 
     def test_sums_are_compared_with_their_bounds_and_with_tree(self):
         self.rows += [unit_sum(1024, 1e-7, 2e-5), unit_sum(2**20, 4e-7, 5e-6, within_bound=False),
-                      unit_sum(1024, 2e-7, 1e-5, inner=64, bits_over_launches=2)]
+                      unit_sum(1024, 2e-7, 1e-5, inner=64, distinct_bits=2)]
         section = self.check(
             "the errors of 2 of 3 arrays summed by matrix units are within their bounds",
             "beside tree in fp32, sums by matrix units take 0.50 [0.50, 0.50] times as long (sums of bf16, normal, a vector of "
             "2²⁰) to 2.00 [2.00, 2.00] times as long (sums of bf16, normal, a vector of 2¹⁰)",
             "their largest error is up to 40 times that of tree (sums of bf16, normal, a vector of 2²⁰)",
             failures=["this machine: sums of bf16, normal, a vector of 2²⁰: the error 4e-07 exceeds its bound 5e-06",
-                      "this machine: sums of bf16, normal, 1,024 x 64, along the first axis: 2 launches have different bits"])
+                      "this machine: sums of bf16, normal, 1,024 x 64, along the first axis: launches returned 2 results"])
         unit, bound, tree = section.figures[0].matching(section.figures[0].chosen())
         self.assertEqual((unit.x, unit.y, bound.y, tree.y), ([1024, 2**20], [2e-7, 4e-7], [5e-6] * 2, [1e-8] * 2))
         self.assertEqual(section.tables[1].rows[0][3:], ["a vector of 2¹⁰", "1e-07", "5e-06", "1e-08", "20", "10",
