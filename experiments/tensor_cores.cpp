@@ -20,24 +20,19 @@ using namespace samesum::tensor_cores;
 constexpr std::size_t quick_dots = 100'000'000, all_dots = 10'000'000'000, quick_hashes = 10,
                       all_hashes = 1000, published_cases = 200;
 
-std::string in_hex(std::uint64_t bits, int width) {
-  std::string text = "0x";
-  for (int i = width - 4; i >= 0; i -= 4) text += "0123456789abcdef"[bits >> i & 15];
-  return text;
-}
-
 std::string words_in_hex(const std::uint32_t (&x)[words]) {
   std::string text;
-  for (const std::uint32_t w : x) text += (text.empty() ? "" : " ") + in_hex(w, 32);
+  for (const std::uint32_t w : x) text += (text.empty() ? "" : " ") + bit_string({&format_info<fp32>(), w});
   return text;
 }
 
-Json case_json(const DotProduct& d, int result_bits) {
+/// `result` is the format of the result, or one as wide.
+Json case_json(const DotProduct& d, const FormatInfo& result) {
   return {{"class", class_names[d.kind]},
           {"a", words_in_hex(d.a)},
           {"b", words_in_hex(d.b)},
-          {"c", in_hex(d.c, result_bits)},
-          {"result", in_hex(d.hardware, result_bits)}};
+          {"c", bit_string({&result, d.c})},
+          {"result", bit_string({&result, d.hardware})}};
 }
 
 /// The parameters of a model; null for fp64 and int8, which are added one after the other.
@@ -120,7 +115,10 @@ template <class I> void compare_in_numbers(Study& study, const Unit& unit) {
 template <class I> void publish(Study& study, const Unit* unit) {
   const std::size_t hashes = study.full() ? all_hashes : quick_hashes;
   const auto tiles = int(hashes * per_hash / per_tile<I>);
-  study.row(
+  using Result = typename I::Result;
+  const FormatInfo& as_wide =
+      format_info<std::conditional_t<std::is_same_v<Result, std::int32_t>, fp32, Result>>();
+  const Json row = study.row(
       {{"kind", "dots"}, {"instruction", I::name}, {"seed", study.seed()}, {"n", hashes * per_hash}}, [&] {
         const std::vector<DotProduct> ours =
             modelled_dots<I>(study.seed(), std::uint64_t(tiles), model_of<I>);
@@ -129,20 +127,18 @@ template <class I> void publish(Study& study, const Unit* unit) {
         std::size_t equal = 0;
         Json texts = Json::array(), cases = Json::array();
         for (std::size_t i = 0; i < of_dots.size(); ++i) {
-          texts.push_back(in_hex(of_dots[i], 64));
+          texts.push_back(hexadecimal_digest(of_dots[i]));
           equal += of_dots[i] == of_model[i];
         }
         // One dot product of each of the first tiles, at another place.
         for (std::size_t i = 0; i < published_cases && i < std::size_t(tiles); ++i)
-          cases.push_back(
-              case_json(dots[i * per_tile<I> + i * 37 % per_tile<I>], int(sizeof(typename I::Result)) * 8));
-        if (equal != of_dots.size())
-          study.fail(std::string{I::name} + ": the model on the CPU has other hashes for " +
-                     std::to_string(of_dots.size() - equal) + " of " + std::to_string(of_dots.size()) +
-                     " groups of dot products");
+          cases.push_back(case_json(dots[i * per_tile<I> + i * 37 % per_tile<I>], as_wide));
         return Json{
             {"by", unit ? "hardware" : "model"}, {"equal", equal}, {"hashes", texts}, {"cases", cases}};
       });
+  if (row["equal"] != row["hashes"].size())
+    study.fail(std::string{I::name} + ": the model on the CPU has " + row["equal"].dump() + " of " +
+               std::to_string(row["hashes"].size()) + " hashes");
 }
 
 template <class I> void measure(Study& study, const Unit* unit) {

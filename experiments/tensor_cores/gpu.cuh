@@ -53,12 +53,12 @@ __device__ inline void read_operands(const std::uint32_t* a, const std::uint32_t
 }
 
 /// Executes the instruction on tiles of generated data, `tiles` per block, and compares each dot product with
-/// the model. Tile t has the class kinds[t mod n_kinds]. The first `most_cases` mismatches of each class are
-/// stored in `cases`; if `all` is not null, all dot products are stored there instead of being compared.
+/// the model. Tile t has the class first_kind + t mod kinds. If `all` is not null, all dot products are
+/// stored there instead of being compared.
 template <class I>
 __global__ void __launch_bounds__(threads)
     compare(FusedSum model, Strides strides, std::uint64_t seed, int first_kind, int kinds, int tiles,
-            Counts* counts, DotProduct* cases, int* n_cases, int most_cases, DotProduct* all) {
+            Counts* counts, DotProduct* all) {
   __shared__ alignas(128) std::uint32_t a[I::rows * words], b[columns * words];
   for (int t = 0; t < tiles; ++t) {
     const std::uint64_t index = std::uint64_t(blockIdx.x) * std::uint64_t(tiles) + std::uint64_t(t);
@@ -91,13 +91,8 @@ __global__ void __launch_bounds__(threads)
         all[(index * I::rows + unsigned(row)) * columns + unsigned(column)] = dot;
         continue;
       }
-      dot.model = predicted<I>(dot.a, dot.b, c[i], model);
-      if (dot.model == d[i]) continue;
-      const bool only_nan = is_nan<I>(d[i]) && is_nan<I>(dot.model);
-      ++(only_nan ? other_nans : mismatches);
-      if (const int n = n_cases[int(kind)]; n < (only_nan ? 1 : most_cases))
-        if (const int stored = atomicAdd(&n_cases[int(kind)], 1); stored < most_cases)
-          cases[int(kind) * most_cases + stored] = dot;
+      const std::uint64_t modelled = predicted<I>(dot.a, dot.b, c[i], model);
+      if (modelled != d[i]) ++(is_nan<I>(d[i]) && is_nan<I>(modelled) ? other_nans : mismatches);
     }
     if (all != nullptr) continue;
     mismatches = __reduce_add_sync(0xffffffffu, mismatches);
@@ -149,10 +144,8 @@ __global__ void __launch_bounds__(threads)
 template <class I> Strides working_strides() {
   static const Strides found = [] {
     for (const Strides s : {Strides{128, 256}, Strides{256, 128}}) {
-      const DeviceArray<int> none{std::size_t(classes) + 1};
       const DeviceArray<Counts> counts{std::size_t(classes) + 1};
-      compare<I><<<64, threads>>>(model_of<I>, s, 1, int(Class::integers), 1, 4, counts.get(), nullptr,
-                                  none.get(), 0, nullptr);
+      compare<I><<<64, threads>>>(model_of<I>, s, 1, int(Class::integers), 1, 4, counts.get(), nullptr);
       SAMESUM_CHECK(cudaDeviceSynchronize());
       const Counts c = counts.host()[std::size_t(Class::integers)];
       if (c.dots > 0 && c.mismatches + c.other_nans == 0) return s;
@@ -166,8 +159,7 @@ template <class I> Strides working_strides() {
 template <class I> std::vector<DotProduct> sample(Strides strides, std::uint64_t seed, int tiles) {
   const DeviceArray<DotProduct> all{std::size_t(tiles) * std::size_t(I::rows) * columns};
   const DeviceArray<Counts> counts{std::size_t(classes) + 1};
-  compare<I><<<unsigned(tiles), threads>>>(FusedSum{}, strides, seed, 0, classes, 1, counts.get(), nullptr,
-                                           nullptr, 0, all.get());
+  compare<I><<<unsigned(tiles), threads>>>(FusedSum{}, strides, seed, 0, classes, 1, counts.get(), all.get());
   SAMESUM_CHECK(cudaDeviceSynchronize());
   return all.host();
 }

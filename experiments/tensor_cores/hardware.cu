@@ -15,8 +15,8 @@ namespace {
 /// A launch of `compare`: enough blocks to fill a GPU, and tiles of all classes in each.
 constexpr int blocks = 132 * 12, tiles_per_block = 24;
 
-/// What the machine code of an instruction executes: lines of SAMESUM_OPCODES, "COMPARED TYPE: OPCODE
-/// OPCODE…".
+/// What the machine code of an instruction executes. The build lists opcodes in the file SAMESUM_OPCODES, a
+/// line each, below the name of their kernel.
 std::vector<std::string> opcodes_of(const std::string& type) {
   std::vector<std::string> found;
   std::ifstream file{SAMESUM_OPCODES};
@@ -42,9 +42,8 @@ template <class I> Unit unit_of() {
           },
           [](std::uint64_t seed) {
             const DeviceArray<Counts> counts{std::size_t(classes) + 1};
-            const DeviceArray<int> none{std::size_t(classes) + 1};
             compare<I><<<blocks, threads>>>(model_of<I>, working_strides<I>(), seed, 0, classes,
-                                            tiles_per_block, counts.get(), nullptr, none.get(), 0, nullptr);
+                                            tiles_per_block, counts.get(), nullptr);
             SAMESUM_CHECK(cudaDeviceSynchronize());
             return counts.host();
           },

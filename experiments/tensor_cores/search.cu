@@ -4,12 +4,10 @@
 /// model that agree with the hardware on random data, and prints how far other values of each parameter, and
 /// models from the literature, are from it.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 #include "tensor_cores/fit.hpp"
 #include "tensor_cores/gpu.cuh"

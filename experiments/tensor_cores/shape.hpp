@@ -24,10 +24,10 @@ template <class ElementType, class ResultType, int RowsPerWarp = 16> struct Inst
   static constexpr int n = 256 / ElementType::width;  ///< products of a dot product
 };
 
-/// A dot product with its operands, what the hardware returned, and what a model predicted.
+/// A dot product with its operands, and what the hardware, or a model in its place, returned.
 struct DotProduct {
   std::uint32_t a[words] = {}, b[words] = {};
-  std::uint64_t c = 0, hardware = 0, model = 0;
+  std::uint64_t c = 0, hardware = 0;
   std::int32_t kind = 0;
 };
 

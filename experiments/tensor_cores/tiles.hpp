@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/digest.hpp"
 #include "tensor_cores/data.hpp"
 #include "tensor_cores/models.hpp"
 
@@ -45,20 +46,17 @@ std::vector<DotProduct> modelled_dots(std::uint64_t seed, std::uint64_t tiles, c
   return all;
 }
 
-/// FNV-1a (Fowler, Noll, Vo) of each `per_hash` results. All NaN of fp64 count as one: which operand's
+/// Digests of each `per_hash` results. All NaN of fp64 count as one: which operand's
 /// payload they carry is not modelled.
 template <class I> std::vector<std::uint64_t> hashes_of(std::span<const DotProduct> dots) {
   std::vector<std::uint64_t> hashes;
   for (std::size_t first = 0; first + per_hash <= dots.size(); first += per_hash) {
-    std::uint64_t h = 0xcbf29ce484222325u;
+    std::vector<std::uint64_t> results;
     for (const DotProduct& d : dots.subspan(first, per_hash)) {
       const bool any_nan = std::is_same_v<typename I::Result, double> && is_nan<I>(d.hardware);
-      for (int byte = 0; byte < 8; ++byte) {
-        const std::uint64_t bits = any_nan ? Format<double>::canonical_nan : d.hardware;
-        h = (h ^ (bits >> (8 * byte) & 0xff)) * 0x100000001b3u;
-      }
+      results.push_back(any_nan ? Format<double>::canonical_nan : d.hardware);
     }
-    hashes.push_back(h);
+    hashes.push_back(harness::digest(std::as_bytes(std::span{results})));
   }
   return hashes;
 }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iomanip>
 #include <map>
 #include <set>
 #include <sstream>
@@ -103,11 +102,8 @@ TEST(RandomData, CatchesModelsOfFp8ThatAreWrongInOneParameter) {
 template <class I>
 std::vector<std::string> hashes_by(const FusedSum& model, std::uint64_t seed, std::size_t n) {
   std::vector<std::string> texts;
-  for (const std::uint64_t h : hashes_of<I>(modelled_dots<I>(seed, n * per_hash / per_tile<I>, model))) {
-    std::ostringstream text;
-    text << "0x" << std::hex << std::setw(16) << std::setfill('0') << h;
-    texts.push_back(text.str());
-  }
+  for (const std::uint64_t h : hashes_of<I>(modelled_dots<I>(seed, n * per_hash / per_tile<I>, model)))
+    texts.push_back(harness::hexadecimal_digest(h));
   return texts;
 }
 
