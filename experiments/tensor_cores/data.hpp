@@ -44,13 +44,16 @@ struct Draws {
 /// Bits of a number of format E with that exponent field, moved into the fields of finite numbers.
 template <class E>
 SAMESUM_HD constexpr std::uint64_t number(bool negative, int field, std::uint64_t fraction) {
-  constexpr int largest = E::largest_field - (E::has_infinity ? 1 : 0);
-  constexpr std::uint64_t fraction_mask = (std::uint64_t{1} << E::fraction_bits) - 1;
-  field = field < 0 ? 0 : field > largest ? largest : field;
-  fraction &= fraction_mask;
-  if (!E::has_infinity && field == largest && fraction == fraction_mask) --fraction;
+  constexpr int last = E::largest_field - (E::has_infinity ? 1 : 0);
+  constexpr std::uint64_t mask = (std::uint64_t{1} << E::fraction_bits) - 1,
+                          largest = (std::uint64_t(last) << E::fraction_bits) + mask - !E::has_infinity;
+  const std::uint64_t magnitude = std::uint64_t(field < 0      ? 0
+                                                : field > last ? last
+                                                               : field)
+                                      << E::fraction_bits |
+                                  (fraction & mask);
   return (std::uint64_t(negative) << (E::width - 1)) |
-         ((std::uint64_t(field) << E::fraction_bits | fraction) << E::ignored_bits);
+         ((magnitude < largest ? magnitude : largest) << E::ignored_bits);
 }
 
 /// A small integer i, |i| <= 3, as bits of format E.
@@ -92,8 +95,8 @@ SAMESUM_HD constexpr std::uint64_t element(Class kind, std::uint64_t tile, int s
     }
     case Class::partial: {
       const int top = E::bias + shared(4) * (E::bias / 5), large = shared(n), gap = 3 + shared(16);
-      return number<E>(negative, k == large ? top - draw(2) : top - gap - draw(3),
-                       draw(4) == 0 ? 0 : fraction);
+      const int field = k == large ? top - draw(2) : top - gap - draw(3);
+      return number<E>(negative, field, draw(4) == 0 ? 0 : fraction);
     }
     case Class::tiny: {
       const int mode = shared(8);
