@@ -140,15 +140,15 @@ inline Caller& the_caller() {
 }
 
 /// Offsets of 500 segments, most of which have up to twice `mean` elements; others are empty, or longer than
-/// a leaf.
+/// a leaf: four in a row by one element.
 inline std::vector<std::uint64_t> uneven_segments(std::size_t mean) {
   std::vector<std::uint64_t> offsets{5};
   for (std::size_t i = 0; i < 500; ++i)
-    offsets.push_back(offsets.back() + (i == 100   ? 4096
-                                        : i == 200 ? 4097
-                                        : i == 300 ? 20000 * (mean / 100)
-                                        : i == 499 ? 3 * mean
-                                                   : (i * 7919) % (2 * mean)));
+    offsets.push_back(offsets.back() + (i == 100      ? 4096
+                                        : i / 4 == 50 ? 4097
+                                        : i == 300    ? 20000 * (mean / 100)
+                                        : i == 499    ? 3 * mean
+                                                      : (i * 7919) % (2 * mean)));
   return offsets;
 }
 

@@ -18,6 +18,16 @@ template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, s
 inline std::size_t count_slots(const Layout& l, std::size_t elements, std::size_t leaf) {
   return elements / leaf + l.outer;
 }
+
+/// Index of the state of the first leaf of segment o, if it has more than one leaf: others need no state. Two
+/// for every `leaf` elements suffice for such a segment, since x > 1 leaves are at most floor(2x) in number.
+template <std::size_t leaf> __device__ std::size_t first_state(const Layout& l, std::size_t o) {
+  return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) * 2 / leaf;
+}
+/// Number of the states of segments that hold so many elements, or fewer.
+inline std::size_t count_segment_states(std::size_t elements, std::size_t leaf) {
+  return elements > leaf ? elements * 2 / leaf + 1 : 0;
+}
 /// Returns the segment of a slot: the last one whose first slot is not above it.
 template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::size_t slot) {
   std::size_t low = 0, high = l.outer - 1;
@@ -65,9 +75,12 @@ inline int slots_per_warp(std::size_t slots, std::size_t elements, std::size_t m
 }
 
 /// The most elements of a short segment, a power of two, if a kernel for short segments is worth its launch,
-/// else 0: twice the mean length if there are many segments and this is at most `most`.
-inline std::size_t longest_short_segment(const Layout& l, std::size_t elements, std::size_t most) {
+/// else 0: those of the longest segment if that is known (not 0), or twice the mean length if there are many
+/// segments; at most `most`.
+inline std::size_t longest_short_segment(const Layout& l, std::size_t elements, std::size_t known,
+                                         std::size_t most) {
   constexpr std::size_t many = 256, least = 16;
+  if (known > 0 && known <= most) return std::max(std::bit_ceil(known), least);
   if (l.outer < many) return 0;
   const std::size_t longest = std::max(std::bit_ceil(2 * elements / l.outer + 1), least);
   return longest <= most ? longest : 0;

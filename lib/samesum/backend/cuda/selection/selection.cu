@@ -26,6 +26,7 @@ class SelectedCall {
   /// Runs a call on packed elements, with results in device memory.
   void run_packed(const Call& packed) {
     Launch launch{.call = packed, .stream = stream_.get()};
+    if (packed.layout.offsets) launch.longest_segment = call_.layout.n;
     run_there(launch, work_);
   }
   void fetch_results(const Memory& out) const {

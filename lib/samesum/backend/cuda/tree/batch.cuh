@@ -42,10 +42,12 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
   using OfReducer = Launches<Shape, Reducer, Reader>;
   const typename OfReducer::Columns launch_columns{l};
-  const typename OfReducer::Rows launch_rows{reducer, l, reader, work.call.x.size};
+  const typename OfReducer::Rows launch_rows{reducer, reader, work};
   // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? launch_columns.parts : l.offsets ? 1 : launch_rows.states_per_row();
-  const std::size_t first_states = l.offsets ? launch_rows.slots() : count > 1 ? results * count : 0;
+  const std::size_t of_segments =
+      l.offsets && !launch_rows.is_short ? count_segment_states(work.call.x.size, Shape::leaf) : 0;
+  const std::size_t first_states = count > 1 ? results * count : of_segments;
   std::size_t all_states = first_states;
   for (std::size_t c = count; c > 1 && !any_order; c = groups_of_states(c))
     all_states += groups_of_states(c) > 1 ? results * groups_of_states(c) : 0;
@@ -56,7 +58,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, Launch& work) {
   auto* states = static_cast<State*>(samesum::gpu::states(work.workspace));
   error = columns ? launch_columns(reducer, reader, l, states, out, work.stream)
                   : launch_rows(reducer, reader, l, states, out, work.stream);
-  const bool merges_segments = l.offsets && work.call.x.size > Shape::leaf;
+  const bool merges_segments = of_segments > 0;
   if (error != cudaSuccess || (count == 1 && !merges_segments)) return error;
   if constexpr (any_order) {
     if (!merges_segments) return launch_merge_parts(reducer, states, results, count, l.n, out, work.stream);

@@ -98,14 +98,14 @@ __global__ void __launch_bounds__(part_threads)
   if (leaves > most_leaves_of_thread) {
     segment[atomicAdd(&count, 1)] = thread;
   } else if (leaves > 1) {
-    typename Reducer::State* const of_segment = states + first_slot<leaf>(l, checked);
+    typename Reducer::State* const of_segment = states + first_state<leaf>(l, checked);
     for (std::size_t k = 1; k < leaves; ++k) reducer.merge(of_segment[0], of_segment[k]);
     out.write(reducer, of_segment[0], n, checked);
   }
   __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]);
-    typename Reducer::State* const of_segment = states + first_slot<leaf>(l, o);
+    typename Reducer::State* const of_segment = states + first_state<leaf>(l, o);
     merge_in_place(reducer, of_segment, (l.length(o) - 1) / leaf + 1, 1, threads, thread);
     if (thread == 0) out.write(reducer, *of_segment, l.length(o), o);
   }

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(few_merge_threads)
   if (of_checked > most_leaves_of_thread) {
     segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
   } else if (of_checked > 1) {
-    const State* of_leaf = states + first_slot<leaf>(l, checked);
+    const State* of_leaf = states + first_state<leaf>(l, checked);
     WaitingStates<State, std::bit_width(most_leaves_of_thread)> of_thread;
     for (std::size_t k = 0; k < of_checked; ++k) of_thread.put(reducer, k, of_leaf[k]);
     out.write(reducer, of_thread.merged(reducer, of_checked), l.length(checked), checked);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(few_merge_threads)
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),
                       leaves = (n - 1) / leaf + 1;
     const std::size_t groups = (leaves - 1) / size + 1;
-    const State* of_leaf = states + first_slot<leaf>(l, o);
+    const State* of_leaf = states + first_state<leaf>(l, o);
     for (std::size_t g = 0; g < groups; ++g) {
       const State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
                                       reinterpret_cast<State*>(memory), reducer);

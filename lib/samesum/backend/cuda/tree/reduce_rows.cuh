@@ -1,6 +1,7 @@
 /// Reduces rows and segments: a warp, or a part of one, reduces leaves of a row.
 #pragma once
 
+#include "samesum/backend/cuda/device/call.hpp"
 #include "samesum/backend/cuda/device/segments.cuh"
 #include "samesum/backend/cuda/tree/spread_rows.cuh"
 #include "samesum/backend/cuda/tree/warp_reduce.cuh"
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
       if (thread() == 0) {
         const RowPart written = part_of_slot(i);
         if (written.n > Shape::leaf)
-          states[slot(i)] = state;
+          states[first_state<Shape::leaf>(l, written.row) + written.part] = state;
         else
           out.write(reducer, written.n == 0 ? State{} : state, written.n, written.row);
       }
@@ -257,7 +258,11 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
   int block = reduce_warps;  ///< warps per block
   RowPlan plan{false, false, 1, 1, 1, 0};
 
-  RowLaunch(const Reducer&, const Layout& l, const Reader& reader, std::size_t elements) {
+  bool is_short = false;  ///< whether all segments are shorter than plan.least
+
+  RowLaunch(const Reducer&, const Reader& reader, const Launch& work) {
+    const Layout& l = work.call.layout;
+    const std::size_t elements = work.call.x.size, known = work.longest_segment;
     if (!l.offsets) {
       plan = plan_rows<Shape, Reducer>(l, reader, block);
       return;
@@ -266,11 +271,12 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
     plan.leaves_per_warp = slots_per_warp(plan.slots, elements, warp);
     plan.total_warps = (plan.slots - 1) / static_cast<std::size_t>(plan.leaves_per_warp) + 1;
     if constexpr (!Shape::combines_only_neighbours)
-      if (const std::size_t longest = longest_short_segment(l, elements, Shape::lanes))
+      if (const std::size_t longest = longest_short_segment(l, elements, known, Shape::lanes)) {
         plan.least = longest + 1;
+        is_short = known > 0 && known <= longest;
+      }
   }
   std::size_t states_per_row() const { return plan.tiles_per_row; }
-  std::size_t slots() const { return plan.slots; }
 
   cudaError_t operator()(const Reducer& reducer, const Reader& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
@@ -294,7 +300,8 @@ template <class Shape, class Reducer, class Reader> struct RowLaunch {
       };
       if (!l.offsets && l.n <= Shape::lanes) return launch_short(l.n);
       if (plan.least > 0)
-        if (const cudaError_t error = launch_short(plan.least - 1)) return error;
+        if (const cudaError_t error = launch_short(plan.least - 1); error != cudaSuccess || is_short)
+          return error;
     }
     auto kernel = reduce_rows<Shape, false, Reducer, Reader>;
     if constexpr (LeafOf<Shape, Reducer, Reader>::may_spread)

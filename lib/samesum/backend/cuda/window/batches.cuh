@@ -130,7 +130,8 @@ __global__ void __launch_bounds__(window_threads, window_blocks<Reducer, false>)
     part.template add<size>();
     // Thread 0, which writes, may leave these functions apart from the others.
     if (slot.n > plan.elements) {  // the row has other parts
-      part.write(states + first + static_cast<std::size_t>(i));
+      part.write(states + (l.offsets ? first_state<Shape::leaf>(l, slot.row) + slot.part
+                                     : first + static_cast<std::size_t>(i)));
       __syncwarp();
     } else if (!part.held) {
       reduce_slowly(reducer, source, group, n, true, slot.row, out.out);
@@ -151,18 +152,23 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
   /// Most elements of a row that a warp, or a part of one, holds: longer rows may have several parts.
   static constexpr std::size_t longest_held = std::min(of_row * warp, 1024);
   WindowRowPlan plan{Shape::leaf, 1, 1, 0, 0};
-  bool on_blocks;  ///< whether a block holds a row, which is more than a warp can
+  bool on_blocks = false;  ///< whether a block holds a row, which is more than a warp can
+  bool is_short = false;   ///< whether all segments are shorter than plan.least
 
-  WindowRowLaunch(const Reducer& reducer, const Layout& l, const ReaderFor<Reducer>&, std::size_t elements)
-      : on_blocks{reducer.is_held() && l.n > longest_held} {
+  WindowRowLaunch(const Reducer& reducer, const ReaderFor<Reducer>&, const Launch& work) {
+    const Layout& l = work.call.layout;
+    const std::size_t elements = work.call.x.size, known = work.longest_segment;
+    on_blocks = reducer.is_held() && l.n > longest_held;
     // Enough elements that a warp spends most of its time in its loop, few enough that all warps occupy a
     // GPU.
     constexpr std::size_t least = 1024, most = 8192, enough_warps = 8192;
     if (l.offsets) {
       plan.slots = count_slots(l, elements, Shape::leaf);
       if (is_exact)
-        if (const std::size_t longest = longest_short_segment(l, elements, longest_held))
+        if (const std::size_t longest = longest_short_segment(l, elements, known, longest_held)) {
           plan.least = longest + 1;
+          is_short = known > 0 && known <= longest;
+        }
     } else if (!on_blocks) {
       plan.elements = std::clamp(l.n * l.outer / enough_warps / least * least, least, most);
       plan.parts_per_row = l.n == 0 ? 1 : (l.n - 1) / plan.elements + 1;
@@ -171,13 +177,13 @@ template <class Shape, class Reducer> struct WindowRowLaunch {
     plan.slots_per_warp = slots_per_warp(plan.slots, elements, plan.least > 0 ? warp : 16);
   }
   std::size_t states_per_row() const { return plan.parts_per_row; }
-  std::size_t slots() const { return plan.slots; }
 
   cudaError_t operator()(const Reducer& reducer, const ReaderFor<Reducer>& reader, const Layout& l,
                          typename Reducer::State* states, Destination out, cudaStream_t stream) const {
     if (!l.offsets && l.n <= longest_held) return launch_short(reducer, reader, l, l.n, out, stream);
     if (plan.least > 0)
-      if (const cudaError_t error = launch_short(reducer, reader, l, plan.least - 1, out, stream))
+      if (const cudaError_t error = launch_short(reducer, reader, l, plan.least - 1, out, stream);
+          error != cudaSuccess || is_short)
         return error;
     if constexpr (requires { Reducer::most_on_chip; })
       if (on_blocks)
