@@ -18,8 +18,14 @@ sum|x|) for sums, where s_k are the partial sums and u is the unit roundoff of f
 16 bits may differ by their rounding, too. A variance may differ by nκu + (nκu)² of itself, where κ² = 1 + mean² / variance.
 Wrong results are marked, and the exit code is 1.
 
-Of 30 results of the same call on a GPU, the distinct ones are counted. Exits with 2 if there is nothing to measure, no
-PyTorch, or another host. Without samesum's Python package, or if that has no CUDA, it measures the others alone.
+Of 30 results of the same call on a GPU, the distinct ones are counted, and all are compared with the first one by two
+measures of Shanmugavelu and others (2024, arXiv 2408.05148): Vermv, the mean of |a - b| / |a| over the elements a and b
+of both results, with their 1e-8 added to a; and Vc, the share of elements that differ. Rows of kind "repeats" have the
+mean and the maximum of both over the results: vermv_mean, vermv_max, vc_mean and vc_max. With --repeats, no times are
+measured.
+
+Exits with 2 if there is nothing to measure, no PyTorch, or another host. Without samesum's Python package, or if that
+has no CUDA, it measures the others alone.
 """
 
 import argparse
@@ -28,6 +34,7 @@ import importlib
 import json
 import math
 import pathlib
+import statistics
 import sys
 import time
 
@@ -280,22 +287,43 @@ def torch_rows(torch, samesum, turns, key, methods):
 
 
 def torch_repeats(torch, key):
-    """Yields a row with the number of distinct results of each call."""
-    torch.manual_seed(key["seed"])
-    x = torch.randn(key["n"], device="cuda")
-    by_key = key["operation"] == "scatter_add"
-    keys = torch_keys(torch, key) if by_key else None
-    weights = torch.randint(1 << 62, (key["bins"] if by_key else key["n"],), device="cuda")
+    """Yields a row for each call that is repeated."""
+    inputs = torch_inputs(torch, key | {"outer": 1, "inner": 1})
+    calls = {"cumsum": lambda x: torch.cumsum(x, 1)} if key["operation"] == "cumsum" else {
+        "index_add": lambda out, keys, x: torch.index_add(out, 0, keys, x),
+        "index_add_deterministic": lambda out, keys, x: torch.index_add(out, 0, keys, x),
+        "scatter_reduce": lambda out, keys, x: torch.scatter_reduce(out, 0, keys, x, "sum")}
+    weights = torch.randint(1 << 62, inputs[0].shape, device="cuda")
 
     def digest(result):
         return int((result.view(torch.int32).to(torch.int64) * weights).sum())  # integers: the same for the same bits
 
-    for name, mode in (("index_add", False), ("index_add_deterministic", True)) if by_key else (("cumsum", False),):
-        with deterministic(torch, mode):
-            found = {digest(torch.zeros(key["bins"], device="cuda").index_add_(0, keys, x) if by_key else x.cumsum(0))
-                     for _ in range(RUNS)}
-        yield ({"kind": "repeats", "method": f"torch/{name}/fp32@peer", "promise": "none"} | key
-               | {"axis": "runs", "runs": RUNS, "distinct_bits": len(found), "broken": False})
+    for name, call in calls.items():
+        with deterministic(torch, name.endswith("_deterministic")):
+            found = repeats((call(*inputs) for _ in range(RUNS)), digest)
+        yield ({"kind": "repeats", "method": f"torch/{name}/fp32@peer", "promise": "none"} | key | {"axis": "runs"}
+               | found)
+
+
+def repeats(results, digest):
+    """The measured fields of a row of repeats, from the results of its calls."""
+    first = next(results)
+    digests, measures = {digest(first)}, []
+    for result in results:
+        digests.add(digest(result))
+        measures.append(variability(first, result))
+    vermv, vc = zip(*measures)
+    return {"runs": 1 + len(measures), "distinct_bits": len(digests), "broken": False,
+            "vermv_mean": statistics.fmean(vermv), "vermv_max": max(vermv),
+            "vc_mean": statistics.fmean(vc), "vc_max": max(vc)}
+
+
+def variability(first, other):
+    """Vermv and Vc of two arrays of NumPy or of PyTorch."""
+    def wide(x):
+        return x.double() if hasattr(x, "double") else x.astype("float64")
+    a, b = wide(first), wide(other)
+    return float((abs(a - b) / abs(a + 1e-8)).mean()), float(wide(first != other).mean())
 
 
 def import_torch(gpu, experiment):
@@ -404,7 +432,7 @@ def measure(experiment, other, cells, to_repeat, options):
     """Writes the results for the arrays of an experiment, whose header is `other`; returns the rows."""
     name, question, *_ = EXPERIMENTS[experiment]
     on_gpu, on_cpu = (any((key["threads"] > 0) == cpu for key, _ in cells) for cpu in (False, True))
-    torch = import_torch(other["provenance"]["gpu"], experiment) if on_gpu else None
+    torch = import_torch(other["provenance"]["gpu"], experiment) if on_gpu or to_repeat else None
     numpy = importlib.import_module("numpy") if on_cpu else None
     versions = {package.__name__: package.__version__ for package in (torch, numpy) if package}
     try:
@@ -421,7 +449,7 @@ def measure(experiment, other, cells, to_repeat, options):
                 yield from torch_rows(torch, ours[True], turns, key, methods)
             else:
                 yield from numpy_rows(numpy, ours[False], turns, key, methods)
-        for key in to_repeat if torch else []:
+        for key in to_repeat:
             yield from torch_repeats(torch, key)
     return study.complete(options, header, [], in_words, rows)
 
@@ -430,7 +458,8 @@ def in_words(r):
     what = " x ".join(str(r[name]) for name in ("outer", "n", "inner") if name in r)
     what += f", {r['bins']} {r['keys']} keys" if "keys" in r else ""
     how = {"reduction": lambda: f"{r['gb_per_s']:.0f} GB/s" + " WRONG" * (r["verified"] is False),
-           "repeats": lambda: f"{r['distinct_bits']} distinct results in {r['runs']} runs",
+           "repeats": lambda: f"{r['distinct_bits']} distinct results in {r['runs']} runs, "
+                             f"Vermv up to {r['vermv_max']:.2g}, Vc up to {r['vc_max']:.2%}",
            "declined": lambda: f"declined: {r['reason']}"}[r["kind"]]()
     return f"{r['method']:40} {what}: {how}"
 
@@ -441,6 +470,7 @@ def main(arguments):
                                      epilog="example:\n  speed_of_reductions --out build/study\n"
                                             "  torch_speed.py build/study")
     parser.add_argument("out", metavar="DIR", type=pathlib.Path, help="folder with the results of the experiments")
+    parser.add_argument("--repeats", action="store_true", help="only compare the results of repeated calls: seconds")
     study.add_processes(parser)
     options = study.parsed(parser, arguments)
     if options.processes > 1 and not options.process:
@@ -449,7 +479,9 @@ def main(arguments):
     try:
         there = [e for e in EXPERIMENTS if (folder / f"{e}.jsonl").exists()] or ["speed_of_reductions"]
         found = [(e, *read(folder / f"{e}.jsonl", *EXPERIMENTS[e][2:])) for e in there]
-        found = [about for about in found if about[2]]
+        if options.repeats:
+            found = [(e, header, [], to_repeat) for e, header, _, to_repeat in found]
+        found = [about for about in found if about[2] or options.repeats and about[3]]
         if not found:
             raise Refused(f"{folder}: has no sum, variance or softmax on a GPU, no prefix sum and no sum by key: run "
                           "speed_of_reductions, prefix_sums or sums_by_key first")

@@ -204,6 +204,16 @@ class NumPyBesideThem(unittest.TestCase):
             self.assertEqual((keys.min(), keys.max()), (0, 99), name)
             self.assertAlmostEqual((keys == 0).mean(), first, delta=0.005, msg=name)
 
+    def test_repeated_results_are_compared_with_the_first_one(self):
+        runs = (numpy.array(x, "float32") for x in ([4, -2, 0, 1], [4, -2, 0, 1], [5, -2, 0, 1], [5, -3, 0, 1]))
+        found = made_up.script("torch_speed").repeats(runs, bytes)
+        row = repeats(TORCH) | found
+        self.assertIsNone(results.problem(row, results.KINDS))
+        self.assertEqual((found["runs"], found["distinct_bits"]), (4, 3))
+        self.assertAlmostEqual(found["vermv_mean"], (0 + 1/4 + 3/4) / 4 / 3)
+        self.assertAlmostEqual(found["vermv_max"], (1/4 + 1/2) / 4)
+        self.assertEqual((found["vc_mean"], found["vc_max"]), ((0 + 1/4 + 2/4) / 3, 2/4))
+
 
 if __name__ == "__main__":
     unittest.main()
