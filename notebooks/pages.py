@@ -111,6 +111,7 @@ def without_empty(lines, first):
 
 SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS = (f"h200.{name}.jsonl" for name in (
     "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key"))
+TORCH_REPEATS = "h200.torch_sums_by_key.jsonl", "h200.torch_prefix_sums.jsonl"
 SCAN = {"input_format": "fp32", "operation": "cumsum"}
 BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
 # What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
@@ -308,10 +309,13 @@ def others_measured(files):
          published.SPREAD_GROWTH.cited(), spread_growth(files)],
         ["How many results does a sum by key with atomic additions have?", published.SCATTER.cited(),
          results_by_key(files)],
+        *variability(files),
         ["By which power of n does the error of a loop grow, relative to the sum of magnitudes?",
          published.ROUNDING_GROWTH.cited(), rounding_growth(files)],
         ["How long does a sum of 10^6 doubles take on one thread, relative to a simple loop?",
          published.EXACT_SUMS.cited(relative_times(published.EXACT_SUMS_SECONDS)), exact_sums(files)],
+        ["How long does a dot product of doubles take with the same bits in any order, relative to the fastest?",
+         published.REPRODUCIBLE_DOT.cited(), exact_dot(files)],
         ["How many iterations does a solver need when its sums depend on the run?", published.SOLVER.cited(),
          iterations(files)]], 3)
 
@@ -332,6 +336,19 @@ def results_by_key(files):
     counts = [f"{r['distinct_bits']} in {phrases.plural(r['runs'], 'call')} of {name_of(m)}"
               for m in methods for r in rows if r["method"] == m]
     return f"{', '.join(counts)}, {two_to_the(rows[0]['n'])} fp32 by {BY_KEY['bins']} keys" if counts else ABSENT
+
+
+def variability(files):
+    """A line on the calls of PyTorch that were repeated; none without such results."""
+    here = []
+    for file in (name for name in TORCH_REPEATS if name in files.by_name):
+        rows = [r for r in files.rows(file, kind="repeats", axis="runs") if "vermv_mean" in r]
+        texts = [f"{name_of(r['method'])} {r['vermv_mean']:.2g} and {r['vc_mean']:.2g}" for r in rows]
+        here += [f"{', '.join(texts)}, {two_to_the(rows[0]['n'])} fp32"
+                 + (f" by {rows[0]['bins']} keys" if "bins" in rows[0] else "")] if rows else []
+    question = ("How far apart are two results of an operator of PyTorch: mean relative difference (Vermv), and share "
+                "of elements that differ (Vc)?")
+    return [[question, "; ".join(p.cited() for p in published.VARIABILITY), "; ".join(here)]] if here else []
 
 
 def rounding_growth(files):
@@ -364,6 +381,18 @@ def exact_sums(files):
     if not set(methods) <= set(found):
         return ABSENT
     return f"{relative_times({name_of(m): found[m] for m in methods})}; {two_to_the(n)} normal numbers"
+
+
+def exact_dot(files):
+    rows = files.rows(REDUCTIONS, kind="reduction", operation="dot", input_format="fp64", outer=1, n=1 << 20, inner=1,
+                      threads=1, data=None)
+    peers = [r for r in rows if phrases.is_peer(r["method"])]
+    exact = [r for r in rows if r["method"] == "dot/exact/fp64@cpu"]
+    if not peers or not exact:
+        return ABSENT
+    fastest = min(peers, key=lambda r: r["seconds"])
+    return (f"{exact[0]['seconds'] / fastest['seconds']:.3g} times with {name_of(exact[0]['method'])} as with "
+            f"{name_of(fastest['method'])}, one thread; {two_to_the(fastest['n'])} normal numbers")
 
 
 def iterations(files):

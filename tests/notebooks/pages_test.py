@@ -65,11 +65,13 @@ class ThePages(unittest.TestCase):
 
 
 class WhatOthersMeasured(unittest.TestCase):
-    def cells(self, spreads=(), by_key=(), errors=(), times=(), solvers=()):
+    def cells(self, spreads=(), by_key=(), errors=(), times=(), dots=(), solvers=(), **torch):
         """The last column, on made results."""
+        torch = {f"h200.{question}.jsonl": rows for question, rows in torch.items()}
         files = pages.Files({s.question: [s] for s in [
             source(pages.SPREAD, list(spreads)), source(pages.KEYS, list(by_key)), source(pages.ERRORS, list(errors)),
-            source(pages.LENGTHS, list(times)), source(pages.CONSEQUENCES, list(solvers))]})
+            source(pages.LENGTHS, list(times)), source(pages.REDUCTIONS, list(dots)),
+            source(pages.CONSEQUENCES, list(solvers)), *(source(name, list(rows)) for name, rows in torch.items())]})
         return [line.split(" | ")[-1].removesuffix(" |") for line in pages.others_measured(files)[2:]]
 
     def test_each_figure_here_is_computed_from_the_results(self):
@@ -92,22 +94,46 @@ class WhatOthersMeasured(unittest.TestCase):
         times = [speed(method, 1.0, input_format="fp64", threads=threads) | made_up.took(seconds)
                  for method, threads, seconds in (("loop/fp64@peer", 1, 2.0), ("boost_kahan/fp64@peer", 1, 9.0),
                                                   ("exact/fp64@cpu", 1, 3.0), ("exact/fp64@cpu", 2, 1.0))]
+        dots = [{"kind": "reduction", "method": method, "operation": "dot", "input_format": "fp64", "outer": 1,
+                 "n": 1 << 20, "inner": 1, "seed": 1, "threads": threads, "gb_per_s": 1.0, "verified": verified,
+                 "bars": []} | made_up.took(seconds)
+                for method, threads, seconds, verified in (
+                    ("dot/exact/fp64@cpu", 1, 6.0, True), ("dot/tree/plain/fp64@cpu", 1, 1.0, True),
+                    ("blas/dot/fp64@peer", 1, 4.0, True), ("eigen/dot/fp64@peer", 1, 2.0, True),
+                    ("std/dot/fp64@peer", 1, 1.0, False), ("blas/dot/fp64@peer", 2, 1.0, True))]
         solvers = [{"kind": "solver", "method": f"sum/{method}/fp32@cpu", "promise": promise, "input_format": "fp32",
                     "data": "graded", "seed": 1, "n": 64, "condition": 8.0, "tolerance": 1e-5, "runs": 5,
                     "distinct_bits": 2, "bits": "0x0001", "converged": 5, "least_iterations": least,
                     "most_iterations": most, "least_residual": 1e-6, "most_residual": 1e-6, "broken": False}
                    for method, promise, least, most in (("atomic/plain", "none", 90, 120),
                                                         ("exact", "order_free", 100, 100))]
-        self.assertEqual(self.cells(spreads, by_key, errors, times, solvers), [
+        self.assertEqual(self.cells(spreads, by_key, errors, times, dots, solvers), [
             "`atomic_element/plain` 0.75 ± 0.00 (uniform); n up to 2^12",
             "7 in 9 calls of `scatter_add/atomic_element/plain`, 1 in 9 calls of `scatter_add/exact`, "
             "2^12 fp32 by 256 keys",
             "fp32 0.75 (uniform) and 0.00 (uniform +-1); medians of 50 seeds, n from 2^10 to 2^14",
             "`boost_kahan` 4.5, `exact` 1.5; 2^20 normal numbers",
+            "3 times with `dot/exact` as with `eigen/dot`, one thread; 2^20 normal numbers",
             "90 to 120 in 5 runs of conjugate gradients with `atomic/plain` in fp32; in every run 100 (`exact`)"])
 
     def test_without_results_a_cell_is_absent(self):
-        self.assertEqual(self.cells(), [pages.ABSENT] * 5)
+        self.assertEqual(self.cells(), [pages.ABSENT] * 6)
+
+    def test_the_variability_of_operators_has_a_line_if_it_was_measured(self):
+        def row(method, operation, vermv, vc, **more):
+            return {"kind": "repeats", "method": method, "promise": "none", "operation": operation,
+                    "input_format": "fp32", "data": "normal", "seed": 1, "n": 4096, "axis": "runs", "runs": 30,
+                    "distinct_bits": 9, "broken": False, "vermv_mean": vermv, "vermv_max": 1.0, "vc_mean": vc,
+                    "vc_max": 1.0} | more
+        by_key = [row("torch/index_add/fp32@peer", "scatter_add", 1.25e-7, 0.5, keys="uniform", bins=256),
+                  row("torch/scatter_reduce/fp32@peer", "scatter_add", 0.0, 0.0, keys="uniform", bins=256)]
+        scans = [row("torch/cumsum/fp32@peer", "cumsum", 3e-9, 0.0625)]
+        self.assertEqual(
+            self.cells(torch_sums_by_key=by_key, torch_prefix_sums=scans)[2],
+            "`torch/index_add` 1.2e-07 and 0.5, `torch/scatter_reduce` 0 and 0, 2^12 fp32 by 256 keys; "
+            "`torch/cumsum` 3e-09 and 0.062, 2^12 fp32")
+        old = {name: value for name, value in by_key[0].items() if not name.startswith("v")}
+        self.assertEqual(self.cells(torch_sums_by_key=[old]), [pages.ABSENT] * 6)
 
     def test_published_ratios_are_those_of_the_published_times(self):
         self.assertEqual(pages.relative_times(published.EXACT_SUMS_SECONDS), "Kahan 4.03, xsum 3.33, bitrep 10.3")
