@@ -451,6 +451,8 @@ def measure(experiment, other, cells, to_repeat, options):
                 yield from numpy_rows(numpy, ours[False], turns, key, methods)
         for key in to_repeat:
             yield from torch_repeats(torch, key)
+    if options.repeats:
+        header["options"]["repeats"] = True
     return study.complete(options, header, [], in_words, rows)
 
 
