@@ -71,9 +71,13 @@ def test_operators_that_pytorch_tags_as_reductions_are_routed_or_listed_unless_n
     }  # fmt: skip
 
 
+# PyTorch 2.11 or 2.15 lacks them.
+OF_SOME_VERSIONS = {"_foreach_mm", "_scaled_addmm", "_philox_*", "shallow_copy_data", "prepacked.*"}
+
+
 def test_no_name_is_that_of_an_operator_which_pytorch_lacks():
     names = {operators._short(name.partition(".")[0]) for name in torch._C._dispatch_get_all_op_names()}
-    for pattern in (*operators._FAMILIES, *operators._HARMLESS):
+    for pattern in {*operators._FAMILIES, *operators._HARMLESS} - OF_SOME_VERSIONS:
         name = pattern.partition(".")[0] if pattern.startswith("scatter.") else pattern
         assert any(operators.fnmatchcase(n, name) for n in names), pattern
 

@@ -101,7 +101,7 @@ _MOVING = _named(
     "split chunk unbind narrow select masked_select tril triu roll flip size dim numel stride "
     "is_floating_point is_contiguous zeros_like ones_like empty_like full_like new_zeros "
     "new_ones new_empty new_full argmax argmin"
-)
+) | {torch.ops.aten.numpy_T, torch.ops.aten.mT, torch.ops.aten.matrix_H, torch.ops.aten.mH}  # x.T in PyTorch 2.15
 # Matrix products, which are not routed. Their gradients are matrix products if no axis is broadcast.
 _PRODUCTS = _named("mm bmm matmul __matmul__")
 

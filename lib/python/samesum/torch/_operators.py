@@ -20,8 +20,8 @@ UNKNOWN = "operators that samesum does not know"
 _ADDING = {
     "matrix products": "mm bmm mv dot vdot addmm addmv addbmm baddbmm sspaddmm matmul matmul_backward linear "
     "linear_backward inner outer einsum tensordot chain_matmul kron bilinear _trilinear _addmm_activation _int_mm "
-    "_grouped_mm _scaled_mm* _scaled_grouped_mm* _weight_int*_mm* _mixed_dtypes_linear _dyn_quant_matmul* "
-    "mkldnn_linear* _compute_linear_combination affine_grid_generator* cudnn_affine_grid_generator*",
+    "_grouped_mm _foreach_mm _scaled_mm* _scaled_addmm _scaled_grouped_mm* _weight_int*_mm* _mixed_dtypes_linear "
+    "_dyn_quant_matmul* mkldnn_linear* _compute_linear_combination affine_grid_generator* cudnn_affine_grid_generator*",
     "attention": "*attention* _transformer_encoder_layer_fwd",
     "convolutions": "*convolution* *conv1d* *conv2d* *conv3d* *conv_transpose* *conv_dilated* *conv_depthwise* "
     "conv_tbc*",
@@ -79,6 +79,7 @@ _ADDING_NOTHING = """
     _use_miopen_ctc_loss _convert_indices_* _coalesced indices _indices _values _transform_bias_rescale_qkv
     _efficientzerotensor _test_* _foobar c10d.* _c10d_functional*.* _dtensor.* symm_mem.* inductor.* export.*
     profiler.* rngprims.* quantization.* prims.device_put prims._sink_tokens samesum.*
+    _philox_* shallow_copy_data
 """
 
 _ADDING_NOTHING_IF = {

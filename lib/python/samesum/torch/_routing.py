@@ -22,7 +22,7 @@ try:
     from torch._C._dynamo import eval_frame as _skip
 except ImportError:
     _skip = None
-_can_skip = hasattr(_skip, "set_code_exec_strategy")  # an internal of PyTorch, present in 2.11
+_can_skip = hasattr(_skip, "set_code_exec_strategy")  # an internal of PyTorch, present in 2.11 and 2.15
 
 
 @lru_cache(maxsize=None)
