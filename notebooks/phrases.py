@@ -93,7 +93,7 @@ def accumulator(name):
 
 
 def order(name):
-    """Order of a method; empty for 'exact', 'fixed_point' and peers."""
+    """Order of a method; empty for 'exact', 'fixed_point', 'hopper' and peers."""
     algorithm, _, backend = parts(name)
     return algorithm.split("/")[0] if "/" in algorithm and backend != "peer" else ""
 

@@ -31,7 +31,7 @@ std::size_t combinations() {
     all += f.keeps_format ? Denominators::size
                           : Formats::size * ((f.has_order ? Orders::size : 1) *
                                                  (f.has_accumulator ? Accumulators::size : 1) +
-                                             (f.can_be_exact ? OrderFree::size : 0));
+                                             (f.can_be_exact ? accumulators_without_order.size() : 0));
   return all;
 }
 
@@ -231,6 +231,9 @@ TEST(ACombination, ThatIsUnsupportedIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("dot/serial/plain/fp32"),
               HasSubstr("this order is for sums only; use tree or pairwise"));
   EXPECT_THAT(refusal_of("mean/pairwise/kahan/fp32"), HasSubstr("use tree"));
+  EXPECT_THAT(refusal_of("hopper/fp32@cuda"), HasSubstr("its kernels are in experiments/tensor_cores"));
+  EXPECT_THAT(refusal_of("hopper/bf16"), HasSubstr("use fp32"));
+  EXPECT_THAT(refusal_of("dot/hopper/fp32"), HasSubstr("for sums only"));
   EXPECT_THAT(refusal_of("moments/pairwise/fp32"), HasSubstr("would merge two states per addition"));
   EXPECT_THAT(refusal_of("logsumexp/tree/fp16"), HasSubstr("exp and log are computed in fp32 or fp64"));
   EXPECT_THAT(refusal_of("cumlogsumexp/prefix/bf16"), HasSubstr("exp and log are computed in fp32 or fp64"));
@@ -259,9 +262,10 @@ TEST(TheCatalogue, StatesWhyABackendIsAbsent) {
 
 TEST(AMethod, HasCorrectProperties) {
   for (const Method& m : methods()) {
-    EXPECT_EQ(m.promise, m.order.starts_with("atomic")                  ? Promise::none
-                         : m.order.empty() && m.accumulator != "online" ? Promise::order_free
-                                                                        : Promise::everywhere)
+    EXPECT_EQ(m.promise, m.order.starts_with("atomic") ? Promise::none
+                         : m.order.empty() && m.accumulator != "online" && m.accumulator != "hopper"
+                             ? Promise::order_free
+                             : Promise::everywhere)
         << m.name;
     EXPECT_GT(m.state_bytes, 0u) << m.name;
     EXPECT_EQ(m.height(0).total(), 0u) << m.name;
@@ -277,7 +281,8 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_EQ(m.keeps_format, m.operation.ends_with("softmax")) << m.name;
     if (m.operation == "sum") {
       EXPECT_GT(m.operations_per_element, 0) << m.name;
-      for (const FormatInfo& f : formats) EXPECT_TRUE(m.accepts(f)) << m.name << " of " << f.name;
+      for (const FormatInfo& f : formats)
+        EXPECT_EQ(m.accepts(f), m.accumulator != "hopper" || f.bytes == 2) << m.name << " of " << f.name;
     }
   }
   EXPECT_EQ(find("serial/plain/fp32").height(100).total(), 99u);
@@ -328,7 +333,7 @@ TEST(AMethod, BoundToDataGivesTheBitsOfACall) {
     if (m.backend == "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m) || m.returns_index ||
         m.results != 1)
       continue;
-    const Array x{*m.format, data}, y{*m.format, others};
+    const Array x{input_of(m), data}, y{input_of(m), others};
     const bool two = m.inputs == 2;
     const Number called = two ? m(x.values(), y.values()) : m(x.values());
     EXPECT_EQ(two ? m.bind(x.values(), y.values())() : m.bind(x.values())(), called) << m.name;

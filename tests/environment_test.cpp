@@ -171,7 +171,7 @@ const std::vector<EntryPoint>& entry_points() {
         "Partial::operator="},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
-           if (m.backend != "cpu" || m.promise < Promise::everywhere || !reduces_vectors(m)) continue;
+           if (m.backend != "cpu" || !has_partials(m)) continue;
            Partial all = partial_of(m);
            for (const Array& x : arrays) {
              if (!m.accepts(*x.values().format)) continue;
@@ -736,8 +736,8 @@ const std::set<std::string> without_guard{
     "bins", "most_terms", "is_vector", "normalised", "overlap_error", "refuse", "Method::is_scan",
     "Method::result_bytes", "Method::result_format", "Name::view", "bytes_of", "depends_on_condition",
     "first_bad_key", "is_listed", "key_at", "message_of_bad_key", "with_key_format", "Results::stride_of",
-    "backend", "completed", "format_of_name", "is_combination", "name_of", "order_free_refusal", "parse_name",
-    "refusal", "with_defaults",
+    "backend", "completed", "format_of_name", "is_combination", "name_of", "refusal_without_order",
+    "parse_name", "refusal", "with_defaults",
     // names, facts, layouts and headers of states in C
     "samesum_abi_version", "samesum_version", "samesum_sizeof", "samesum_status_name", "samesum_format_name",
     "samesum_format_bytes", "samesum_vector", "samesum_rows", "samesum_axis", "samesum_segments",

@@ -10,11 +10,11 @@
 
 namespace samesum::testing_support {
 
-/// Returns the deterministic methods of a backend that give one result per vector.
+/// Returns the methods of a backend that have partials.
 inline std::vector<const Method*> methods_with_partials(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && m.promise >= Promise::everywhere && reduces_vectors(m)) chosen.push_back(&m);
+    if (m.backend == backend && has_partials(m)) chosen.push_back(&m);
   return chosen;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "samesum/accumulator/accumulators.hpp"
+#include "samesum/accumulator/hopper.hpp"
 #include "samesum/order/orders.hpp"
 #include "samesum/samesum.hpp"
 
@@ -196,6 +197,18 @@ inline std::vector<const Method*> sums_of(std::string_view backend, Promise leas
 
 /// Whether the method reduces vectors: it has no result per element, and takes no keys.
 inline bool reduces_vectors(const Method& m) { return !m.has_result_per_element && !m.takes_keys; }
+
+/// Whether there are partials of the method. Matrix units sum a whole vector.
+inline bool has_partials(const Method& m) {
+  return m.promise >= Promise::everywhere && reduces_vectors(m) && m.accumulator != Hopper::name;
+}
+
+/// Returns a format of elements that the method accepts: its own or fp32, if it accepts one of them.
+inline const FormatInfo& input_of(const Method& m) {
+  if (m.accepts(*m.format)) return *m.format;
+  const auto accepted = std::ranges::find_if(formats, [&](const FormatInfo& f) { return m.accepts(f); });
+  return m.accepts(format_info<fp32>()) || accepted == formats.end() ? format_info<fp32>() : *accepted;
+}
 
 inline const Method& reference_of(const Method& m) { return find_on("reference", m); }
 

@@ -293,6 +293,10 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs,
       } catch (const std::exception&) {
         refusal = std::current_exception();
       }
+    if (!found && !refusal)
+      throw UsageError{
+          "--filter: '" + glob +
+          "' takes no elements of its own format, in which the experiment measures; leave it out"};
     if (!found) std::rethrow_exception(refusal);
   }
   return all;

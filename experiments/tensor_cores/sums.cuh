@@ -1,4 +1,4 @@
-/// Kernels of sums by matrix units, in the order of sums.hpp, with mma.sync.
+/// Kernels of sums by matrix units, in the order of samesum/accumulator/hopper.hpp, with mma.sync.
 ///
 /// Rows are rows of A, and B is ones: the 16 bytes that a thread loads of a row are its fragments of two
 /// instructions. Columns are columns of B, and A is ones: a thread loads 16 bytes, of eight columns, from

@@ -138,9 +138,9 @@ Report sum_alone(const SumOptions& options) {
   const Method& method = sum_named(options.method, elements->format(), "--method");
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
-  // A partial of fixed_point needs a grid; without one the elements are read first.
-  const bool has_partials =
-      method.promise >= Promise::everywhere && (method.accumulator != "fixed_point" || options.grid);
+  // A partial of fixed_point needs a grid; without one the elements are read first. hopper has no partials.
+  const bool has_partials = method.promise >= Promise::everywhere && method.accumulator != "hopper" &&
+                            (method.accumulator != "fixed_point" || options.grid);
   const auto sum = has_partials || needs_partial ? sum_portions : sum_at_once;
   Report report;
   const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report);

@@ -171,8 +171,8 @@ TYPED_TEST(EveryAccumulator, KeepsItsFirstElementUnchanged) {
 TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZeroUnlessOnAGrid) {
   const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};  // groups of leaves
   for (const Method& m : methods("sum")) {
-    EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
-    if (m.backend == "reference") continue;
+    EXPECT_EQ(m(Values{input_of(m), nullptr, 0}).bits, 0u) << m.name;
+    if (m.backend == "reference" || !m.accepts(format_info<fp32>())) continue;
     EXPECT_EQ(m(minus_zeros.values()).bits, m.accumulator == "fixed_point" ? 0 : m.format->sign_bit)
         << m.name;
   }
@@ -190,10 +190,11 @@ TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
       x[n / 3] = std::nan("");
       const Array not_a_number{input, x};
       for (const Method& m : methods("sum")) {
-        if (n > 5 && m.backend == "reference") continue;
+        if ((n > 5 && m.backend == "reference") || !m.accepts(input)) continue;
+        const std::uint64_t nan = m.accumulator == Hopper::name ? 0x7fffffff : m.format->canonical_nan;
         EXPECT_EQ(m(infinite.values()).bits, m.format->infinity) << m.name;
-        EXPECT_EQ(m(both.values()).bits, m.format->canonical_nan) << m.name;
-        EXPECT_EQ(m(not_a_number.values()).bits, m.format->canonical_nan) << m.name;
+        EXPECT_EQ(m(both.values()).bits, nan) << m.name;
+        EXPECT_EQ(m(not_a_number.values()).bits, nan) << m.name;
       }
     }
 }

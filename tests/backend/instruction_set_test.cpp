@@ -37,6 +37,7 @@ TEST(TheInstructionSet, ChangesNoBitOfAnySumForAnyInputAndLength) {
     for (const std::size_t n : {1, 15, 128, 1000, 4096, 5 * 4096 + 37}) {
       const Array x{input, wide(n, 30, n)};
       for (const Method* m : sums_of("cpu", Promise::everywhere)) {
+        if (!m->accepts(input)) continue;
         const Number expected = (*m)(x.values());
         for (const InstructionSet set : instruction_sets) {
           if (!is_supported(set) || set >= instruction_set()) continue;

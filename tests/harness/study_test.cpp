@@ -504,6 +504,7 @@ TEST(AFilter, SelectsMethodsOfEveryFormat) {
   EXPECT_THAT(names("tree/kahan/fp32@cpu,tree/*/fp32@cpu").size(), names("tree/*/fp32@cpu").size());
   EXPECT_EQ(names("sum/tree/kahan"), names("tree/kahan/*@cpu"))
       << "without a format, a name selects all four";
+  EXPECT_THROW(names("hopper/fp32"), UsageError);
 }
 
 TEST(AFilter, ThatIsEmptySelectsAllMethodsThatAreNotSlow) {

@@ -22,8 +22,6 @@ std::vector<Layout> layouts_without_results(const Method& m) {
   return all;
 }
 
-const FormatInfo& input_of(const Method& m) { return m.accepts(*m.format) ? *m.format : format_info<fp32>(); }
-
 /// Expects call() to return within a second.
 template <class Call> void expect_at_once(const Method& m, const char* what, Call call) {
   const auto begin = std::chrono::steady_clock::now();

@@ -50,12 +50,12 @@ const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t 
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
   std::size_t k = 0;
-  for (const auto& [b, x, y] : batch_data(*m.format)) {
+  for (const auto& [b, x, y] : batch_data(input_of(m))) {
     // Compensated sums walk as plain ones do.
     const bool walks_alike =
         m.format != &format_info<fp32>() || (m.accumulator != "plain" && !m.order.empty());
     if (is_sanitized && walks_alike && ++k % 2 != m.format->index / 2 % 2) continue;
-    if (!m.accepts(*m.format, b.layout)) continue;
+    if (!m.accepts(input_of(m), b.layout)) continue;
     if (!is_sanitized || b.elements < 20'000 || b.elements > 70'000) {  // few of the long ones
       EXPECT_EQ(reduce_all(m, x.values(), y.values(), b.layout),
                 reduce_all(reference_of(m), x.values(), y.values(), b.layout))
@@ -81,10 +81,10 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
 TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
   SAMESUM_SANITIZED_IN_FP32(m);
   const std::size_t n = is_sanitized ? 70'000 : 140'000;  // groups of leaves, the last one incomplete
-  const auto& [x, y] = wide_and_uniform(*m.format, n);
+  const auto& [x, y] = wide_and_uniform(input_of(m), n);
   for (const Layout& layout :
        {Layout::vector(n), Layout::rows(n / 1000, 1000), Layout::axis(1, n / 100, 100)}) {
-    if (!m.accepts(*m.format, layout)) continue;
+    if (!m.accepts(input_of(m), layout)) continue;
     const Bits expected = reduce_all(on_host(m), x.values(), y.values(), layout, {.threads = 1});
     for (const int threads : {2, 5})
       if (!is_sanitized || threads == 5) {
@@ -105,9 +105,9 @@ TEST(Threads, OfTheDefaultNumberGiveTheSameBits) {
 
 TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
   SAMESUM_SANITIZED_IN_FP32(m);
-  if (!m.accepts(*m.format, Layout::rows(2, 2))) return;
+  if (!m.accepts(input_of(m), Layout::rows(2, 2))) return;
   constexpr std::size_t columns = 777, most = 129;
-  const auto& [x, y] = wide_and_uniform(*m.format, most * columns, 1);
+  const auto& [x, y] = wide_and_uniform(input_of(m), most * columns, 1);
   const auto row = [&](Values v, std::size_t k) {
     return Values{*v.format, static_cast<const std::byte*>(v.data) + k * columns * v.format->bytes, columns};
   };
@@ -139,10 +139,10 @@ std::vector<Layout> layouts_of_awkward_data(const Method& m, std::size_t n) {
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   constexpr std::size_t n = 9 * 512 + 3;
   std::size_t k = 0;
-  for (const auto& [name, x, y] : inputs_of<awkward_data>(*m.format, n))
+  for (const auto& [name, x, y] : inputs_of<awkward_data>(input_of(m), n))
     for (const Layout& layout : layouts_of_awkward_data(m, n)) {
       if (is_sanitized && k++ % 8 != 0) continue;  // data sets take the layouts in turn
-      if (!m.accepts(*m.format, layout)) continue;
+      if (!m.accepts(input_of(m), layout)) continue;
       EXPECT_EQ(reduce_all(m, x.values(), y.values(), layout),
                 reduce_all(reference_of(m), x.values(), y.values(), layout))
           << name << ", " << layout.outer << " x " << layout.n << " x " << layout.inner;
@@ -151,7 +151,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
 
 TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
   if (m.backend != "cpu") return;
-  const auto& [x, y] = wide_and_uniform(*m.format, 9000);
+  const auto& [x, y] = wide_and_uniform(input_of(m), 9000);
   const cpu::InstructionSet before = cpu::instruction_set();
   const Bits expected = reduce_all(reference_of(m), x.values(), y.values(), Layout::rows(2, 4500));
   for (const cpu::InstructionSet set : cpu::instruction_sets) {

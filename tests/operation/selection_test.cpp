@@ -117,17 +117,18 @@ INSTANTIATE_TEST_SUITE_P(Reference, EverySelection, ::testing::ValuesIn([] {
 TEST_P(EverySelection, HasTheBitsOfThePackedElements) {
   SAMESUM_SANITIZED_IN_FP32(m);
   std::size_t k = 0;
-  for (const BatchData& data : batch_data(*m.format)) {
+  for (const BatchData& data : batch_data(input_of(m))) {
     if (is_sanitized && ++k % 4 != 0) continue;
-    if (!m.accepts(*m.format, data.batch.layout)) continue;
+    if (!m.accepts(input_of(m), data.batch.layout)) continue;
     check(data);
     if (m.takes_grid) check(data, {.grid = -40});
   }
 }
 
 TEST_P(EverySelection, OfPortionsHasTheBitsOfThePackedElements) {
+  if (!has_partials(m)) return;
   constexpr std::size_t n = 9000, cut = 4103;
-  const Array x{*m.format, wide(n, 12, 1)}, y{*m.format, wide(n, 12, 2)};
+  const Array x{input_of(m), wide(n, 12, 1)}, y{input_of(m), wide(n, 12, 2)};
   const std::vector<std::uint8_t>& flags = flags_of(n);
   const std::optional<int> grid = m.takes_grid ? std::optional{-40} : std::nullopt;
   const auto finished = [&](const Partial& partial) {
@@ -137,14 +138,15 @@ TEST_P(EverySelection, OfPortionsHasTheBitsOfThePackedElements) {
     return out;
   };
   const auto part = [&](const Array& a, std::size_t first, std::size_t count) {
-    return Values{*m.format, static_cast<const std::byte*>(a.values().data) + first * m.format->bytes, count};
+    return Values{input_of(m), static_cast<const std::byte*>(a.values().data) + first * input_of(m).bytes,
+                  count};
   };
   Partial selected{m, 0, grid}, whole{m, 0, grid};
   for (const auto& [first, count] : {std::pair{std::size_t{0}, cut}, {cut, n - cut}})
     selected.add(part(x, first, count), m.inputs == 2 ? part(y, first, count) : Values{},
                  {.where = {flags.data() + first, count}});
   const Packed of_x = packed(x.values(), flags, 0, n, 1), of_y = packed(y.values(), flags, 0, n, 1);
-  whole.add(of_x.values(*m.format), m.inputs == 2 ? of_y.values(*m.format) : Values{});
+  whole.add(of_x.values(input_of(m)), m.inputs == 2 ? of_y.values(input_of(m)) : Values{});
   EXPECT_EQ(selected.size(), of_x.places.size());
   EXPECT_EQ(finished(selected), finished(whole));
 }

@@ -367,7 +367,7 @@ def test_a_signal_handler_may_use_the_partial_to_which_elements_are_added() -> N
 
 def has_partials(m: Any) -> bool:
     """Whether a method has partials without a grid."""
-    if m.has_result_per_element or m.takes_keys or m.accumulator == "fixed_point":
+    if m.has_result_per_element or m.takes_keys or m.accumulator in ("fixed_point", "hopper"):
         return False
     return m.promise in ("everywhere", "order_free")
 

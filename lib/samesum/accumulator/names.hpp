@@ -11,12 +11,12 @@ namespace samesum {
 inline constexpr std::array<std::string_view, 4> accumulator_names{"plain", "kahan", "neumaier",
                                                                    "double_word"};
 
-/// Names of the accumulators that take no order: they add integers, in any order.
-inline constexpr std::array<std::string_view, 2> order_free_accumulators{"exact", "fixed_point"};
+/// Names of the accumulators that take no order: two add integers, in any order; `hopper` has its own order.
+inline constexpr std::array<std::string_view, 3> accumulators_without_order{"exact", "fixed_point", "hopper"};
 
 /// Whether a word names an accumulator that takes no order.
 constexpr bool takes_no_order(std::string_view word) {
-  return std::ranges::find(order_free_accumulators, word) != order_free_accumulators.end();
+  return std::ranges::find(accumulators_without_order, word) != accumulators_without_order.end();
 }
 
 }  // namespace samesum

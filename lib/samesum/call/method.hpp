@@ -57,8 +57,9 @@ struct Method {
   std::string operation;     ///< "sum"
   std::string summary;       ///< what the operation computes: "sum of the elements"
   std::string order;         ///< "" if the operation or accumulator has no order; the promise is then
-                             ///< order_free, except for "online", which promises everywhere
-  std::string accumulator;   ///< "plain", …, "exact", "online"; "" for operations with a state of their own
+                             ///< order_free, except for "online" and "hopper", which promise everywhere
+  std::string accumulator;   ///< "plain", …, "exact", "hopper", "online"; "" for operations with a state of
+                             ///< their own
   const FormatInfo* format;  ///< format of the accumulator and the results; softmax returns results in the
                              ///< format of its input
   std::string backend;       ///< "reference", "cpu", "cuda"
@@ -73,7 +74,8 @@ struct Method {
   bool can_combine = false;     ///< whether Options::combine may be set: sums, counts and extrema by key
   bool takes_window = false;    ///< whether Options::window must be given, as in rolling_sum
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
-                            ///< sums all elements, or every element is added to one atomic cell
+                            ///< sums all elements, every element is added to one atomic cell, or hardware is
+                            ///< modelled in integers
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
   int operations_per_element;  ///< floating-point operations per `add` (integer operations for exact); 0 if
                                ///< that depends on the elements
@@ -83,7 +85,7 @@ struct Method {
   Height height(std::size_t n) const;
 
   /// Whether the method accepts elements of a format. Sums of one vector and exact methods accept all
-  /// formats, other methods their own and narrower ones.
+  /// formats, `hopper` only fp16 and bf16, other methods their own and narrower ones.
   bool accepts(const FormatInfo& input) const;
   /// Whether the method accepts elements of a format in a layout. On a GPU, sums whose order or accumulator
   /// has no kernel for batches, and all sums of elements wider than the accumulator, accept only single

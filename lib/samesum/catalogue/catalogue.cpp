@@ -69,7 +69,7 @@ MethodTable all_methods() {
         all.add(some, *by_name[i]);
       };
       add([](std::string_view accumulator) { return !takes_no_order(accumulator); });
-      for (const std::string_view last : order_free_accumulators)
+      for (const std::string_view last : accumulators_without_order)
         add([last](std::string_view accumulator) { return accumulator == last; });
     }
   all.add_to_all(joined([]<std::size_t index>() { return states<index>(); }, {}));
@@ -105,6 +105,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"double_word", " dd "},
     {"exact", " superaccumulator "},
     {"fixed_point", " fixed fixedpoint integer "},
+    {"hopper", " tensor_cores tensor_core matrix_unit "},
     {"fp16", " half float16 "},
     {"bf16", " bfloat16 "},
     {"fp32", " float float32 single "},
@@ -219,10 +220,10 @@ std::vector<Unsupported> all_unsupported() {
       }
   for (const OperationFacts* o : operations) {
     if (!o->can_be_exact) continue;
-    for (const std::string_view accumulator : order_free_accumulators)
+    for (const std::string_view accumulator : accumulators_without_order)
       for (const FormatInfo& f : formats)
         for (const std::string_view backend : backends)
-          add(o->name, "", accumulator, f, backend, order_free_refusal(*o, accumulator));
+          add(o->name, "", accumulator, f, backend, refusal_without_order(*o, accumulator, f.name, backend));
   }
   return all;
 }

@@ -63,6 +63,20 @@ constexpr Entry describe_order_free(std::string_view backend) {
   return e;
 }
 
+/// Describes the sum with the accumulator `hopper`.
+constexpr Entry describe_hopper(std::string_view backend) {
+  Entry e = describe_order_free<Sum, Hopper, fp32>(backend);
+  e.facts.promise = Promise::everywhere;
+  e.facts.is_slow = true;
+  e.facts.operations_per_element = Hopper::operations_per_element;
+  e.facts.height_formula = Hopper::height_formula;
+  e.code.height = Hopper::height;
+  e.code.accumulator_bound = Hopper::bound;
+  e.code.accumulator_probable_bound = Hopper::probable_bound;
+  e.code.operation_bound = Sum::bound;
+  return e;
+}
+
 /// Describes all rolling methods of a backend. run(work) runs each of them.
 template <class Work, void (*run)(Work&)> std::vector<Entry> rolling_entries(std::string_view backend) {
   std::vector<Entry> all;
@@ -77,7 +91,7 @@ template <class Work, void (*run)(Work&)> std::vector<Entry> rolling_entries(std
       Formats::for_each([&]<class F>() {
         if constexpr (Operation::can_be_exact)
           OrderFree::for_each([&]<class Accumulator>() {
-            if constexpr (order_free_refusal(Operation::facts, Accumulator::name).empty())
+            if constexpr (refusal_without_order(Operation::facts, Accumulator::name).empty())
               add.template operator()<F, true>(describe_order_free<Operation, Accumulator, F>(backend));
           });
         else

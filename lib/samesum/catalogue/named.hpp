@@ -26,7 +26,8 @@ constexpr bool reduces(const NameFields& f) {
   if (index == operation_facts.size() || !operation_facts[index].reduces()) return false;
   const OperationFacts& operation = operation_facts[index];
   if (takes_no_order(f.accumulator))
-    return f.order.empty() && operation.can_be_exact && order_free_refusal(operation, f.accumulator).empty();
+    return f.order.empty() && operation.can_be_exact &&
+           refusal_without_order(operation, f.accumulator, f.format, f.backend).empty();
   if (f.order.empty() == operation.has_order || f.accumulator.empty() == operation.has_accumulator)
     return false;
   bool exists = false;

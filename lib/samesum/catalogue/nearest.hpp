@@ -42,7 +42,7 @@ constexpr std::string_view near_word(std::string_view unknown) {
   };
   Orders::for_each([&]<class Order>() { compare(Order::name); });
   for (const std::string_view word : accumulator_names) compare(word);
-  for (const std::string_view word : order_free_accumulators) compare(word);
+  for (const std::string_view word : accumulators_without_order) compare(word);
   for (const OperationFacts& facts : operation_facts) compare(facts.name);
   for (const FormatInfo& format : formats) compare(format.name);
   for (const std::string_view word : backends) compare(word);

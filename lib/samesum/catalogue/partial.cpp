@@ -56,7 +56,9 @@ const PartialForm& form_of(const Method& m) {
     refuse_partial(m, "the method returns a number per element; a partial gives one result");
   if (m.promise < Promise::everywhere)
     refuse_partial(m, "its bits differ from run to run; use a method that promises everywhere");
-  return *Code::of(m).partial_form;
+  const PartialForm* const form = Code::of(m).partial_form;
+  if (!form) refuse_partial(m, "its tiles cannot be split; reduce the whole vector in one call");
+  return *form;
 }
 
 /// Merges the first `lanes` states of one subtree with those of the next.

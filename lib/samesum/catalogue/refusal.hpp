@@ -58,12 +58,19 @@ constexpr std::string_view refusal(const OperationFacts& operation, bool is_plai
   return {};
 }
 
-/// Returns the reason why an operation that can be exact has no method with an accumulator that takes no
-/// order; empty if it has.
-constexpr std::string_view order_free_refusal(const OperationFacts& operation, std::string_view accumulator) {
+/// Returns the reason why a backend has no method of an operation that can be exact with an accumulator that
+/// takes no order; empty if it has one. The format and the backend matter for `hopper` alone.
+constexpr std::string_view refusal_without_order(const OperationFacts& operation,
+                                                 std::string_view accumulator, std::string_view format = {},
+                                                 std::string_view backend = {}) {
   if (accumulator == "fixed_point" && !operation.takes_keys && !operation.has_accumulator)
     return "its sums of squares would need a second grid; use exact";
-  return {};
+  if (accumulator != "hopper") return {};
+  if (operation.name != "sum") return "the model of matrix units is for sums only; use exact";
+  if (format != "fp32") return "these matrix units return sums in fp32; use fp32";
+  return backend == "cuda"
+             ? "its kernels are in experiments/tensor_cores, not in the library; use the model @cpu"
+             : "";
 }
 
 }  // namespace samesum

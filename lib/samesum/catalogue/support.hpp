@@ -5,6 +5,7 @@
 
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/fixed_point.hpp"
+#include "samesum/accumulator/hopper.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/refusal.hpp"
 #include "samesum/operation/operations.hpp"
@@ -41,7 +42,7 @@ constexpr bool is_method(bool is_plain, std::string_view backend) {
          refusal_of_build<Order>(Operation::facts, is_plain, Format<F>::name, backend).empty();
 }
 
-/// The accumulators that take no order: superaccumulators, and sums on a grid.
+/// The accumulators whose order is free: superaccumulators, and sums on a grid.
 struct Exactly {
   static constexpr std::string_view name = Exact::name;
   static constexpr bool takes_grid = false;
@@ -53,7 +54,7 @@ struct OnGrid {
   static constexpr std::size_t state_bytes = sizeof(GridSum);
 };
 using OrderFree = TypeList<Exactly, OnGrid>;
-static_assert(order_free_accumulators == std::array{Exactly::name, OnGrid::name});
+static_assert(accumulators_without_order == std::array{Exactly::name, OnGrid::name, Hopper::name});
 
 /// Whether the code for scans computes a method: scans, and reductions in the order prefix.
 template <class Operation, class Order>
@@ -96,7 +97,7 @@ template <bool by_key = false, class Visit> constexpr void for_each_order_free(V
   OrderFree::for_each([&]<class Accumulator>() {
     Operations::for_each([&]<class Operation>() {
       if constexpr (takes_keys<Operation> == by_key && !takes_window<Operation> && Operation::can_be_exact &&
-                    order_free_refusal(Operation::facts, Accumulator::name).empty())
+                    refusal_without_order(Operation::facts, Accumulator::name).empty())
         visit.template operator()<Operation, Accumulator>();
     });
   });

@@ -59,8 +59,8 @@ double largest_term(Term term, const Values& x, const Values& y) {
 }
 
 /// Estimates a sum from its tree: one thread adds up the partial sums.
-Estimate recorded(const Method& m, const Values& x) {
-  const RecordedSum seen = Code::of(m).watch[x.format->index](x.data, x.size);
+Estimate recorded(const Method& m, Code::Watch watch, const Values& x) {
+  const RecordedSum seen = watch(x.data, x.size);
   const Number value{m.format, seen.bits};
   const double magnitudes = at_least(seen.magnitudes, x.size);
   double bound = m.bound(*x.format, x.size, value, magnitudes);
@@ -76,7 +76,8 @@ Estimate estimate_vector(const Method& m, const Values& x, const Values& y) {
   if (m.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + m.name +
                                 "': its tree differs from run to run; use a method that promises everywhere");
-  if (m.operation == Sum::name && !y.is_given() && !m.takes_grid) return recorded(m, x);
+  if (const Code::Watch watch = Code::of(m).watch[x.format->index]; watch && !y.is_given())
+    return recorded(m, watch, x);
   const Method& host = find_on("cpu", m);
   const Number value = host(x, y);
   const double magnitudes = magnitudes_of(x, y);

@@ -49,9 +49,10 @@ def find_method(name: str, operation: str, format: str, backend: str) -> Method:
             f"samesum: method {name!r} computes {method.operation}, not {operation}; leave out the operation"
         )
     if not method.accepts(format):
+        accepted = next(filter(method.accepts, (method.format, *DTYPES)), method.format)
         raise TypeError(
             f"samesum: method {method.name} does not accept elements of format {format}; convert them with "
-            f"dtype={DTYPES[method.format]!r}, or choose a method in another format"
+            f"dtype={DTYPES[accepted]!r}, or choose a method in another format"
         )
     if method.backend == backend:
         _core.remember(operation, name, format, backend, method)

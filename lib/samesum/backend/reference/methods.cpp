@@ -178,6 +178,18 @@ template <class Operation, class Accumulator, class T, class F> void run_order_f
     run_exactly<T>(exact_kind<Operation>, work);
 }
 
+/// Sums each result by the model of matrix units.
+template <class T> void run_hopper(HostRun& work) {
+  const Call& call = work.call;
+  const Layout& l = call.layout;
+  for (std::size_t at = 0; at < l.results(); ++at) {
+    std::vector<T> x(l.length(at / l.inner));
+    for (std::size_t k = 0; k < x.size(); ++k)
+      x[k] = static_cast<const T*>(call.x.data)[l.first(at / l.inner) + k * l.stride + at % l.inner];
+    static_cast<float*>(call.out.data)[at] = hopper::sum_by_unit_model(std::span<const T>{x});
+  }
+}
+
 }  // namespace
 
 template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
@@ -219,6 +231,13 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     }();
     append(all, entry);
   });
+  if constexpr (std::is_same_v<F, fp32>) {
+    Entry e = describe_hopper("reference");
+    Formats::for_each([&]<class T>() {
+      if constexpr (hopper::UnitInput<T>::exists) e.code.host.any[Formats::index_of<T>()] = run_hopper<T>;
+    });
+    append(all, e);
+  }
   return all;
 }
 

@@ -128,6 +128,28 @@ template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, const Call& ca
                 [&](std::size_t at) { sum_one(at, 1); });
 }
 
+/// The bits of a sum by the model of matrix units. The tiles are summed in any order.
+template <class T> std::uint64_t sum_by_hopper(const void* data, std::size_t n, int threads) {
+  const std::span x{static_cast<const T*>(data), n};
+  std::vector<float> tiles(hopper::parts_of(n, hopper::of_tile));
+  for_each_task(thread_count(threads, n, tiles.size()), tiles.size(),
+                [&](std::size_t k) { tiles[k] = hopper::tile_sum_by_unit(hopper::tile_of(x, k)); });
+  return to_bits(hopper::add_tiles(std::move(tiles)));
+}
+
+Entry hopper_sum() {
+  Entry e = describe_hopper("cpu");
+  Formats::for_each([&]<class T>() {
+    if constexpr (hopper::UnitInput<T>::exists) {
+      e.code.sum[Formats::index_of<T>()] = sum_by_hopper<T>;
+      e.code.host.any[Formats::index_of<T>()] = [](HostRun& work) {
+        sum_each<T>(sum_by_hopper<T>, work.call);
+      };
+    }
+  });
+  return e;
+}
+
 }  // namespace
 
 template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
@@ -154,6 +176,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   Entry exact = describe_order_free<Sum, Exactly, F>("cpu");
   Formats::for_each([&]<class T>() { exact.code.sum[Formats::index_of<T>()] = sum_exactly<T>; });
   append(all, exact);
+  if constexpr (std::is_same_v<F, fp32>) append(all, hopper_sum());
   return all;
 }
 
