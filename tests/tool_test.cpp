@@ -820,6 +820,17 @@ TEST(TheToolsComparison, IncludesPeersOnRequest) {
   EXPECT_THAT(shell().run("$T compare uniform.f32 --all").out, Not(HasSubstr("@peer")));
 }
 
+TEST(TheTool, SumsAndComparesByTheModelOfMatrixUnitsElementsOf16BitsAlone) {
+  const json sum = run_json("$T sum ones.bf16 --method hopper/fp32 --json");
+  EXPECT_EQ(sum["value"], sum["truth"]);
+  EXPECT_TRUE(sum["within_bound"]);
+  EXPECT_EQ(run_json("$T compare ones.bf16 --methods hopper/fp32 --repeat 1 --json")["methods"].size(), 1u);
+  EXPECT_THAT(shell().run("$T sum uniform.f32 --method hopper/fp32").err,
+              HasSubstr("does not accept elements of fp32; convert them to one of fp16, bf16"));
+  EXPECT_THAT(shell().run("$T sum ones.bf16 --method hopper/fp32 --save-partial part").err,
+              HasSubstr("reduce the whole vector in one call"));
+}
+
 /// The names in the table of a comparison.
 std::vector<std::string> names_in(const std::string& text) {
   std::vector<std::string> names;
