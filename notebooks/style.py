@@ -12,7 +12,7 @@ from section import SAME_EVERYWHERE
 GREY = "#888888"  # for frontiers and for reading alone
 COLOURS = {"plain": "#b84300", "kahan": "#c28700", "neumaier": "#3a9bdc", "double_word": "#009e73", "exact": "#0069a8",
            "fixed_point": "#7d66c9",
-           "peer": "#cc79a7", "read": GREY}
+           "peer": "#cc79a7", "read": GREY, "hopper": "#76801c"}
 PEERS = ["#cc79a7", "#94507a", "#b0608f"]  # shades of the colour of peers
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
           "prefix": ("longdash", "hexagon"), "canonical16": ("dot", "triangle-up"),
