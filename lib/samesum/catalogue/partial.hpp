@@ -27,9 +27,9 @@ class PartialInput;
 /// - serial: one state if the range begins at element 0; otherwise all n elements, because the textbook loop
 ///   cannot start in the middle.
 ///
-/// Every deterministic method whose results are one per vector has partials: not softmax, and not the orders
-/// of arrival (atomic and atomic_element), whose bits differ from run to run. Error bound of the result:
-/// Method::bound with n = size() and the widest format of the elements.
+/// Every deterministic method whose results are one per vector has partials, except hopper: not softmax, and
+/// not the orders of arrival (atomic and atomic_element), whose bits differ from run to run. Error bound of
+/// the result: Method::bound with n = size() and the widest format of the elements.
 class Partial {
  public:
   /// Creates the partial of no elements, whose first element will be element `begin` of the vector.

@@ -243,7 +243,7 @@ class Partial(_State):
     ----------
     method
         name of a method with its format, such as "tree/kahan/fp32" or "dot/exact/fp64", or a `Method`. Every
-        deterministic method with one result per vector has partials: not softmax, nor the orders atomic.
+        deterministic method with one result per vector has partials, except hopper: not softmax, nor the orders atomic.
     begin
         index of the first element in the vector.
     grid
