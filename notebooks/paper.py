@@ -286,7 +286,7 @@ def method(n):
     yield "## Method"
     sources = [s for some in n.found.values() for s in some]
     facts = [s.header["provenance"] for s in sources]
-    checked = section.checked_in_words([r for s in sources for r in s.rows if "verified" in r and "seconds" in r
+    checked = section.checked_in_words([r for s in sources for r in s.rows if {"method", "verified", "seconds"} <= r.keys()
                                         and r["method"] not in CEILINGS])
     known = hosts(sources)
     libraries = section.distinct(f"{name} {version}" for p in facts for name, version in p.get("libraries", {}).items())
