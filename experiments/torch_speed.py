@@ -453,6 +453,10 @@ def measure(experiment, other, cells, to_repeat, options):
             yield from torch_repeats(torch, key)
     if options.repeats:
         header["options"]["repeats"] = True
+        path = options.out / f"{name}.jsonl"
+        lines = study.read(path).splitlines()
+        if lines and not json.loads(lines[0]).get("options", {}).get("repeats"):
+            raise Refused(f"{path} has times, which --repeats would replace; use another folder")
     return study.complete(options, header, [], in_words, rows)
 
 

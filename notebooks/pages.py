@@ -346,9 +346,10 @@ def variability(files):
         texts = [f"{name_of(r['method'])} {r['vermv_mean']:.2g} and {r['vc_mean']:.2g}" for r in rows]
         here += [f"{', '.join(texts)}, {two_to_the(rows[0]['n'])} fp32"
                  + (f" by {rows[0]['bins']} keys" if "bins" in rows[0] else "")] if rows else []
-    question = ("How far apart are two results of an operator of PyTorch: mean relative difference (Vermv), and share "
+    question = ("How far apart are results of an operator of PyTorch: mean relative difference (Vermv), and share "
                 "of elements that differ (Vc)?")
-    return [[question, "; ".join(p.cited() for p in published.VARIABILITY), "; ".join(here)]] if here else []
+    return [[question, "; ".join(p.cited() for p in published.VARIABILITY),
+             f"against the first result: {'; '.join(here)}"]] if here else []
 
 
 def rounding_growth(files):

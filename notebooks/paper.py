@@ -323,6 +323,8 @@ def method(n):
 
 def command(s):
     name = s.header.get("experiment", "samesum compare")
+    if name.startswith("torch_"):
+        return "torch_speed.py" + " --repeats" * s.header["options"].get("repeats", False)
     chosen = s.header.get("filter", "")
     return " ".join(filter(None, [name, f"--{s.header['mode']}" if "mode" in s.header else "",
                                   f"--filter {chosen}" if 0 < len(chosen) < 40 else "--filter …" if chosen else ""]))

@@ -140,14 +140,14 @@ inline double unit_sum_bound(std::size_t n) {
 
 namespace samesum {
 
-/// What the catalogue needs to know of the accumulator.
+/// The facts of the accumulator `hopper`.
 struct Hopper {
   static constexpr std::string_view name = "hopper";
   static constexpr bool takes_grid = false;
   static constexpr std::size_t state_bytes = sizeof(float);
-  static constexpr int operations_per_element = 50;  ///< of the model, in integers
+  static constexpr int operations_per_element = 2;  ///< of the matrix unit: a product and an addition
   static constexpr Height height(std::size_t n) { return hopper::height(n); }
-  static std::string height_formula() { return "at most 8 + 7 * ceil(log8(n / 128))"; }
+  static std::string height_formula() { return "at most 8 + 7 * ceil(log8(max(n, 128) / 128))"; }
 
   /// The bound that is proved above.
   static Loss bound(const Summed& s) {

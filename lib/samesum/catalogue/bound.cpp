@@ -105,7 +105,7 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
   if (m.takes_grid) return both(bound_on_grid(input, *Code::of(m).adds, n, magnitudes, number, options.grid));
-  if (!m.accepts(input)) return both(unbounded_error);
+  if (m.accumulator == Hopper::name && !m.accepts(input)) return both(unbounded_error);
   if (Code::of(m).operation_bound == bound_of_sum)
     return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
   if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);

@@ -57,7 +57,7 @@ const PartialForm& form_of(const Method& m) {
   if (m.promise < Promise::everywhere)
     refuse_partial(m, "its bits differ from run to run; use a method that promises everywhere");
   const PartialForm* const form = Code::of(m).partial_form;
-  if (!form) refuse_partial(m, "its tiles cannot be split; reduce the whole vector in one call");
+  if (!form) refuse_partial(m, "its accumulator has no partials; reduce the whole vector in one call");
   return *form;
 }
 

@@ -52,7 +52,7 @@ struct Launch {
   KeySchedule key_schedule = KeySchedule::automatic;
   ScanSchedule scan = ScanSchedule::automatic;
   KeyStatus* status = nullptr;      ///< status in device memory; may be null
-  std::size_t longest_segment = 0;  ///< the most elements of a segment, or more; 0 if that is not known
+  std::size_t longest_segment = 0;  ///< upper bound on the length of a segment; 0: not known
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };

@@ -20,7 +20,8 @@ inline std::size_t count_slots(const Layout& l, std::size_t elements, std::size_
 }
 
 /// Index of the state of the first leaf of segment o, if it has more than one leaf: others need no state. Two
-/// for every `leaf` elements suffice for such a segment, since x > 1 leaves are at most floor(2x) in number.
+/// states for every `leaf` elements suffice: a segment of x > 1 times `leaf` elements has at most floor(2x)
+/// leaves.
 template <std::size_t leaf> __device__ std::size_t first_state(const Layout& l, std::size_t o) {
   return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) * 2 / leaf;
 }
