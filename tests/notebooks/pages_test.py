@@ -130,7 +130,7 @@ class WhatOthersMeasured(unittest.TestCase):
         scans = [row("torch/cumsum/fp32@peer", "cumsum", 3e-9, 0.0625)]
         self.assertEqual(
             self.cells(torch_sums_by_key=by_key, torch_prefix_sums=scans)[2],
-            "`torch/index_add` 1.2e-07 and 0.5, `torch/scatter_reduce` 0 and 0, 2^12 fp32 by 256 keys; "
+            "against the first result: `torch/index_add` 1.2e-07 and 0.5, `torch/scatter_reduce` 0 and 0, 2^12 fp32 by 256 keys; "
             "`torch/cumsum` 3e-09 and 0.062, 2^12 fp32")
         old = {name: value for name, value in by_key[0].items() if not name.startswith("v")}
         self.assertEqual(self.cells(torch_sums_by_key=[old]), [pages.ABSENT] * 6)

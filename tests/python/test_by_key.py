@@ -463,7 +463,7 @@ def test_runs_of_equal_keys_have_the_results_of_their_values_alone(inner):
     starts, ends = runs_of(keys)
     other = pairs(900, 7, *inner, seed=6, dtype=np.float32)[1]
     for m in samesum.methods("*/fp32@cpu"):
-        if m.has_result_per_element or m.takes_keys or m.operation == "sum_of_magnitudes":
+        if m.has_result_per_element or m.takes_keys or m.operation == "sum_of_magnitudes" or not m.accepts("fp32"):
             continue
         y = other if m.inputs == 2 else None
         function = getattr(samesum, {"moments": "var", "dot": "vecdot"}.get(m.operation, m.operation), None)
