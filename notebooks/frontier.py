@@ -142,7 +142,8 @@ def picture(at, rows, width=WIDE):
                      (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
         on = r in best
-        long = letter * len(label(r)) * (1.15 if on else 1)
+        capitals = sum(map(str.isupper, label(r)))  # which are wider than other letters
+        long = letter * (len(label(r)) + capitals / 3) * (1.15 if on else 1)
         at_x, at_y = labels.place(x, y, long)
         # A label that is neither beside nor above or below its point has a line to it.
         if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:

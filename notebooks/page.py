@@ -22,7 +22,7 @@ from figure import script_json, svg
 from fragments import definitions, escape, explained, more, summary, table
 
 HERE = pathlib.Path(__file__).parent
-MOST_DATA = 1_500_000  # characters of results files in the page
+MOST_DATA = 800_000  # characters of results files in the page
 
 
 def packed(data):
