@@ -341,11 +341,13 @@ def results_by_key(files):
 def variability(files):
     """A line on the calls of PyTorch that were repeated; none without such results."""
     here = []
-    for file in (name for name in TORCH_REPEATS if name in files.by_name):
-        rows = [r for r in files.rows(file, kind="repeats", axis="runs") if "vermv_mean" in r]
-        texts = [f"{name_of(r['method'])} {r['vermv_mean']:.2g} and {r['vc_mean']:.2g}" for r in rows]
-        here += [f"{', '.join(texts)}, {two_to_the(rows[0]['n'])} fp32"
-                 + (f" by {rows[0]['bins']} keys" if "bins" in rows[0] else "")] if rows else []
+    for file in TORCH_REPEATS:
+        rows = files.rows(file, kind="repeats", axis="runs") if file in files.by_name else []
+        rows = [r for r in rows if "vermv_mean" in r]
+        if rows:
+            texts = [f"{name_of(r['method'])} {r['vermv_mean']:.2g} and {r['vc_mean']:.2g}" for r in rows]
+            by = f" by {rows[0]['bins']} keys" if "bins" in rows[0] else ""
+            here.append(f"{', '.join(texts)}, {two_to_the(rows[0]['n'])} fp32{by}")
     question = ("How far apart are results of an operator of PyTorch: mean relative difference (Vermv), and share "
                 "of elements that differ (Vc)?")
     return [[question, "; ".join(p.cited() for p in published.VARIABILITY),

@@ -94,6 +94,11 @@ template <class T, class F> void scan_exactly(const Call& call) {
   });
 }
 
+/// Index of element k of result `at`.
+std::size_t place_of(const Layout& l, std::size_t at, std::size_t k) {
+  return l.first(at / l.inner) + k * l.stride + at % l.inner;
+}
+
 /// Adds all terms in integer arithmetic.
 template <class T> void run_exactly(ExactKind kind, const HostRun& work) {
   const Call& call = work.call;
@@ -103,7 +108,7 @@ template <class T> void run_exactly(ExactKind kind, const HostRun& work) {
     const std::size_t n = l.length(at / l.inner);
     ExactBatchState state;
     for (std::size_t k = 0; k < n; ++k) {
-      const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
+      const std::size_t place = place_of(l, at, k);
       state.terms.add(kind.term, x[place], y ? y[place] : T{});
       if (kind.moments) state.squares.add(Term::square, x[place], T{});
     }
@@ -123,7 +128,7 @@ template <class T, class F> void run_on_grid(ExactKind kind, HostRun& work) {
     const std::size_t n = l.length(at / l.inner);
     const auto for_each_pair = [&](auto visit) {
       for (std::size_t k = 0; k < n; ++k) {
-        const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
+        const std::size_t place = place_of(l, at, k);
         visit(x[place], y ? y[place] : T{});
       }
     };
@@ -184,8 +189,7 @@ template <class T> void run_hopper(HostRun& work) {
   const Layout& l = call.layout;
   for (std::size_t at = 0; at < l.results(); ++at) {
     std::vector<T> x(l.length(at / l.inner));
-    for (std::size_t k = 0; k < x.size(); ++k)
-      x[k] = static_cast<const T*>(call.x.data)[l.first(at / l.inner) + k * l.stride + at % l.inner];
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = static_cast<const T*>(call.x.data)[place_of(l, at, k)];
     static_cast<float*>(call.out.data)[at] = hopper::sum_by_unit_model(std::span<const T>{x});
   }
 }
