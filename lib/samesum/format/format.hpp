@@ -166,12 +166,50 @@ template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
           Format<F>::min_quantum + (normal ? field - 1 : 0)};
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define SAMESUM_CONVERTS_BY_INSTRUCTIONS
+/// Roundings by the instructions of a GPU, which give another NaN than the canonical one.
+__device__ inline void convert_by_instructions(float x, fp16& to) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
+}
+__device__ inline void convert_by_instructions(double x, fp16& to) {
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(to.bits) : "d"(x));
+}
+__device__ inline void convert_by_instructions(float x, bf16& to) {
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
+}
+__device__ inline void convert_by_instructions(double x, bf16& to) {
+  // The float is rounded to odd, so that the second rounding is that of x (Boldo and Melquiond 2008).
+  const float towards_zero = __double2float_rz(x);
+  const auto bits = to_bits(towards_zero) | std::uint32_t{static_cast<double>(towards_zero) != x};
+  convert_by_instructions(from_bits<float>(bits), to);
+}
+__device__ inline void convert_by_instructions(double x, float& to) { to = static_cast<float>(x); }
+__device__ inline void convert_by_instructions(float x, double& to) { to = x; }
+__device__ inline void convert_by_instructions(fp16 x, float& to) {
+  asm("cvt.f32.f16 %0, %1;" : "=f"(to) : "h"(x.bits));
+}
+__device__ inline void convert_by_instructions(bf16 x, float& to) {
+  to = from_bits<float>(std::uint32_t{x.bits} << 16);
+}
+/// All others; without it, a double would be rounded twice, to float first.
+template <class From, class To> __device__ void convert_by_instructions(From x, To& to) = delete;
+#endif
+
 /// Rounds x once, to nearest, ties to even, to another format; NaN becomes the canonical NaN. If the formats
 /// are the same, returns x unchanged.
 template <class To, class From> SAMESUM_HD constexpr To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else {
+#if defined(SAMESUM_CONVERTS_BY_INSTRUCTIONS)
+    if constexpr (requires(To & to) { convert_by_instructions(x, to); })
+      if (!std::is_constant_evaluated()) {
+        To to{};
+        convert_by_instructions(x, to);
+        return is_nan_bits<From>(to_bits(x)) ? from_bits<To>(Format<To>::canonical_nan) : to;
+      }
+#endif
     const BitsOf<From> bits = to_bits(x);
     const BitsOf<From> magnitude = BitsOf<From>(bits & ~Format<From>::sign_bit);
     if (magnitude > Format<From>::infinity) return from_bits<To>(Format<To>::canonical_nan);

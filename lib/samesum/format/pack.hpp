@@ -88,6 +88,7 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
   constexpr int excess = Native::precision - Format<F>::precision;
 #if defined(__CUDA_ARCH__)  // single instructions
   if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 4) return __half2float(__float2half_rn(x));
+  if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 8) return __half2float(__double2half(x));
   if constexpr (std::is_same_v<F, bf16> && sizeof(C) == 4) return __bfloat162float(__float2bfloat16_rn(x));
 #endif
 #if defined(__F16C__) && !defined(__CUDACC__)
