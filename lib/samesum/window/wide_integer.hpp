@@ -4,13 +4,19 @@
 #include "samesum/window/access.hpp"
 #include "samesum/window/rounding.hpp"
 
-/// Unrolls the next loop over `count` words on a GPU, so that the words stay in registers; many words are in
-/// memory anyway.
+/// Before a loop on a GPU: unrolls it `times` times if the condition holds, so that words with constant
+/// indices stay in registers; if not, not at all. Compilers would unroll loops over words in memory too, to
+/// code that takes minutes to assemble and is no faster.
 #if defined(__CUDA_ARCH__)
-#define SAMESUM_FOR_WORDS _Pragma("unroll (count <= 12 ? count : 1)")
+#define SAMESUM_UNROLL_IF(condition, times) SAMESUM_PRAGMA(unroll((condition) ? (times) : 1))
+#define SAMESUM_PRAGMA(text) _Pragma(#text)
 #else
-#define SAMESUM_FOR_WORDS
+#define SAMESUM_UNROLL_IF(condition, times)
 #endif
+/// Before a loop over all words of `count`: many words are in memory anyway.
+#define SAMESUM_FOR_WORDS SAMESUM_UNROLL_IF(count <= 12, count)
+/// Before a loop over words from a place on that depends on a value, so that they are in memory.
+#define SAMESUM_FOR_WORDS_IN_MEMORY SAMESUM_UNROLL_IF(false, 1)
 
 namespace samesum {
 
@@ -71,6 +77,7 @@ template <int count> struct WideInteger {
   SAMESUM_HD constexpr Wide wide() const { return Wide{word[1]} << 64 | word[0]; }
 
   SAMESUM_HD void clear() {
+    SAMESUM_FOR_WORDS
     for (std::uint64_t& w : word) w = 0;
   }
   SAMESUM_HD constexpr void add(const WideInteger& other) {
@@ -90,6 +97,7 @@ template <int count> struct WideInteger {
     }
 #endif
     Wide carry = 0;
+    SAMESUM_FOR_WORDS
     for (int i = 0; i < count; ++i) {
       carry += Wide{word[i]} + other.word[i];
       word[i] = static_cast<std::uint64_t>(carry);
@@ -113,6 +121,7 @@ template <int count> struct WideInteger {
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;  // sign extension
     Wide carry = 0;
     // From the third word on, a carry of 1 and a part of -1 change nothing, as 0 and 0 do.
+    SAMESUM_FOR_WORDS_IN_MEMORY
     for (int i = shift / 64, k = 0; i < count && (k < 2 || static_cast<std::uint64_t>(carry) + above != 0);
          ++i, ++k) {
       carry += Wide{word[i]} + (k == 0   ? static_cast<std::uint64_t>(part)
@@ -127,6 +136,7 @@ template <int count> struct WideInteger {
     const Wide shifted = Wide{magnitude} << shift % 64, part = negative ? Wide{0} - shifted : shifted;
     const std::uint64_t above = negative && magnitude != 0 ? ~std::uint64_t{0} : 0;
     bool carry = false;
+    SAMESUM_FOR_WORDS_IN_MEMORY
     for (int i = shift / 64, k = 0; i < count && (k < 2 || carry != (above != 0)); ++i, ++k)
       carry = add_word<Access>(word[i], k < 2 ? static_cast<std::uint64_t>(part >> 64 * k) : above, carry);
   }
@@ -227,6 +237,7 @@ template <int count> class Magnitude {
  public:
   SAMESUM_HD constexpr explicit Magnitude(const WideInteger<count>& number)
       : number_{number}, is_negative_{number.is_negative()} {
+    SAMESUM_FOR_WORDS
     while (lowest_ < count - 1 && number.word[lowest_] == 0) ++lowest_;
   }
   SAMESUM_HD constexpr bool is_negative() const { return is_negative_; }
@@ -260,6 +271,7 @@ SAMESUM_HD LeadingBits leading_quotient(const WideInteger<count>& number, std::u
   int kept = 0, last = 0;  // digits of the quotient that are in `leading`; the place of the last one
   bool more = false;
   std::uint64_t rest_of_a = 0, rest_of_b = 0;
+  SAMESUM_UNROLL_IF(count <= 8, count + below)
   for (int i = count - 1; i >= -below; --i) {
     std::uint64_t digit = i < 0 ? 0 : magnitude[i];
     if (kept == 2) {  // the rest of the quotient is not 0 if this digit is not, or a remainder
@@ -289,6 +301,7 @@ template <int count>
 SAMESUM_HD void scale_variance(std::uint64_t n, const WideInteger<count>& sum,
                                WideInteger<2 * count>& squares) {
   std::uint64_t carry = 0;
+  SAMESUM_UNROLL_IF(count <= 4, 2 * count)
   for (std::uint64_t& word : squares.word) {
     const Wide part = Wide{word} * n + carry;
     word = static_cast<std::uint64_t>(part);
@@ -300,11 +313,13 @@ SAMESUM_HD void scale_variance(std::uint64_t n, const WideInteger<count>& sum,
     while (end > 0 && magnitude[end - 1] == 0) --end;
     while (first < end && magnitude[first] == 0) ++first;
   }
+  SAMESUM_UNROLL_IF(count <= 4, count)
   for (int i = first; i < end; ++i) {
     // Subtracts word i times the sum. The carry includes what is borrowed: a product of two words leaves
     // room for two more.
     const std::uint64_t factor = magnitude[i];
     carry = 0;
+    SAMESUM_UNROLL_IF(count <= 4, 2 * count)
     for (int k = i + first; k < 2 * count && (count <= 12 || k < i + end || carry != 0); ++k) {
       const Wide part = (k - i < end ? Wide{factor} * magnitude[k - i] : 0) + carry;
       const auto low = static_cast<std::uint64_t>(part);
