@@ -4,8 +4,10 @@ A check before a release: results that it lists should be measured again (experi
 its history. Exit codes: 0; 1 if a file is listed; 2 without such a clone.
 """
 
+import ast
 import functools
 import json
+import re
 import subprocess
 import sys
 
@@ -27,6 +29,9 @@ TIMED |= {name: ("experiments/torch_speed.py",) for name in ("torch_speed", "tor
 TIMED |= {"ladder": (*KERNELS, "experiments/ladder"), "consequences": (*KERNELS, "experiments/harness/downstream")}
 
 
+LITERAL_OR_COMMENT = re.compile(r'''(?P<literal>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?\*/''', re.DOTALL)
+
+
 def git(*arguments):
     """What git prints on the clone; None outside of a clone, without git, and if git fails."""
     if not (ROOT / ".git").exists():
@@ -38,24 +43,43 @@ def git(*arguments):
     return None if done.returncode else done.stdout.strip()
 
 
+def without_comments(path, text):
+    """What a compiler sees of a source file: comments, docstrings and space cannot change a time."""
+    if path.endswith(".py"):
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
+                del node.body[0]
+        return ast.dump(tree)
+    if path.endswith((".cpp", ".hpp", ".cu", ".cuh", ".h")):
+        text = LITERAL_OR_COMMENT.sub(lambda found: found["literal"] or " ", text)
+        return re.sub(r"\s+", " ", text).strip()
+    return text
+
+
 @functools.cache
-def changes_since(commit, paths):
-    """The number of commits after that one that have changed the paths; 0 if git cannot tell."""
-    return int(git("rev-list", "--count", f"{commit}..HEAD", "--", *paths) or 0)
+def changed_since(commit, paths):
+    """A file below the paths that differs in more than comments from that of the commit; None if there is none, or if git
+    cannot tell."""
+    differing = git("diff", "--no-renames", "--name-only", commit, "HEAD", "--", *paths, ":(exclude)*.md") or ""
+    for path in differing.splitlines():
+        then, now = (without_comments(path, git("show", f"{at}:{path}") or "") for at in (commit, "HEAD"))
+        if then != now:
+            return path
+    return None
 
 
 def stale(source):
-    """A text on the commits that have changed the code that the results time; None if there are none, if the results
-    time nothing, or if git cannot tell."""
+    """A text on what the results time and what has changed since; None if nothing has, if the results time nothing, or
+    if git cannot tell."""
     paths = TIMED.get(source.question, ())
     if not paths or not source.header:
         return None
     about = source.header["provenance"]
     if about["gpu"] is None and paths[0] == KERNELS[0]:
         paths += (f":(exclude){ON_A_GPU}",)
-    count = changes_since(about["commit"].partition("-")[0], paths)
-    commits = f"{count:,} commit{'s' if count > 1 else ''}"
-    return f"measured at {source.commit}; the code that it times has changed in {commits} since" if count else None
+    changed = changed_since(about["commit"].partition("-")[0], paths)
+    return f"measured at {source.commit}; code that it times has changed since, as {changed}" if changed else None
 
 
 def header_of(path):
