@@ -366,7 +366,7 @@ std::vector<Cell> cpu_cells(bool full) {
 std::vector<Cell> gpu_cells(bool full) {
   CellMaker all{0, two_to(14)};
   all.add("uniform", 8);
-  all.elements = two_to(26);
+  all.elements = two_to(full ? 26 : 24);
   for (const int bins : full ? std::vector{0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 26}
                              : std::vector{0, 8, 12, 20, 24})
     all.add("uniform", bins);
