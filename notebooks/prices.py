@@ -109,7 +109,19 @@ def times(ratio):
     return 1 / ratio.value
 
 
+last_made = [], {}  # the sources that cells_of saw last, and their cells: a page asks for them several times
+
+
 def cells_of(found):
+    """{place: [Cell, …]} of made_cells(found)."""
+    global last_made
+    sources = [source for question in KINDS for source in found.get(question, [])]
+    if list(map(id, sources)) != list(map(id, last_made[0])):
+        last_made = sources, made_cells(found)
+    return last_made[1]
+
+
+def made_cells(found):
     """{place: [Cell, …]}: the places of this machine and GPUs first, and on CPUs one thread. The calls of a cell are of
     one experiment and one kind of launch; of several cells for the same work and data, the one with the highest price
     counts, beside other libraries if there are any."""
