@@ -103,12 +103,6 @@ class OnADesk(unittest.TestCase):
         self.assertGreater(len(shown), 1)
         self.assertEqual(shown, [[i == k for k in range(len(shown))] for i in range(len(shown))])
 
-    def test_no_label_of_the_first_figure_covers_a_point_or_another_label(self):
-        for width in WIDTHS:
-            size(width)
-            self.assertEqual(self.page.run(COVERED), [], width)
-        size(1280)
-
     def test_a_link_to_something_folded_opens_it_and_a_link_to_a_tree_enlarges_it(self):
         self.page.run(FOLDED.format("false"))
         self.assertTrue(self.page.run("""(() => { location.hash = "growth-figure"; return 0; })()""") == 0)
@@ -272,6 +266,7 @@ class OnEveryScreen(unittest.TestCase):
                     height = page.run("document.documentElement.scrollHeight")
                     self.assertLessEqual(height, MOST_SCREENS * WIDTHS[width])
                 page.run("scrollTo(0, 0)")
+                self.assertEqual(page.run(COVERED), [])
                 self.picture(f"{width}_light")
                 answers = page.run("document.querySelector('.answers').getBoundingClientRect().bottom")
                 self.assertLess(answers, WIDTHS[width], "the first screen has the findings and the answers")
