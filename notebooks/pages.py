@@ -256,14 +256,14 @@ def prices_by_operation(files):
     none."""
     lines = []
     for at, some in prices.cells_of(priced(files)).items():
-        for name, of in prices.by_operation(some).items():
+        of_exact = prices.by_operation(some)
+        for name in [*of_exact, *sorted({prices.operation(c.row) for c in some} - of_exact.keys())]:
             every = [c for c in some if prices.operation(c.row) == name]
-            c = prices.worst(of)
             cells = [f"{value:.2f}" if value else ABSENT
                      for value in (prices.median(every, price) for price in ("everywhere_price", "exact_price"))]
             free = [prices.free(every, price) or ABSENT for price in ("everywhere_price", "exact_price")]
             lines.append([at, prices.name_of(name), cells[0], free[0], cells[1], free[1],
-                          prices.in_words(c, count=two_to_the)])
+                          prices.in_words(prices.worst(of_exact[name]), count=two_to_the) if name in of_exact else ABSENT])
     return table(["machine", "operation", "same bits everywhere: median", "no longer in", "exact: median",
                   "no longer in", "exact: at most"], lines, 2)
 
@@ -380,10 +380,12 @@ def relative_times(seconds):
 def exact_sums(files):
     n = 1 << 20
     methods = "loop/fp64@peer", "boost_kahan/fp64@peer", "exact/fp64@cpu"
-    found = {r["method"]: r["seconds"] for r in files.rows(LENGTHS, n=n, threads=1, **HOT | {"input_format": "fp64"})}
+    found = {r["method"]: r for r in files.rows(LENGTHS, n=n, threads=1, **HOT | {"input_format": "fp64"})}
     if not set(methods) <= set(found):
         return ABSENT
-    return f"{relative_times({name_of(m): found[m] for m in methods})}; {two_to_the(n)} normal numbers"
+    loop, *others = (found[m] for m in methods)
+    times = ", ".join(f"{name_of(r['method'])} {timing.ratio(r, loop).of_times}" for r in others)
+    return f"{times}; {two_to_the(n)} normal numbers"
 
 
 def exact_dot(files):
@@ -394,7 +396,7 @@ def exact_dot(files):
     if not peers or not exact:
         return ABSENT
     fastest = min(peers, key=lambda r: r["seconds"])
-    return (f"{exact[0]['seconds'] / fastest['seconds']:.3g} times with {name_of(exact[0]['method'])} as with "
+    return (f"{timing.ratio(exact[0], fastest).of_times} times with {name_of(exact[0]['method'])} as with "
             f"{name_of(fastest['method'])}, one thread; {two_to_the(fastest['n'])} normal numbers")
 
 

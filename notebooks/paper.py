@@ -288,6 +288,10 @@ def method(n):
     facts = [s.header["provenance"] for s in sources]
     checked = section.checked_in_words([r for s in sources for r in s.rows if {"method", "verified", "seconds"} <= r.keys()
                                         and r["method"] not in CEILINGS])
+    if checked:
+        left_out = phrases.plural(sum(s.left_out for s in sources), "row")
+        checked = (f"Before that, {checked}; {left_out} of libraries that did less work, or used fewer threads, are left out "
+                   "of this paper. ")
     known = hosts(sources)
     libraries = section.distinct(f"{name} {version}" for p in facts for name, version in p.get("libraries", {}).items())
     yield (f"*Machines.* {'; '.join(f'({i}) {text}' for i, text in enumerate(known, 1))}. A name such as {machines(n)[0]} may "
@@ -304,12 +308,13 @@ def method(n):
            "floating-point numbers. An error is the distance of a result from the exact result of the elements as given; an "
            "ulp is the distance from one number of the format to the next.")
     yield ("*Times.* The methods of a comparison take turns, so that a disturbance affects all alike. A time is the median "
-           f"over these turns, for a GPU between two events of its stream. {f'Before that, {checked}. ' if checked else ''}"
+           f"over these turns, for a GPU between two events of its stream. {checked}"
            f"{how_timed(sources)} A method is *{timing.FASTER}* or *{timing.SLOWER}* if the "
            f"interval excludes one, *{timing.AS_FAST}* if it lies within {timing.WITHIN} of one, *{timing.NO_SLOWER}* "
-           f"if its lower end does; all else is *{timing.OPEN}*. Like is compared with like: the same elements, "
-           "result format and number of threads, on one host; libraries that use one thread are compared with one "
-           "thread only.")
+           f"if its lower end does, whichever comes first; all else is *{timing.OPEN}*. Like is compared with like: the same "
+           "elements, result format and number of threads, on one host; libraries that use one thread are compared with one "
+           "thread only. For the price of a promise, results of 16-bit elements may be in that format or in fp32. The same "
+           "bits everywhere are those of methods in a fixed order, of exact ones, and of sums on a grid that a call finds.")
     yield ("*Bits and orders.* A method is called repeatedly, and with other numbers of threads, launch shapes, addresses and "
            "permutations; different bit patterns are counted. Orders are revealed by sums of ones between a large number "
            "and its negative [Xie et al.]. Each error is compared with its bound, each result of a method with a promise "

@@ -267,7 +267,8 @@ DESCRIPTION = (
     "axis: time beside the fastest call that promises less, of samesum or of another library: an exact result also beside "
     "a fixed order, with the same bits everywhere. 1, the grey line, is no price; what is beyond the axis is drawn at its "
     "end. Other data than normal numbers were measured for some lengths only; the time of other than exact results does not "
-    "depend on them. Results for 16-bit elements are in this format or in fp32.")
+    "depend on them. Results for 16-bit elements are in this format or in fp32. The same bits everywhere: methods in a fixed "
+    "order, exact ones, and sums on a grid that a call finds.")
 
 
 def by_length(some):

@@ -112,8 +112,8 @@ class WhatOthersMeasured(unittest.TestCase):
             "7 in 9 calls of `scatter_add/atomic_element/plain`, 1 in 9 calls of `scatter_add/exact`, "
             "2^12 fp32 by 256 keys",
             "fp32 0.75 (uniform) and 0.00 (uniform +-1); medians of 50 seeds, n from 2^10 to 2^14",
-            "`boost_kahan` 4.5, `exact` 1.5; 2^20 normal numbers",
-            "3 times with `dot/exact` as with `eigen/dot`, one thread; 2^20 normal numbers",
+            "`boost_kahan` 4.50 [4.50, 4.50], `exact` 1.50 [1.50, 1.50]; 2^20 normal numbers",
+            "3.00 [3.00, 3.00] times with `dot/exact` as with `eigen/dot`, one thread; 2^20 normal numbers",
             "90 to 120 in 5 runs of conjugate gradients with `atomic/plain` in fp32; in every run 100 (`exact`)"])
 
     def test_without_results_a_cell_is_absent(self):
@@ -217,10 +217,12 @@ class Tables(unittest.TestCase):
                       of("cub/run_to_run/fp32@peer", 1.0, n=8192), of("exact/fp32@cuda", 4.0, n=16384),
                       of("cub/run_to_run/fp32@peer", 1.0, n=16384), of("tree/plain/fp64@cuda", 0.1, n=16384),
                       of("read", 0.1, n=16384), of("exact/fp32@cpu", 7.0, n=16384), of("exact/fp32@cuda", 5.0, n=2)]
-        rows = [{"kind": "reduction", "method": method, "operation": "dot", "input_format": "fp32", "outer": 2,
-                 "n": 1024, "inner": 1, "seed": 1, "threads": 0, "seconds": seconds, "low": seconds, "high": seconds,
+        rows = [{"kind": "reduction", "method": method, "operation": method.partition("/")[0], "input_format": "fp32",
+                 "outer": 2, "n": 1024, "inner": 1, "seed": 1, "threads": 0, "seconds": seconds, "low": seconds, "high": seconds,
                  "gb_per_s": 1.0, "verified": None, "bars": []}
-                for method, seconds in (("dot/exact/fp32@cuda", 2.0), ("dot/tree/plain/fp32@cuda", 1.0))]
+                for method, seconds in (("dot/exact/fp32@cuda", 2.0), ("dot/tree/plain/fp32@cuda", 1.0),
+                                        ("norm/tree/fp32@cuda", 2.0))]
+        rows.append(rows[-1] | {"method": "cublas/norm/fp32@peer", "seconds": 1.0, "low": 1.0, "high": 1.0})
         made = pages.Files({s.question: [s] for s in [
             source(pages.LENGTHS, self.times), source(pages.REDUCTIONS, rows), source(pages.SCANS, []), source(pages.TORCH, []),
             source(pages.KEYS, [])]})
@@ -228,7 +230,8 @@ class Tables(unittest.TestCase):
             "| H200, GPU | sum | 5.00 | neither of the two cases | 4.00 | none of 3 cases | 9.00 [9.00, 9.00] (2^13 fp32, beside "
             "cub/run_to_run) |",
             "| H200, GPU | dot | – | – | 2.00 | 0 of 1 case | 2.00 [2.00, 2.00] (2 rows of 1,024 fp32, beside "
-            "tree/plain) |"])
+            "tree/plain) |",
+            "| H200, GPU | norm | 2.00 | 0 of 1 case | – | – | – |"])
 
     def test_a_table_with_ends_in_brackets_says_what_they_are(self):
         page = "<!-- prices_by_operation, made by notebooks/make.py -->\n<!-- end of prices_by_operation -->\n"
