@@ -42,7 +42,7 @@ struct Group {
   std::vector<const Kernel*> kernels;
 };
 
-/// Elements of a demonstration that are checked without --full, a multiple of what its kernels need.
+/// Most elements on which a demonstration is checked without --full: a multiple of what its kernels need.
 constexpr std::size_t quick_length = std::size_t{1} << 20;
 
 std::vector<Side> sides(bool full) {
@@ -363,8 +363,8 @@ int main(int argc, char** argv) {
       "CPU. A kernel of one block sums 2048 elements, the others also 2^24 (--full: 2^28, on a CPU 2^26). "
       "Each kernel is checked first: in 100 runs (fewer with --quick if they are slow), its errors must be "
       "within the rigorous bound of its order, γ_k Σ|x| for the height k, and its bits "
-      "must be those of its order if it declares one; a demonstration without --full on 2^20 elements. Then "
-      "all kernels of a table are timed in turns, on a "
+      "must be those of its order if it declares one. Without --full, a demonstration is checked on at most "
+      "2^20 elements. Then all kernels of a table are timed in turns, on a "
       "GPU with events; there, 2^22 elements or more come from memory, not from caches. A time is the "
       "median of 5 rounds (--full: 11), which have random orders.\n\n"
       "of read: the speed relative to reading the same elements and adding nothing, in the same turns. "

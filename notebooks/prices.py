@@ -113,7 +113,7 @@ last_made = [], {}  # the sources that cells_of saw last, and their cells: a pag
 
 
 def cells_of(found):
-    """{place: [Cell, …]} of made_cells(found)."""
+    """Returns made_cells(found), and keeps those of the last call."""
     global last_made
     sources = [source for question in KINDS for source in found.get(question, [])]
     if list(map(id, sources)) != list(map(id, last_made[0])):

@@ -29,7 +29,8 @@ TIMED |= {name: ("experiments/torch_speed.py",) for name in ("torch_speed", "tor
 TIMED |= {"ladder": (*KERNELS, "experiments/ladder"), "consequences": (*KERNELS, "experiments/harness/downstream")}
 
 
-LITERAL_OR_COMMENT = re.compile(r'''(?P<literal>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?\*/''', re.DOTALL)
+LITERAL_OR_COMMENT = re.compile(
+    r'''(?P<literal>R"(?P<end>[^()\\\s]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?\*/''', re.DOTALL)
 
 
 def git(*arguments):
@@ -44,9 +45,12 @@ def git(*arguments):
 
 
 def without_comments(path, text):
-    """What a compiler sees of a source file: comments, docstrings and space cannot change a time."""
+    """The text of a source file without what cannot change a time: comments, docstrings and the widths of spaces."""
     if path.endswith(".py"):
-        tree = ast.parse(text)
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:  # of a newer Python
+            return text
         for node in ast.walk(tree):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
                 del node.body[0]
@@ -63,8 +67,8 @@ def changed_since(commit, paths):
     cannot tell."""
     differing = git("diff", "--no-renames", "--name-only", commit, "HEAD", "--", *paths, ":(exclude)*.md") or ""
     for path in differing.splitlines():
-        then, now = (without_comments(path, git("show", f"{at}:{path}") or "") for at in (commit, "HEAD"))
-        if then != now:
+        then, now = (git("show", f"{at}:{path}") for at in (commit, "HEAD"))  # None if it is not in that commit
+        if then is None or now is None or without_comments(path, then) != without_comments(path, now):
             return path
     return None
 
@@ -79,7 +83,7 @@ def stale(source):
     if about["gpu"] is None and paths[0] == KERNELS[0]:
         paths += (f":(exclude){ON_A_GPU}",)
     changed = changed_since(about["commit"].partition("-")[0], paths)
-    return f"measured at {source.commit}; code that it times has changed since, as {changed}" if changed else None
+    return f"measured at {source.commit}; code that it times has changed since, for example {changed}" if changed else None
 
 
 def header_of(path):

@@ -1,8 +1,9 @@
 /// Binary floating-point formats: their parameters, and rounding to them in integer arithmetic.
 ///
 /// All functions here use exact integer arithmetic, so no result depends on the caller's rounding mode,
-/// flush-to-zero or compiler flags. Tests compare the arithmetic of the accumulators (pack.hpp) with these
-/// definitions.
+/// flush-to-zero or compiler flags; but for a GPU's conversions, which round alike by instructions unless
+/// nvcc is told to flush subnormal numbers to zero. Tests compare the arithmetic of the accumulators
+/// (pack.hpp) with these definitions.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -192,7 +193,7 @@ __device__ inline void convert_by_instructions(fp16 x, float& to) {
 __device__ inline void convert_by_instructions(bf16 x, float& to) {
   to = from_bits<float>(std::uint32_t{x.bits} << 16);
 }
-/// All others; without it, a double would be rounded twice, to float first.
+/// Guards against a missing overload: without it, a double would become a float first, and be rounded twice.
 template <class From, class To> __device__ void convert_by_instructions(From x, To& to) = delete;
 #endif
 

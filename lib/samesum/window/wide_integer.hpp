@@ -4,7 +4,7 @@
 #include "samesum/window/access.hpp"
 #include "samesum/window/rounding.hpp"
 
-/// Before a loop on a GPU: unrolls it `times` times if the condition holds, so that words with constant
+/// Unrolls the next loop on a GPU `times` times if the condition holds, so that words with constant
 /// indices stay in registers; if not, not at all. Compilers would unroll loops over words in memory too, to
 /// code that takes minutes to assemble and is no faster.
 #if defined(__CUDA_ARCH__)
@@ -13,9 +13,10 @@
 #else
 #define SAMESUM_UNROLL_IF(condition, times)
 #endif
-/// Before a loop over all words of `count`: many words are in memory anyway.
+/// Unrolls the next loop, over all words of `count`, unless they are many and so in memory anyway.
 #define SAMESUM_FOR_WORDS SAMESUM_UNROLL_IF(count <= 12, count)
-/// Before a loop over words from a place on that depends on a value, so that they are in memory.
+/// Keeps the next loop as it is: it begins at a word that depends on a value, so that the words are in
+/// memory.
 #define SAMESUM_FOR_WORDS_IN_MEMORY SAMESUM_UNROLL_IF(false, 1)
 
 namespace samesum {

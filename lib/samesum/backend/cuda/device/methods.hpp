@@ -61,8 +61,8 @@ cudaError_t find_segments(SegmentsLaunch& call);
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
-/// Enters what reduces elements of other formats into the methods of reductions(), which begin with those of
-/// batches.
+/// Enters the kernels for elements of other formats into the methods of reductions(), which begin with those
+/// of batches.
 template <std::size_t index> void enter_batches_of_other_formats(std::vector<Entry>& methods);
 template <std::size_t index> std::vector<Entry> scans();
 /// Launches the kernel for rows of the format with that index; there are some.

@@ -1,4 +1,4 @@
-/// Batches on a GPU in one format: the methods, and what reduces elements of that format.
+/// Batches on a GPU in one format: the methods, and their kernels for elements of that format.
 #include "samesum/backend/cuda/tree/reduce.cuh"
 
 namespace samesum::gpu {

@@ -95,7 +95,7 @@ template <class Visit> void for_each_method_of_batches(Visit visit) {
     if constexpr (!is_scanned<Operation, Order>) visit.template operator()<Operation, Order, A>();
   });
 }
-/// Enters what reduces elements of format T.
+/// Enters the kernels for elements of format T.
 template <class T, class Operation, class Order, template <class> class A> void enter_batches(Entry& method) {
   if constexpr (has_batches<Operation, Order, A, T, F>)
     method.code.device.any[Formats::index_of<T>()] = run_launch<run<Operation, Order, A, T>>;

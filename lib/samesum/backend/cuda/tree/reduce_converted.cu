@@ -1,5 +1,5 @@
-/// What reduces batches of elements of other formats on a GPU: apart from reduce.cu, since together they take
-/// twice as long to compile as any other file.
+/// Batches of elements of other formats on a GPU. A file of its own, since together with reduce.cu it would
+/// take twice as long to compile as any other file.
 #include "samesum/backend/cuda/tree/reduce.cuh"
 
 namespace samesum::gpu {
