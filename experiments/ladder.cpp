@@ -49,8 +49,10 @@ std::vector<Side> sides(bool full) {
   const std::size_t of_cpu = std::size_t{1} << (full ? 26 : 24), of_gpu = std::size_t{1} << (full ? 28 : 24);
   std::vector<Side> all;
   all.push_back({"CPU", cpu_place(), cpu_kernels(), cpu_read(), {most_of_block, of_cpu}});
-  if (absent().empty())
-    all.push_back({"GPU", gpu_place(), gpu_kernels(), gpu_read(), {most_of_block, of_gpu}});
+  if (absent().empty()) {
+    const std::shared_ptr<const Place> place = gpu_place();
+    all.push_back({"GPU", place, gpu_kernels(place), gpu_read(place), {most_of_block, of_gpu}});
+  }
   return all;
 }
 

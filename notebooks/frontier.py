@@ -188,5 +188,5 @@ def finding(at, rows):
     some, best = chosen(rows)
     names = distinct(map(label, best))
     return (f"Of {phrases.plural(len(rows), 'method')}, {phrases.names(names, 5)} "
-            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: faster than every more accurate one "
-            f"({at}, times and errors of {array(rows)}).")
+            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: faster, beyond noise, than every more "
+            f"accurate one ({at}, times and errors of {array(rows)}).")

@@ -313,7 +313,7 @@ def method(n):
            f"interval excludes one, *{timing.AS_FAST}* if it lies within {timing.WITHIN} of one, *{timing.NO_SLOWER}* "
            f"if its lower end does, whichever comes first; all else is *{timing.OPEN}*. Like is compared with like: the same "
            "elements, result format and number of threads, on one host; libraries that use one thread are compared with one "
-           "thread only. For the price of a promise, results of 16-bit elements may be in that format or in fp32. The same "
+           "thread only. For the price of a promise, results of fp16 and bf16 elements may be in fp32. The same "
            "bits everywhere are those of methods in a fixed order, of exact ones, and of sums on a grid that a call finds.")
     yield ("*Bits and orders.* A method is called repeatedly, and with other numbers of threads, launch shapes, addresses and "
            "permutations; different bit patterns are counted. Orders are revealed by sums of ones between a large number "

@@ -145,6 +145,10 @@ def made_cells(found):
     return {at: list(cells[at].values()) for at in preferred(cells)}
 
 
+def device_of(place):
+    return "GPU" if place.endswith("GPU") else "CPU"
+
+
 def shown(cells):
     """The places of the figure: the first, and the first with the other kind of device."""
     first, *others = cells
@@ -248,9 +252,9 @@ def answer(found):
     places = shown(cells) if cells else []
     counts = [f"in {free(cells[at], 'everywhere_price', '' if i else 'case')}, exact ones in "
               f"{free(cells[at], 'exact_price', '')} ({at})" for i, at in enumerate(places)]
-    return (f"On normal numbers, the same bits everywhere take no longer than the fastest call that promises less "
+    return (f"On normal numbers, the same bits everywhere take no longer than any call that promises less "
             f"{'; '.join(counts)}. On the slowest data, exact results take up to "
-            f"{phrases.listed(highest(cells[at]) for at in places)} times as long.") if places else ""
+            f"{phrases.listed(f'{highest(cells[at])} ({device_of(at)})' for at in places)} times as long.") if places else ""
 
 
 # --- figure and table -----------------------------------------------------------------------------------------------
@@ -287,7 +291,7 @@ def panels(some, most=None):
 
 def tiles(at, some, most=None):
     """A figure.Tile for each panel of a place."""
-    device = "GPU" if at.endswith("GPU") else "CPU"
+    device = device_of(at)
     return [Tile(f"price-{device.lower()}-{name}", name_of(name), f"{device}: ≤ {highest(of)}×",
                  picture(f"{name_of(name)}, {at}", of)) for name, of in panels(some, most).items()]
 

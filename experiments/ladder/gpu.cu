@@ -310,17 +310,17 @@ template <bool fused> Kernel counting(const char* method, const char* lesson) {
 /// Marks the start of a kernel. The reader of profiles finds it by its name.
 __global__ void begin_of_kernel() {}
 
-Kernel gpu_read() {
+/// Reads in the stream of the place, whose events would not wait for another stream.
+Kernel gpu_read(const std::shared_ptr<const harness::Place>& place) {
   return {.method = "read/fp32@cuda",
           .lesson = "all elements are read and nothing is added: no sum can be faster",
-          .run = [place = std::shared_ptr{harness::gpu_place()}](
-                     const Task& t) { place->read_all(t.x, t.n * sizeof(float), 1); },
+          .run = [place](const Task& t) { place->read_all(t.x, t.n * sizeof(float), 1); },
           .operations = 0,
           .demonstration = "ceilings",
           .length = std::size_t{1} << 28};
 }
 
-std::vector<Kernel> gpu_kernels() {
+std::vector<Kernel> gpu_kernels(const std::shared_ptr<const harness::Place>& place) {
   std::vector<Kernel> all = sums();
   demonstrate_coalescing(all);
   demonstrate_occupancy(all);
@@ -331,7 +331,7 @@ std::vector<Kernel> gpu_kernels() {
   coarsen<8>(all);
   demonstrate_privatisation(all);
   demonstrate_softmax(all);
-  all.push_back(gpu_read());
+  all.push_back(gpu_read(place));
   all.push_back(counting<false>("add/fp32@cuda", "additions in registers only: no kernel can add faster"));
   all.push_back(
       counting<true>("multiply_and_add/fp32@cuda", "fused multiply-adds: two operations per instruction"));

@@ -10,8 +10,8 @@ namespace {
 
 }  // namespace
 
-std::vector<Kernel> gpu_kernels() { refuse(); }
-Kernel gpu_read() { refuse(); }
+std::vector<Kernel> gpu_kernels(const std::shared_ptr<const harness::Place>&) { refuse(); }
+Kernel gpu_read(const std::shared_ptr<const harness::Place>&) { refuse(); }
 void gpu_mark() { refuse(); }
 
 }  // namespace samesum::ladder

@@ -65,13 +65,13 @@ struct Kernel {
 };
 
 /// The kernels of the CPU and of the GPU: the sums, simplest first, then the demonstrations. Without a GPU,
-/// the functions with the prefix gpu_ throw std::runtime_error.
+/// the functions with the prefix gpu_ throw std::runtime_error. `place` is that which times the kernels.
 std::vector<Kernel> cpu_kernels();
-std::vector<Kernel> gpu_kernels();
+std::vector<Kernel> gpu_kernels(const std::shared_ptr<const harness::Place>& place);
 
 /// Reads all elements and keeps nothing: the ceiling that the speeds of sums are compared with.
 Kernel cpu_read();
-Kernel gpu_read();
+Kernel gpu_read(const std::shared_ptr<const harness::Place>& place);
 
 /// Launches an empty kernel that marks the start of the next kernel in a profile (profile.hpp).
 void gpu_mark();

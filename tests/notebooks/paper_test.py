@@ -134,7 +134,7 @@ class ThePaper(made_up.SentenceTest):
         self.assertIn("](figures/paper_price.svg)", self.text)
         text = self.changed("speed_vs_length", "speed", {"seconds": 1e-9, "low": 1e-9, "high": 1e-9, "rounds": [[1e-9] * 5]},
                             n=1 << 20, input_format="fp32", method="cub/run_to_run/fp32@peer", caches="hot", data="normal")
-        self.assertRegex(text, r"exact results take up to \d,\d+ and \d+ times as long")
+        self.assertRegex(text, r"exact results take up to \d,\d+ \(GPU\) and \d+ \(CPU\) times as long")
 
     def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
         for question in self.found:

@@ -88,7 +88,7 @@ class Prices(made_up.SentenceTest):
                               "Exact results take at worst so many times as long: sum 6.00 [6.00, 6.00] (2⁸ fp32, arbitrary bits, beside ")
         self.assert_sentences([prices.answer(self.found())],
                               "in all 3 cases, exact ones in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
-                              "exact results take up to 6 times as long.")
+                              "exact results take up to 6 (CPU) times as long.")
         for r in self.speeds:
             if r["method"] == TREE:
                 r.update(took(2 * r["seconds"]))
