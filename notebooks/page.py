@@ -128,7 +128,8 @@ def first_figure(places):
 def opening(found, about):
     """The first screen: what was measured, cards, answers and the frontier. The slowest exact calls are folded."""
     cards, answers = story.cards(found)[:story.MOST], story.answers(found)
-    code = (f"<div><dt>What do I call, and on my own files?</dt><dd><code>{escape(project.CALL)}</code></dd>"
+    code = (f"<div><dt>What do I call, and on my own files?</dt><dd><code>{escape(project.CALL)}</code>, "
+            f"exact; or <code>{escape(project.IN_A_FIXED_ORDER)}</code></dd>"
             f"<dd><code>{escape(project.OWN)}</code></dd></div>")
     return (f"<p class=about>{explained(about)}</p>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")

@@ -4,7 +4,8 @@ import re
 
 import results
 
-CALL = "samesum.sum(x)"  # in Python
+# In Python: an exact sum, and one in a fixed order.
+CALL, IN_A_FIXED_ORDER = "samesum.sum(x)", 'samesum.sum(x, method="tree/plain")'
 # The installed tool has these commands.
 OWN = "samesum compare FILE --json >results.jsonl && samesum report ."
 
