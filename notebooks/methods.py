@@ -10,7 +10,7 @@ DATA = "normal"
 
 def section(found):
     """One row per method and machine, at the greatest length measured, for elements in the format of the method."""
-    s = Section("methods", "All methods", "Which methods are there?",
+    s = Section("methods", "All sums", "Which sums are there?",
                 f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
                 "elements at the greatest length measured. Speed is for long arrays, on one thread or a GPU. “Bit "
                 "patterns” is the largest number of different results for one array whose element order was kept. "
@@ -33,12 +33,12 @@ def section(found):
         names = {without_backend(method) for _, method in table}
         ours = [m for m in names if not phrases.is_peer(m)]
         others = [m for m in names if phrases.is_peer(m)]
-        s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum"
-                     + (f" and {phrases.plural(len(others), 'sum')} of {phrases.peers_in_words(others, many=True)}"
+        s.verdict = (f"{phrases.plural(len(ours), 'sum')} of samesum"
+                     + (f" and {len(others)} of {phrases.peers_in_words(others, many=True)}"
                         if others else "")
                      + f" {phrases.verb(len(names), len(names), 'was', 'were')} measured; "
                      f"{sum(promised.get(m) in SAME_EVERYWHERE for m in ours)} of samesum's promise the same bits everywhere.")
-        s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]
+        s.tables = [Table("All sums", columns, rows, text_columns=columns.index("n"))]
     return s
 
 

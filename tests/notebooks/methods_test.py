@@ -42,10 +42,10 @@ class Methods(unittest.TestCase):
         def verdict():
             return methods.section({q: [source(q, rows)] for q, rows in self.found.items()}).verdict
 
-        self.assertEqual(verdict(), "1 method of samesum was measured; 1 of samesum's promise the same bits everywhere.")
+        self.assertEqual(verdict(), "1 sum of samesum was measured; 1 of samesum's promise the same bits everywhere.")
         self.found["error_vs_length"] += [error(64, 1.0, method="atomic/plain/fp32@cpu") | {"promise": "none"},
                                           error(64, 1.0, method="loop/fp32@peer") | {"promise": "run_to_run"}]
-        self.assertEqual(verdict(), "2 methods of samesum and 1 sum of loops were measured; 1 of samesum's promise "
+        self.assertEqual(verdict(), "2 sums of samesum and 1 of loops were measured; 1 of samesum's promise "
                                     "the same bits everywhere.")
 
     def test_each_machine_has_a_row(self):

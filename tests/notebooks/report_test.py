@@ -224,7 +224,7 @@ class Findings(WithFiles):
                                                          "bars": [{"against": f"{TREE}, one thread"}]})
         self.assertEqual(results.with_short_names(row | {"kind": "reduction"}), row | {"kind": "reduction"})
         self.run_report()
-        table = self.text().split("## Which methods are there?")[1].split("##")[0]
+        table = self.text().split("## Which sums are there?")[1].split("##")[0]
         for method, *_ in made_up.FEW:
             self.assertEqual(table.count(f"|{method}|"), 1, method)
         self.assertNotIn("|read|", table)
@@ -320,7 +320,7 @@ class Findings(WithFiles):
         there = str(self.committed)
         self.run_on_files("--beside", there)
         headings = re.findall("^## (.*)", self.text(), re.M)
-        self.assertEqual(headings, ["How fast is a sum?", "Which methods are there?", "Use samesum", "Terms", "Machines"])
+        self.assertEqual(headings, ["How fast is a sum?", "Which sums are there?", "Use samesum", "Terms", "Machines"])
         self.assertIn("H200, CPU, 1 thread: targets", self.text())
         self.assertIn(f"samesum report --committed {there} --out FOLDER shows the results of other machines.", self.page())
         self.run_on_files("--committed", there)
