@@ -245,6 +245,19 @@ def sentences(found):
             count_sentence(at, some), medians(some), everywhere_sentence(some), worst_sentence(some)]))
 
 
+DATA = {"normal": "normal numbers", "60 binades": "numbers over 60 powers of two", "arbitrary bits": "arbitrary bits"}
+
+
+def on_each_data(some, at=""):
+    """The median price of exactness on each kind of data, of all operations, formats and shapes; "" without other data.
+    `at` is a place to name."""
+    found = {data: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data] for data in DATA}
+    medians = [f"{phrases.median(prices):.2f} on {DATA[data]}" for data, prices in found.items() if prices]
+    first, *others = medians or [""]
+    return (f"Of all operations, exact results take in the median "
+            f"{phrases.listed([first.replace(' on', ' times as long on'), *others])}{f' ({at})' if at else ''}." if others else "")
+
+
 def answer(found):
     """In short: in how many cases a promise costs nothing, and the highest price of exactness."""
     cells = {at: some for at, some in cells_of(found).items()
