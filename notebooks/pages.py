@@ -287,8 +287,9 @@ def exact_by_data(files):
 def price_in_short(files):
     """In how many cases a promise costs no time, the worst, and the medians."""
     found = priced(files)
-    return [prices.answer(found), "", *(f"- {phrases.capitalised(at)}. {prices.medians(some)} {prices.on_each_data(some)}"
-                                        .rstrip() for at, some in prices.cells_of(found).items())]
+    return [prices.answer(found), "", *(f"- {phrases.capitalised(at)}. {prices.medians(some)}"
+                                        + (f" Of all operations, {text}" if (text := prices.on_each_data(some)) else "")
+                                        for at, some in prices.cells_of(found).items())]
 
 
 def worst_prices(files):

@@ -245,17 +245,16 @@ def sentences(found):
             count_sentence(at, some), medians(some), everywhere_sentence(some), worst_sentence(some)]))
 
 
-DATA = {"normal": "normal numbers", "60 binades": "numbers over 60 powers of two", "arbitrary bits": "arbitrary bits"}
+DATA = {"normal": "on normal numbers", "60 binades": "over 60 powers of two", "arbitrary bits": "on arbitrary bits"}
 
 
-def on_each_data(some, at=""):
-    """The median price of exactness on each kind of data, of all operations, formats and shapes; "" without other data.
-    `at` is a place to name."""
+def on_each_data(some):
+    """'exact results take in the median …' on each kind of data, of all operations, formats and shapes; "" without others."""
     found = {data: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data] for data in DATA}
-    medians = [f"{phrases.median(prices):.2f} on {DATA[data]}" for data, prices in found.items() if prices]
+    medians = [f"{phrases.number(phrases.median(prices), 2)} {DATA[data]}" for data, prices in found.items() if prices]
     first, *others = medians or [""]
-    return (f"Of all operations, exact results take in the median "
-            f"{phrases.listed([first.replace(' on', ' times as long on'), *others])}{f' ({at})' if at else ''}." if others else "")
+    return ("exact results take in the median "
+            f"{phrases.listed([first.replace(' on', ' times as long on'), *others])}." if others else "")
 
 
 def answer(found):

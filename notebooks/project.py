@@ -5,7 +5,7 @@ import re
 import results
 
 # In Python: an exact sum, and one in a fixed order.
-CALL, IN_A_FIXED_ORDER = "samesum.sum(x)", 'samesum.sum(x, method="tree/plain")'
+CALL, IN_A_FIXED_ORDER = "samesum.sum(x)", 'samesum.sum(x, method="tree")'
 # The installed tool has these commands.
 OWN = "samesum compare FILE --json >results.jsonl && samesum report ."
 
