@@ -257,16 +257,29 @@ def on_each_data(some):
             f"{phrases.listed([first.replace(' on', ' times as long on'), *others])}." if others else "")
 
 
-def answer(found):
-    """In short: in how many cases a promise costs nothing, and the highest price of exactness."""
+def answered(found):
+    """Pairs (place, its cells) of the places of the figure, of those with both prices on normal numbers."""
     cells = {at: some for at, some in cells_of(found).items()
              if free(some, "everywhere_price") and free(some, "exact_price")}
-    places = shown(cells) if cells else []
-    counts = [f"in {free(cells[at], 'everywhere_price', '' if i else 'case')}, exact ones in "
-              f"{free(cells[at], 'exact_price', '')} ({at})" for i, at in enumerate(places)]
+    return [(at, cells[at]) for at in (shown(cells) if cells else [])]
+
+
+def in_how_many(found):
+    """In how many cases a promise costs nothing."""
+    counts = [f"in {free(some, 'everywhere_price', '' if i else 'case')}, exact ones in {free(some, 'exact_price', '')} ({at})"
+              for i, (at, some) in enumerate(answered(found))]
     return (f"On normal numbers, the same bits everywhere take no longer than any call that promises less "
-            f"{'; '.join(counts)}. On the slowest data, exact results take up to "
-            f"{phrases.listed(f'{highest(cells[at])} ({device_of(at)})' for at in places)} times as long.") if places else ""
+            f"{'; '.join(counts)}.") if counts else ""
+
+
+def on_slowest_data(found):
+    """The highest price of exactness."""
+    most = [f"{highest(some)} ({device_of(at)})" for at, some in answered(found)]
+    return f"On the slowest data, exact results take up to {phrases.listed(most)} times as long." if most else ""
+
+
+def answer(found):
+    return " ".join(filter(None, [in_how_many(found), on_slowest_data(found)]))
 
 
 # --- figure and table -----------------------------------------------------------------------------------------------

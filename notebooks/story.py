@@ -161,7 +161,8 @@ def price(found):
             + (f"; {phrases.number(same, 2)}× for the same bits everywhere" if same else ""))
     legend = " ".join(f'<i style="color:{colour}">{mark}</i> {text};' for mark, colour, text in prices.LEGEND)[:-1]
     return Card("price", f"{phrases.number(exact, 2)}×", f"{what} (medians; {measured_at(first, found)})", legend,
-                " ".join(filter(None, [prices.answer(found), phrases.capitalised(prices.on_each_data(cells[first]))])),
+                " ".join([prices.in_how_many(found), phrases.capitalised(prices.on_each_data(cells[first]))
+                          or prices.on_slowest_data(found)]),
                 prices.tiles(first, cells[first], MOST_PANELS))
 
 
