@@ -9,7 +9,7 @@ import phrases
 import style
 import timing
 from figure import Figure, Series
-from section import Check, Section, Table, distinct, preferred, rows_with_place
+from section import Check, Section, Table, distinct, is_gpu, preferred, rows_with_place
 
 SUMS = "sums"
 FOLDER = pathlib.Path(__file__).parents[1] / "experiments/ladder"
@@ -338,7 +338,7 @@ def tables(sums, shown):
                       f"{r['distinct_bits']} in {r['runs']} runs",
                       phrases.error_in_ulps(r["error_ulps"], "fp32")] for r in rows],
                     text_columns=2, folded=not (n == longest[at] and "GPU" in at))
-    for at in distinct(at for at, _ in sums + shown if at.endswith("GPU")):
+    for at in distinct(at for at, _ in sums + shown if is_gpu(at)):
         yield topics(at, [r for a, r in sums if a == at], [r for a, r in shown if a == at])
     for (at,), rows in grouped(shown, lambda r: ()):
         yield Table(f"{at}: techniques that make kernels fast",

@@ -10,7 +10,7 @@ import phrases
 import timing
 from figure import Axis, Drawing, Figure, Tile
 from result_arrays import is_ours
-from section import FROM_PYTHON, IN_GRAPH, Table, group_by_place, is_here, place, preferred
+from section import FROM_PYTHON, IN_GRAPH, Table, group_by_place, is_gpu, is_here, place, preferred
 from style import COLOURS, GREY
 from timing import fastest
 
@@ -145,14 +145,10 @@ def made_cells(found):
     return {at: list(cells[at].values()) for at in preferred(cells)}
 
 
-def device_of(place):
-    return "GPU" if place.endswith("GPU") else "CPU"
-
-
 def shown(cells):
     """The places of the figure: the first, and the first with the other kind of device."""
     first, *others = cells
-    second = [at for at in others if at.endswith("GPU") != first.endswith("GPU") and is_here(at) == is_here(first)]
+    second = [at for at in others if is_gpu(at) != is_gpu(first) and is_here(at) == is_here(first)]
     return [first, *second[:1]]
 
 
@@ -251,10 +247,9 @@ DATA = {"normal": "on normal numbers", "60 binades": "over 60 powers of two", "a
 def on_each_data(some):
     """'exact results take in the median …' on each kind of data, of all operations, formats and shapes; "" without others."""
     found = {data: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data] for data in DATA}
-    medians = [f"{phrases.number(phrases.median(prices), 2)} {DATA[data]}" for data, prices in found.items() if prices]
-    first, *others = medians or [""]
-    return ("exact results take in the median "
-            f"{phrases.listed([first.replace(' on', ' times as long on'), *others])}." if others else "")
+    medians = [(phrases.number(phrases.median(prices), 2), DATA[data]) for data, prices in found.items() if prices]
+    texts = [f"{price} {'' if i else 'times as long '}{data}" for i, (price, data) in enumerate(medians)]
+    return f"exact results take in the median {phrases.listed(texts)}." if len(texts) > 1 else ""
 
 
 def answered(found):
@@ -274,11 +269,12 @@ def in_how_many(found):
 
 def on_slowest_data(found):
     """The highest price of exactness."""
-    most = [f"{highest(some)} ({device_of(at)})" for at, some in answered(found)]
+    most = [f"{highest(some)} ({'GPU' if is_gpu(at) else 'CPU'})" for at, some in answered(found)]
     return f"On the slowest data, exact results take up to {phrases.listed(most)} times as long." if most else ""
 
 
 def answer(found):
+    """In short: both of these sentences."""
     return " ".join(filter(None, [in_how_many(found), on_slowest_data(found)]))
 
 
@@ -316,7 +312,7 @@ def panels(some, most=None):
 
 def tiles(at, some, most=None):
     """A figure.Tile for each panel of a place."""
-    device = device_of(at)
+    device = "GPU" if is_gpu(at) else "CPU"
     return [Tile(f"price-{device.lower()}-{name}", name_of(name), f"{device}: ≤ {highest(of)}×",
                  picture(f"{name_of(name)}, {at}", of)) for name, of in panels(some, most).items()]
 

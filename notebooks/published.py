@@ -28,8 +28,8 @@ SCATTER = Published("1,001 in 1,001 calls of torch.scatter_reduce, 5,000 fp32 in
 # Vc, the share of elements that differ. The row with 10000 and 0.5 and sum, and that with (1000, 1000) and 0.5.
 # Of cumsum, they show only that vectors of 10,000 and of 1,000,000 numbers had two results in two calls.
 VARIABILITY = [
-    Published("against a deterministic result: scatter_reduce 6.9e-10 and 0.0051, 5,000 fp32 into 5,000 places", "Shanmugavelu et al. 2024",
-              SCATTER.url),
+    Published("against a deterministic result: scatter_reduce 6.9e-10 and 0.0051, 5,000 fp32 into 5,000 places",
+              "Shanmugavelu et al. 2024", SCATTER.url),
     Published("index_add 5.2e-10 and 0.0021, 500 rows of 1,000 fp32 into 500 places", "the same",
               SCATTER.url.replace("scatter_reduce", "index_add")),
     Published("cumsum varies, too", "the same", f"{SHANMUGAVELU}/codes/test-suite/operations_analysis.ipynb")]

@@ -234,7 +234,11 @@ def frontier(rows, cost, error, is_faster):
 def preferred(places):
     """The places without duplicates, this machine's first, GPUs before CPUs, plain calls before those in CUDA graphs and
     from Python."""
-    return sorted(distinct(places), key=lambda at: (at.endswith((IN_GRAPH, FROM_PYTHON)), not is_here(at), not at.endswith("GPU")))
+    return sorted(distinct(places), key=lambda at: (at.endswith((IN_GRAPH, FROM_PYTHON)), not is_here(at), not is_gpu(at)))
+
+
+def is_gpu(place):
+    return place.endswith("GPU")
 
 
 def is_here(place):

@@ -11,7 +11,7 @@ import prices
 import style
 import timing
 from figure import Drawing
-from section import PROMISES, SAME_EVERYWHERE, distinct, is_here, rows_with_place
+from section import PROMISES, SAME_EVERYWHERE, distinct, is_gpu, is_here, rows_with_place
 from timing import fastest
 
 WIDTH, HEIGHT = 320, 84
@@ -161,8 +161,8 @@ def price(found):
             + (f"; {phrases.number(same, 2)}× for the same bits everywhere" if same else ""))
     legend = " ".join(f'<i style="color:{colour}">{mark}</i> {text};' for mark, colour, text in prices.LEGEND)[:-1]
     return Card("price", f"{phrases.number(exact, 2)}×", f"{what} (medians; {measured_at(first, found)})", legend,
-                " ".join([prices.in_how_many(found), phrases.capitalised(prices.on_each_data(cells[first]))
-                          or prices.on_slowest_data(found)]),
+                " ".join(filter(None, [prices.in_how_many(found), phrases.capitalised(prices.on_each_data(cells[first]))
+                                       or prices.on_slowest_data(found)])),
                 prices.tiles(first, cells[first], MOST_PANELS))
 
 
@@ -230,7 +230,7 @@ def which_method(found):
     """The recommended methods of the first place and of the first GPU or, if that is the same, of the next machine."""
     places = frontier.measured(found)
     first, *others = places or [""]
-    second = [at for at in others if at.endswith("GPU") != first.endswith("GPU")][:1]
+    second = [at for at in others if is_gpu(at) != is_gpu(first)][:1]
     return " ".join(filter(None, (recommendation(at, places[at]) for at in [first, *second] if at)))
 
 
