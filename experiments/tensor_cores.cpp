@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
       s.leave_out("the hardware", e.what());
     }
     const bool has_sums = hardware != nullptr && s.filter().empty();
-    s.expect(names.size() * (hardware ? 2 + classes : 2) + (has_sums ? rows_of_sums() : 0));
+    s.expect(names.size() * (hardware ? 2 + classes : 2) + (has_sums ? rows_of_sums(s.full()) : 0));
     Instructions::for_each([&]<class I>() {
       if (std::ranges::find(names, I::name) == names.end()) return;
       const Unit* unit = nullptr;

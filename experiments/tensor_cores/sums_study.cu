@@ -18,16 +18,21 @@ namespace {
 
 using namespace samesum::harness;
 
-constexpr UnitShape shapes[] = {
-    {49152, 32},
-    {65536, 100},
-    {49152, 1024},
-    {8192, 4096},
-    {1, 65536, 1024},
-    {1, 4096, 16384},
-    {1, std::size_t{1} << 20},
-    {1, std::size_t{1} << 26},
-};
+/// Without --full, the longest vector is shorter and fewer elements are compared, since one core of the CPU
+/// computes what they are compared with.
+constexpr std::size_t longest(bool full) { return std::size_t{1} << (full ? 26 : 24); }
+constexpr std::size_t compared_elements(bool full) { return std::size_t{1} << (full ? 22 : 20); }
+
+std::vector<UnitShape> shapes(bool full) {
+  return {{49152, 32},
+          {65536, 100},
+          {49152, 1024},
+          {8192, 4096},
+          {1, 65536, 1024},
+          {1, 4096, 16384},
+          {1, std::size_t{1} << 20},
+          {1, longest(full)}};
+}
 constexpr const char* data_names[] = {"normal", "uniform", "log-normal", "60 binades"};
 
 /// All divisions of the work: the default, small and large slots and blocks, and few blocks.
@@ -40,19 +45,18 @@ struct Task {
 };
 
 /// All combinations in which the format holds the data.
-std::vector<Task> tasks() {
+std::vector<Task> tasks(bool full) {
   std::vector<Task> all;
   for (const FormatInfo* format : {&format_info<fp16>(), &format_info<bf16>()})
     for (const char* name : data_names)
       if (const Dataset* data = datasets_matching(name).front(); data->fits(*format))
-        for (const UnitShape& shape : shapes) all.push_back({format, data, shape});
+        for (const UnitShape& shape : shapes(full)) all.push_back({format, data, shape});
   return all;
 }
 
-/// Results that are compared: all, or some from the first to the last, of 2^22 elements or 16 results at
-/// least.
-std::vector<std::size_t> compared_results(const UnitShape& s) {
-  const std::size_t results = s.results(), most = std::max((std::size_t{1} << 22) / s.n, std::size_t{16});
+/// Results that are compared: all, or some from the first to the last, 16 at least.
+std::vector<std::size_t> compared_results(const UnitShape& s, bool full) {
+  const std::size_t results = s.results(), most = std::max(compared_elements(full) / s.n, std::size_t{16});
   if (results <= most) {
     std::vector<std::size_t> all(results);
     for (std::size_t i = 0; i < results; ++i) all[i] = i;
@@ -150,7 +154,7 @@ Turn in_graph(const std::string& name, const std::function<void(cudaStream_t)>& 
 }
 
 /// The fields that do not depend on time.
-template <class T> Json facts(const Array<T>& array, const UnitShape& shape) {
+template <class T> Json facts(const Array<T>& array, const UnitShape& shape, bool full) {
   std::set<std::vector<std::uint32_t>> distinct_bits;
   std::vector<float> results;
   for (const UnitLaunch& launch : launches) {
@@ -164,7 +168,7 @@ template <class T> Json facts(const Array<T>& array, const UnitShape& shape) {
   const double bound = unit_sum_bound(shape.n);
   double error = 0, tree_error = 0;
   bool is_verified = true, is_within_bound = true;
-  const std::vector<std::size_t> compared = compared_results(shape);
+  const std::vector<std::size_t> compared = compared_results(shape, full);
   for (const std::size_t r : compared) {
     const std::vector<T> x = array.elements(r);
     const Truth truth{Values{x}};
@@ -187,7 +191,7 @@ template <class T> Json facts(const Array<T>& array, const UnitShape& shape) {
 template <class T> void measure(Json& row, const Task& task, const Study& study) {
   const std::unique_ptr<Place> place = gpu_place();
   const Array<T> array{task, study.seed(), *place};
-  if (!row.contains("error")) row.update(facts(array, task.shape));
+  if (!row.contains("error")) row.update(facts(array, task.shape, study.full()));
   const std::vector<Turn> turns{in_graph("matrix unit", [&](cudaStream_t stream) { array.sum({}, stream); }),
                                 in_graph("tree", [&](cudaStream_t stream) { array.tree(stream); })};
   const std::vector<Speed> speeds = place->in_turns(turns, {.repeats = study.repeats(21)});
@@ -210,12 +214,12 @@ std::string in_words(const UnitShape& s) {
 
 }  // namespace
 
-std::size_t rows_of_sums() { return tasks().size(); }
+std::size_t rows_of_sums(bool full) { return tasks(full).size(); }
 
 void study_sums(Study& study) {
   study.print(left("sums by matrix units", 42) + right("error", 10) + right("bound", 10) +
               right("of tree", 10) + right("time", 9) + right("of tree", 9));
-  for (const Task& task : tasks()) {
+  for (const Task& task : tasks(study.full())) {
     const UnitShape& s = task.shape;
     const Json key = {{"kind", "unit_sum"},
                       {"input_format", task.format->name},

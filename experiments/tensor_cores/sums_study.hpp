@@ -7,8 +7,8 @@
 
 namespace samesum::tensor_cores {
 
-/// Number of rows that `study_sums` measures.
-std::size_t rows_of_sums();
+/// Number of rows that `study_sums` measures, with --full or without.
+std::size_t rows_of_sums(bool full);
 
 /// Measures vectors, rows and columns of fp16 and bf16, and adds rows of the kind unit_sum. Fails the study
 /// if a result has other bits than the definition or in another launch, or if an error exceeds its bound.
