@@ -109,9 +109,9 @@ def without_empty(lines, first):
 
 # --- different results --------------------------------------------------------------------------------------------
 
-SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS = (f"h200.{name}.jsonl" for name in (
-    "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key"))
-TORCH_REPEATS = "h200.torch_sums_by_key.jsonl", "h200.torch_prefix_sums.jsonl"
+SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS, TORCH_SCANS, TORCH_KEYS = (f"h200.{name}.jsonl" for name in (
+    "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key",
+    "torch_prefix_sums", "torch_sums_by_key"))
 SCAN = {"input_format": "fp32", "operation": "cumsum"}
 BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
 # What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
@@ -248,7 +248,7 @@ def sums_on_a_cpu(files):
 # --- prices -------------------------------------------------------------------------------------------------------
 
 def priced(files):
-    return files.found(LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS)
+    return files.found(LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS)
 
 
 def prices_by_operation(files):
@@ -342,7 +342,7 @@ def results_by_key(files):
 def variability(files):
     """A line on the calls of PyTorch that were repeated; none without such results."""
     here = []
-    for file in TORCH_REPEATS:
+    for file in (TORCH_KEYS, TORCH_SCANS):
         rows = files.rows(file, kind="repeats", axis="runs") if file in files.by_name else []
         rows = [r for r in rows if "vermv_mean" in r]
         if rows:
