@@ -92,7 +92,7 @@ class Labels:
                                     for t in self.taken)):
                     self.taken.append(box)
                     return box[0], y + dy + 4
-        return x + 11, y + 4
+        return min(x + 11, self.right - width), y + 4
 
 
 def picture(at, rows, width=WIDE):
@@ -137,7 +137,7 @@ def picture(at, rows, width=WIDE):
                                         for r in best if r in some)
                 + f'" fill="none" stroke="{style.GREY}" stroke-dasharray="2 3"><title>frontier: '
                   f'{phrases.TERMS["frontier"]}</title></path>')
-    labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
+    labels = Labels(points, LEFT + 2, width - RIGHT, TOP, bottom)
     labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
                      (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
