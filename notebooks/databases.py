@@ -157,7 +157,7 @@ def figure(rows):
                    description=f"Whole queries in DuckDB. Dotted: {REPORTED}.")
     for at, some in group_by_place(rows).items():
         if (at,) == found.chosen():
-            found.finding = " ".join(map(phrases.capitalised, slowdown_findings(some)))
+            found.finding = " ".join(captions.sentences_by_place([(at, r) for r in some], slowdown_findings))
     return found
 
 

@@ -109,10 +109,13 @@ def figure(rows):
             series.append(Series(what(points[0][2]), [bins for bins, *_ in points],
                                  [1 / ratio.value for _, ratio, _ in points], style.colour(method),
                                  (at, LANGUAGES[language], keys), text=[ratio.as_long for _, ratio, _ in points]))
-    return Figure("own-kernels-figure", "Time of cells over that of float atomics, by number of cells",
-                  [("Machine", preferred(at for at, _ in rows)), ("Language", [*dict.fromkeys(languages)]),
-                   ("Indices", ["uniform", "skewed"])], series, "cells", {None: "times the time of float atomics"},
-                  x_kind="log10", y_kind="linear", description="Relaxed float atomics of the same language.")
+    found = Figure("own-kernels-figure", "Time of cells over that of float atomics, by number of cells",
+                   [("Machine", preferred(at for at, _ in rows)), ("Language", [*dict.fromkeys(languages)]),
+                    ("Indices", ["uniform", "skewed"])], series, "cells", {None: "times the time of float atomics"},
+                   x_kind="log10", y_kind="linear", description="Relaxed float atomics of the same language.")
+    found.finding = captions.describe_lines(found, lambda bins: phrases.plural(bins, "cell"),
+                                            lambda y: f"{phrases.number(y)} times the time of float atomics")
+    return found
 
 
 def table(rows, sources):

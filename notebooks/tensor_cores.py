@@ -203,7 +203,8 @@ def model_in_words(about):
 
 def figure(sources):
     series, formats, data = [], [], []
-    largest = max((r for source in sources for r in source.of("unit_sum")), key=size_of_error, default=None)
+    largest = max(((source, r) for source in sources for r in source.of("unit_sum")), default=None,
+                  key=lambda pair: size_of_error(pair[1]))
     for source in sources:
         lines = {}
         for r in source.of("unit_sum"):
@@ -223,13 +224,14 @@ def figure(sources):
                   [("Machine", [*dict.fromkeys(s.on[0] for s in series)]), ("Elements", [*dict.fromkeys(formats)]),
                    ("Data", [*dict.fromkeys(data)])], series, "elements of a sum", {None: "|error| / Σ|x|"}, x_kind="log10",
                   y_kind="log10", description="The largest error of an array of sums, beside the proved bound and tree in fp32.",
-                  finding=finding_of_errors(largest) if largest else "")
+                  finding=finding_of_errors(*largest) if largest else "")
 
 
-def finding_of_errors(r):
+def finding_of_errors(source, r):
     """A sentence on the largest error of a sum."""
-    return (f"The largest error of sums by matrix units is {phrases.number(r['error'])} Σ|x|, "
-            f"{'within' if r['within_bound'] else 'beyond'} its bound of {phrases.number(r['bound'])} Σ|x| ({name_of_sum(r)}).")
+    return (f"{phrases.capitalised(source.machine)}: the largest error of sums by matrix units is "
+            f"{phrases.number(r['error'])} Σ|x|, {'within' if r['within_bound'] else 'beyond'} its bound of "
+            f"{phrases.number(r['bound'])} Σ|x| ({name_of_sum(r)}).")
 
 
 def sums(sources):

@@ -83,6 +83,7 @@ class Databases(made_up.SectionTest):
     def test_the_figure_and_the_table(self):
         section = self.check()
         figure = section.figures[0]
+        self.assertTrue(figure.finding.startswith("This machine, CPU: the time of exact_sum over that of sum"))
         ours, *published = figure.matching(figure.chosen())
         self.assertEqual(ours.x, [1, 100, 1000])
         self.assertEqual([round(y, 9) for y in ours.y], [0.8, 1.2, 1.5])

@@ -76,6 +76,9 @@ class TensorCores(made_up.SectionTest):
             "their largest error is up to 40 times that of tree (sums of bf16, normal, a vector of 2²⁰)",
             failures=["this machine: sums of bf16, normal, a vector of 2²⁰: the error 4e-07 exceeds its bound 5e-06",
                       "this machine: sums of bf16, normal, 1,024 x 64, along the first axis: launches returned 2 results"])
+        self.assertEqual(section.figures[0].finding,
+                         "This machine: the largest error of sums by matrix units is 4e-07 Σ|x|, beyond its bound of 5e-06 "
+                         "Σ|x| (sums of bf16, normal, a vector of 2²⁰).")
         unit, bound, tree = section.figures[0].matching(section.figures[0].chosen())
         self.assertEqual((unit.x, unit.y, bound.y, tree.y), ([1024, 2**20], [2e-7, 4e-7], [5e-6] * 2, [1e-8] * 2))
         self.assertEqual(section.tables[1].rows[0][3:], ["a vector of 2¹⁰", "1e-07", "5e-06", "1e-08", "20", "10",
