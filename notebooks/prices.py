@@ -349,6 +349,7 @@ def picture(title, some):
     for n, anchor in ((min(lengths), "start"), (max(lengths), "end")):
         x = at(n, 1)[0] - 4 if anchor == "start" else WIDTH - RIGHT
         drawing.text(x, HEIGHT - 4, phrases.count(n), anchor, SIZE, drawing.faint)
+    drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, "elements", "middle", SIZE, drawing.faint)
     middle = {n: phrases.median(prices) for n, of in lengths.items()
               for prices in [[times(c.exact_price) for c in of if c.exact_price and by_data.is_normal(c.row)]] if prices}
     same = {n: phrases.median(prices) for n, of in lengths.items()

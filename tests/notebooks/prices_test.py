@@ -105,6 +105,7 @@ class Prices(made_up.SentenceTest):
                            for m, s in (("dot/exact/fp32@cpu", 1.0), ("eigen/dot/fp32@peer", 2.0))]
         [tile] = prices.figure(self.found()).tiles
         self.assertEqual((tile.title, tile.text), ("sum", "CPU: ≤ 6×"))
+        self.assertIn(">elements</text>", tile.picture)
         titles = re.findall("<title>([^<]*)</title>", tile.picture)
         self.assertIn("2⁸ fp32, arbitrary bits: 6.00 [6.00, 6.00]", titles)
         self.assertEqual([t for t in titles if t.startswith("n = 2⁸")], ["n = 2⁸: 1.00", "n = 2⁸: 3.00"])
