@@ -89,15 +89,14 @@ def used_terms(sections):
 # --- the first screen ---------------------------------------------------------------------------------------------
 
 def card(c):
-    picture = f"<div class=in-card>{panels(c)}</div>" if c.panels else c.picture
+    picture = f"<div class=panels-of-card>{panels(c)}</div>" if c.panels else c.picture
     kind = '"card broad-card"' if c.panels else "card"
     return (f'<a class={kind} href="#{c.section}"><span><b>{escape(c.number)}</b> '
             f"{explained(c.what)}</span>{picture}<small>{escape(c.text)}</small></a>")
 
 
 def panels(c):
-    """The small pictures of a card, with their legend; the card names their device. In a narrow window they are below
-    the answers."""
+    """The small pictures of a card, with their legend; the card names their device."""
     some = "".join(f"<div class=tile><span><strong>{escape(t.title)}</strong> {escape(t.text.partition(': ')[2])}</span>"
                    f"{t.picture}</div>" for t in c.panels)
     return f"<p class=legend>{c.picture}</p><div class=panels>{some}</div>"
@@ -126,15 +125,15 @@ def first_figure(places):
 
 
 def opening(found, about):
-    """The first screen: what was measured, cards, answers and the frontier. The slowest exact calls are folded."""
+    """The first screen: what was measured, cards, answers and the frontier. In a narrow window the card with panels is
+    below the answers. The slowest exact calls are folded."""
     cards, answers = story.cards(found)[:story.MOST], story.answers(found)
     code = (f"<div><dt>What do I call, and on my own files?</dt><dd><code>{escape(project.CALL)}</code>, "
             f"exact; or <code>{escape(project.IN_A_FIXED_ORDER)}</code></dd>"
             f"<dd><code>{escape(project.OWN)}</code></dd></div>")
-    return (f"<p class=about>{explained(about)}</p>"
+    return (f"<p class=about>{explained(about)}</p><div class=first>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
-            + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl>"
-            + "".join(f"<div class=below>{panels(c)}</div>" for c in cards if c.panels)
+            + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{code}</dl></div>"
             + first_figure(frontier.measured(found))
             + "".join("<details><summary>Where the price is zero, where it is not, and the worst</summary>"
                       f"{text}</details>"

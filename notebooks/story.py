@@ -106,15 +106,14 @@ def calls_picture(r):
     """A square per call; as many are filled as there are different results."""
     across, step = 25, 12
     shown = min(r["runs"], across * 6)
-    drawing = Drawing(WIDTH, HEIGHT, f"{r['distinct_bits']} different results in {r['runs']} calls")
+    bottom = 4 + step * -(-shown // across)
+    drawing = Drawing(WIDTH, bottom + 17, f"{r['distinct_bits']} different results in {r['runs']} calls")
     filled = round(r["distinct_bits"] * shown / r["runs"]) if r["runs"] > shown else r["distinct_bits"]
     for i in range(shown):
         colour = style.COLOURS["plain"] if i < filled else "none"
         drawing.add(f'<rect x="{2 + step * (i % across)}" y="{4 + step * (i // across)}" width="9" height="9" '
                     f'fill="{colour}" stroke="{style.COLOURS["plain"]}"/>')
-    rows = -(-shown // across)
-    drawing.text(2, min(4 + step * rows + 14, HEIGHT - 2), "a square: a call; filled: another result", size=12,
-                 fill=drawing.faint)
+    drawing.text(2, bottom + 14, "a square: a call; filled: another result", size=12, fill=drawing.faint)
     return drawing.done()
 
 
@@ -140,11 +139,12 @@ def ones(found):
 
 
 def bars_picture(bars, most):
-    drawing = Drawing(WIDTH, HEIGHT, "; ".join(f"{name}: {text}" for name, _, text, _ in bars))
+    step = 34
+    drawing = Drawing(WIDTH, step * len(bars), "; ".join(f"{name}: {text}" for name, _, text, _ in bars))
     for i, (name, length, text, colour) in enumerate(bars):
-        y = 2 + 40 * i
+        y = step * i
         drawing.text(2, y + 12, f"{name}: {text}", size=12)
-        drawing.add(f'<rect x="2" y="{y + 17}" width="{max((WIDTH - 6) * abs(length) / most, 1.5):.1f}" height="14" '
+        drawing.add(f'<rect x="2" y="{y + 18}" width="{max((WIDTH - 6) * abs(length) / most, 1.5):.1f}" height="14" '
                     f'fill="{colour}"/>')
     return drawing.done()
 
