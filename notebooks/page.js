@@ -47,15 +47,16 @@ function scale(kind, values, most) {
 
 function layout(spec, chosen, traces) {
   const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
-  const shown = traces.filter(t => t.showlegend !== false), size = narrow.matches ? 11 : 13;
+  const shown = traces.filter(t => t.showlegend !== false), bars = spec.shape === "bars", under = narrow.matches && !bars;
+  const long = bars && traces.some(t => t.y.some(name => name.length > 24));
+  const size = !narrow.matches ? 13 : long ? 9 : 11;
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
                 automargin: true, tickangle: 0, title: {font: {size}, standoff: 8}};
-  const bars = spec.shape === "bars", under = narrow.matches && !bars;
   const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.6 * size * longest) : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
+    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.65 * size * longest) : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
     dragmode: narrow.matches ? false : "zoom",
     hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
                  font: {color: colour("--ink")}},
@@ -68,7 +69,8 @@ function layout(spec, chosen, traces) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
     result.yaxis.showgrid = false;
-    if (narrow.matches && traces.some(t => t.y.some(name => name.length > 24))) result.yaxis.tickfont = {size: 9};
+    if (narrow.matches) result.xaxis.title.text = spec.x.replace(/^(.{24,}?) /, "$1<br>");
+    result.minreducedwidth = 40;  // else a phone has no room for long labels on both sides
     result.bargap = 0.3;
     return result;
   }
