@@ -251,9 +251,9 @@ def definitions(n):
 
 
 def host(provenance):
-    """The host of a results file, and its GPU."""
+    """The host of a results file, and its GPU without the software that it ran."""
     threads = phrases.plural(provenance["hardware_threads"], "hardware thread")
-    gpu = provenance["gpu"] and f"with {provenance['gpu']}"
+    gpu = provenance["gpu"] and f"with {provenance['gpu'].partition(', ')[0]}"
     return ", ".join(filter(None, [results.cpu_of(provenance), threads, provenance["kernel"], gpu]))
 
 
@@ -264,6 +264,18 @@ def hosts(sources):
 
 def number_of(source, known):
     return str(known.index(host(source.header["provenance"])) + 1)
+
+
+def software(headers):
+    """The libraries of results files with their versions: those in the provenance, in the name of the GPU, and in the options."""
+    found = {}
+    for h in headers:
+        about, options = h["provenance"], h.get("options", {})
+        of_gpu = [text.rsplit(" ", 1) for text in (about["gpu"] or "").split(", ")[1:]]
+        for name, version in [*about.get("libraries", {}).items(), *of_gpu, *options.items()]:
+            if re.fullmatch(r"\d+\.\d\S*", str(version)):
+                found.setdefault(f"{name} {version}".casefold().replace("_cpu", ""), f"{name} {version}")
+    return [*found.values()]
 
 
 def how_timed(sources):
@@ -293,7 +305,7 @@ def method(n):
         checked = (f"Before that, {checked}; {left_out} of libraries that did less work, or used fewer threads, are left out "
                    "of this paper. ")
     known = hosts(sources)
-    libraries = section.distinct(f"{name} {version}" for p in facts for name, version in p.get("libraries", {}).items())
+    libraries = software(s.header for s in sources)
     yield (f"*Machines.* {'; '.join(f'({i}) {text}' for i, text in enumerate(known, 1))}. A name such as {machines(n)[0]} may "
            "stand for several of them: times are compared on one host only, and the same call may take another time on another "
            "host, with another version of a library. *Software.* "
@@ -379,8 +391,9 @@ def costs(n):
                "operations per element, which a GPU or several threads can hide behind their loads. The price of a promise "
                "is the time of the fastest call that keeps it, divided by that of the fastest call that promises less, of "
                "samesum or of another library, for the same operation, format, shape and length: an exact result promises "
-               "more than a fixed tree. Exact results are measured on several kinds of data; if several experiments "
-               "measured the same work, the highest price counts.")
+               "more than a fixed tree. Exact results are measured on several kinds of data; if the same work was "
+               "measured several times, by several experiments or in CUDA graphs too, the highest price counts, of each "
+               "promise by itself.")
     if price:
         yield from prices.sentences(n.found)
         yield Picture("price.svg", svg(price), f"{price.title}", tall=True)

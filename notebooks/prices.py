@@ -20,6 +20,7 @@ NAMES = {"cumsum": "prefix sums", "scatter_add": "sums by key", "scatter_mean": 
 ORDER = ("sum", "mean", "sum_of_magnitudes", "dot", "squared_norm", "moments", "softmax", "cumsum", "scatter_add",
          "scatter_mean")  # of the panels
 FEWEST = 3  # lengths of a panel
+PRICES = ("exact_price", "everywhere_price")
 
 
 def operation(r):
@@ -81,6 +82,7 @@ class Cell:
     ordered: dict  # of those, the ones in a fixed order
     loose: dict  # of samesum's methods that promise nothing
     peer: dict  # of other libraries and loops
+    prices: tuple = PRICES  # those that it has
 
     @property
     def row(self):
@@ -95,13 +97,14 @@ class Cell:
     def exact_price(self):
         """The timing.Ratio of exact and the fastest call that promises less; None if one is missing."""
         less = self.less("exact_price")
-        return self.exact and less and timing.ratio(self.exact, less)
+        return timing.ratio(self.exact, less) if "exact_price" in self.prices and self.exact and less else None
 
     @functools.cached_property
     def everywhere_price(self):
         """The price of the fastest call with the same bits everywhere, on normal numbers."""
         less = self.less("everywhere_price")
-        return timing.ratio(self.everywhere, less) if self.everywhere and by_data.is_normal(self.row) and less else None
+        return timing.ratio(self.everywhere, less) if (
+            "everywhere_price" in self.prices and self.everywhere and by_data.is_normal(self.row) and less) else None
 
 
 def times(ratio):
@@ -123,8 +126,7 @@ def cells_of(found):
 
 def made_cells(found):
     """{place: [Cell, …]}: the places of this machine and GPUs first, and on CPUs one thread. The calls of a cell are of
-    one experiment and one kind of launch; of several cells for the same work and data, the one with the highest price
-    counts, beside other libraries if there are any."""
+    one experiment and one kind of launch; of several cells for the same work and data, each price is the highest."""
     together = {}
     for at, r in timed(found):
         if r["threads"] <= 1:
@@ -139,10 +141,17 @@ def made_cells(found):
                         least(is_ordered), least(is_arbitrary), least(lambda r: phrases.is_peer(r["method"])))
             if cell.exact_price or cell.everywhere_price:
                 some = cells.setdefault(at.removesuffix(IN_GRAPH).removesuffix(FROM_PYTHON), {})
-                same = operation(cell.row), work(cell.row).replace(IN_GRAPH, "")
-                some[same] = max(some.get(same, cell), cell, key=lambda c: (bool(c.loose or c.peer),
-                                                                            times(c.exact_price or c.everywhere_price)))
-    return {at: list(cells[at].values()) for at in preferred(cells)}
+                some.setdefault((operation(cell.row), work(cell.row).replace(IN_GRAPH, "")), []).append(cell)
+    return {at: [cell for same in cells[at].values() for cell in dearest(same)] for at in preferred(cells)}
+
+
+def dearest(same):
+    """The cells with the highest prices, of those for the same work and data: one, or one for each price."""
+    found = {}
+    for price in PRICES:
+        if priced := [c for c in same if getattr(c, price)]:
+            found.setdefault(same.index(worst(priced, price)), []).append(price)
+    return [dataclasses.replace(same[i], prices=tuple(prices)) for i, prices in found.items()]
 
 
 def shown(cells):
@@ -152,9 +161,9 @@ def shown(cells):
     return [first, *second[:1]]
 
 
-def by_operation(some):
-    """{operation: [cells with a price of exactness]}, in the order of the panels, then the others."""
-    found = group_by_place((operation(c.row), c) for c in some if c.exact_price)
+def by_operation(some, price="exact_price"):
+    """{operation: [cells with this price]}, in the order of the panels, then the others."""
+    found = group_by_place((operation(c.row), c) for c in some if getattr(c, price))
     return {name: found[name] for name in sorted(found, key=(*ORDER, *found).index)}
 
 
@@ -198,7 +207,7 @@ def count_sentence(at, some):
 
 def median_sentence(some, price, what):
     """The operations in which the median is no price, and those in which it is one."""
-    medians = {name_of(name): round(value, 2) for name, of in by_operation(some).items()
+    medians = {name_of(name): round(value, 2) for name, of in by_operation(some, price).items()
                for value in [median(of, price)] if value}
     cheap = [name for name, value in medians.items() if value <= timing.EQUAL]
     dear = [(name, f"{value:.3g}") for name, value in medians.items() if value > timing.EQUAL]

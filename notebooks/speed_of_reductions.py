@@ -142,20 +142,19 @@ def rivals(some, library=None):
     pairs = ((fastest_promised(together),
               fastest([r for r in together if phrases.is_peer(r["method"]) and library in (None, library_of(r))]))
              for together in cells(some))
-    return [(ours, other) for ours, other in pairs if ours and other and other["gb_per_s"]]
+    return [(ours, other) for ours, other in pairs if ours and other and timing.ratio(ours, other)]
 
 
 def library_findings(at, library, pairs):
     """Yields the speed of samesum's fastest repeatable methods relative to another library for the same reductions."""
     if not pairs:
         return
-    (low, last), (high, first) = (end(((ours["gb_per_s"] / other["gb_per_s"], ours) for ours, other in pairs),
+    (low, last), (high, first) = (end(((timing.ratio(ours, other).value, ours) for ours, other in pairs),
                                       key=lambda pair: pair[0]) for end in (min, max))
     how = (f"; {library} ran in a separate process on the same machine in the same sitting, on other elements"
            if library.startswith(TORCH) else "")
     speeds = (f"{phrases.number(low)} times its speed for {what(last)}" if len(pairs) == 1 else
-              f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)}), "
-              "by medians")
+              f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)})")
     yield phrases.capitalised(f"{at}: beside {library}, samesum is {timing.in_words(pairs, 'reduction')}: {speeds}{how}.")
 
 

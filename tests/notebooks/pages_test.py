@@ -208,6 +208,12 @@ class Tables(unittest.TestCase):
         self.assertIn("(89abcde-dirty, 2026-11-21)", text)
         self.assertEqual(len(re.findall("A Processor", text)), 1)
 
+    def priced(self, reductions=()):
+        """{question: [source]} of all files with prices."""
+        return {s.question: [s] for s in [
+            source(pages.LENGTHS, self.times), source(pages.REDUCTIONS, list(reductions)),
+            *(source(name, []) for name in (pages.TORCH, pages.SCANS, pages.TORCH_SCANS, pages.KEYS, pages.TORCH_KEYS))]}
+
     def test_a_price_is_relative_to_the_fastest_method_that_promises_less_for_the_same_work(self):
         def of(method, seconds, **fields):
             return speed(method, 1.0, threads=0, **fields) | dict.fromkeys(("low", "seconds", "high"), seconds)
@@ -223,9 +229,7 @@ class Tables(unittest.TestCase):
                 for method, seconds in (("dot/exact/fp32@cuda", 2.0), ("dot/tree/plain/fp32@cuda", 1.0),
                                         ("norm/tree/fp32@cuda", 2.0))]
         rows.append(rows[-1] | {"method": "cublas/norm/fp32@peer", "seconds": 1.0, "low": 1.0, "high": 1.0})
-        made = pages.Files({s.question: [s] for s in [
-            source(pages.LENGTHS, self.times), source(pages.REDUCTIONS, rows), source(pages.SCANS, []), source(pages.TORCH, []),
-            source(pages.KEYS, [])]})
+        made = pages.Files(self.priced(rows))
         self.assertEqual(pages.prices_by_operation(made)[2:], [
             "| H200, GPU | sum | 5.00 | neither of the two cases | 4.00 | none of 3 cases | 9.00 [9.00, 9.00] (2^13 fp32, beside "
             "cub/run_to_run) |",
@@ -236,8 +240,7 @@ class Tables(unittest.TestCase):
     def test_a_table_with_ends_in_brackets_says_what_they_are(self):
         page = "<!-- prices_by_operation, made by notebooks/make.py -->\n<!-- end of prices_by_operation -->\n"
         self.times.append(speed("tree/plain/fp32@cuda", 20.0, n=4096, threads=0))
-        found = {s.question: [s] for s in [source(pages.LENGTHS, self.times), *(
-            source(name, []) for name in (pages.REDUCTIONS, pages.TORCH, pages.SCANS, pages.KEYS))]}
+        found = self.priced()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name) / "README.md"
@@ -252,8 +255,7 @@ class Tables(unittest.TestCase):
             (4096, "normal", 8.0), (4096, "arbitrary bits", 2.0), (4096, "60 binades", 2.0), (8192, "normal", 10.0),
             (8192, "60 binades", 5.0), (8192, "arbitrary bits", 1.0), (16384, "arbitrary bits", 0.1),
             (8192, "log-normal", 10.0))]
-        made = pages.Files({s.question: [s] for s in [source(pages.LENGTHS, self.times), *(
-            source(name, []) for name in (pages.REDUCTIONS, pages.TORCH, pages.SCANS, pages.KEYS))]})
+        made = pages.Files(self.priced())
         self.assertEqual(pages.exact_by_data(made), [
             "| device | operation | log-normal | 60 binades | arbitrary bits |", "| --- | --- | ---: | ---: | ---: |",
             "| GPU | sum | none | 4.00 [4.00, 4.00], 2^12 fp32 | 10 [10, 10], 2^13 fp32 |"])
