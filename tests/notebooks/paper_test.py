@@ -51,6 +51,15 @@ class ThePaper(made_up.SentenceTest):
         cls.found = made_up.committed()
         cls.text = text_of(cls.found)
 
+    def test_the_software_of_a_gpu_makes_no_other_host_and_is_listed_once(self):
+        about = {"hardware_threads": 2, "cpu": "A Processor", "kernel": "Linux 6", "gpu": "A GPU, driver for CUDA 13.0, CCCL 3.5.0"}
+        other = about | {"gpu": "A GPU", "libraries": {"CUDA": "13.0"}}
+        self.assertEqual(paper.host(about), paper.host(other))
+        self.assertNotEqual(paper.host(about), paper.host(about | {"kernel": "Linux 7"}))
+        self.assertEqual(paper.software([{"provenance": about}, {
+            "provenance": other, "options": {"numpy": "2.4.6", "cuda": "13.0", "torch_cpu": "2.11.0+cu130", "repeats": True, "runs": 100}}]),
+            ["driver for CUDA 13.0", "CCCL 3.5.0", "CUDA 13.0", "numpy 2.4.6", "torch_cpu 2.11.0+cu130"])
+
     def changed(self, question, kind, new, **fields):
         """The paper after a change of the rows of a kind with these fields."""
         found = copy.copy(self.found)
