@@ -288,7 +288,7 @@ def price_in_short(files):
     """In how many cases a promise costs no time, the worst, and the medians."""
     found = priced(files)
     return [prices.answer(found), "", *(f"- {phrases.capitalised(at)}. {prices.medians(some)}"
-                                        + (f" Of all operations, {text}" if (text := prices.on_each_data(some)) else "")
+                                        + (f" {text}" if (text := prices.on_each_data([(at, some)])) else "")
                                         for at, some in prices.cells_of(found).items())]
 
 

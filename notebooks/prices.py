@@ -253,12 +253,25 @@ def sentences(found):
 DATA = {"normal": "on normal numbers", "60 binades": "over 60 powers of two", "arbitrary bits": "on arbitrary bits"}
 
 
-def on_each_data(some):
-    """'exact results take in the median …' on each kind of data, of all operations, formats and shapes; "" without others."""
-    found = {data: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data] for data in DATA}
-    medians = [(phrases.number(phrases.median(prices), 2), DATA[data]) for data, prices in found.items() if prices]
-    texts = [f"{price} {'' if i else 'times as long '}{data}" for i, (price, data) in enumerate(medians)]
-    return f"exact results take in the median {phrases.listed(texts)}." if len(texts) > 1 else ""
+def of_each_data(some):
+    """{'on normal numbers': '1.3', …}: the median price of exactness on each kind of data, of all operations, formats and
+    shapes."""
+    found = {words: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data]
+             for data, words in DATA.items()}
+    return {words: phrases.number(phrases.median(prices), 2) for words, prices in found.items() if prices}
+
+
+def on_each_data(places):
+    """'Over all operations, exact results take in the median …' on each kind of data, for pairs (place, its cells); "" with
+    one kind only."""
+    found = {at: of_each_data(some) for at, some in places}
+    texts = []
+    for at, medians in found.items():
+        as_before = texts and [*medians] == [*next(iter(found.values()))]
+        listed = phrases.listed([price if as_before else f"{price} {'' if i else 'times as long '}{words}"
+                                 for i, (words, price) in enumerate(medians.items())])
+        texts += [f"{listed} ({at})" if len(found) > 1 else listed] if len(medians) > 1 else []
+    return f"Over all operations, exact results take in the median {'; '.join(texts)}." if texts else ""
 
 
 def answered(found):
@@ -282,6 +295,13 @@ def on_slowest_data(found):
     return f"On the slowest data, exact results take up to {phrases.listed(most)} times as long." if most else ""
 
 
+def longest(some):
+    """'0.99× for 2²⁸ fp32', the price of an exact result of the longest vector of normal numbers; "" without any."""
+    vectors = [c for c in some if c.exact_price and by_data.is_normal(c.row) and c.row.get("outer", 1) == c.row.get("inner", 1) == 1]
+    c = max(vectors, key=lambda c: (c.row["n"], c.row["input_format"] == "fp32"), default=None)
+    return c and f"{phrases.number(times(c.exact_price), 2)}× for {elements(c.row).replace(IN_GRAPH, '')}"
+
+
 def answer(found):
     """In short: both of these sentences."""
     return " ".join(filter(None, [in_how_many(found), on_slowest_data(found)]))
@@ -290,8 +310,8 @@ def answer(found):
 # --- figure and table -----------------------------------------------------------------------------------------------
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, SIZE = 190, 120, 28, 8, 8, 18, 11
-LEAST, MOST = 0.25, 64  # of the vertical axis of all panels; what is beyond is drawn at its ends
-TICKS = {0.25: "¼×", 1: "1×", 4: "4×", 16: "16×", 64: "64×"}
+LEAST, MOST = 1 / 32, 64  # of the vertical axis of all panels; what is beyond is drawn at its ends
+TICKS = {1 / 16: "¹⁄₁₆×", 1 / 4: "¼×", 1: "1×", 4: "4×", 16: "16×", 64: "64×"}
 EXACT, SAME = COLOURS["exact"], COLOURS["plain"]
 LEGEND = (("●", EXACT, "exact: median of formats and shapes, on normal numbers"),
           ("▲", EXACT, "exact: slowest format, shape and kind of data"),

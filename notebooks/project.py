@@ -4,8 +4,8 @@ import re
 
 import results
 
-# In Python: an exact sum, and one in a fixed order.
-CALL, IN_A_FIXED_ORDER = "samesum.sum(x)", 'samesum.sum(x, method="tree")'
+# In Python an exact sum, and one in a fixed order; an exact sum in SQL.
+CALL, IN_A_FIXED_ORDER, IN_SQL = "samesum.sum(x)", 'samesum.sum(x, method="tree")', "exact_sum(x)"
 # The installed tool has these commands.
 OWN = "samesum compare FILE --json >results.jsonl && samesum report ."
 

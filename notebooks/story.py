@@ -160,8 +160,9 @@ def price(found):
     what = (f"the time of the fastest call that promises less, for an exact {prices.name_of(name)}"
             + (f"; {phrases.number(same, 2)}× for the same bits everywhere" if same else ""))
     legend = " ".join(f'<i style="color:{colour}">{mark}</i> {text};' for mark, colour, text in prices.LEGEND)[:-1]
-    return Card("price", f"{phrases.number(exact, 2)}×", f"{what} (medians; {measured_at(first, found)})", legend,
-                " ".join(filter(None, [prices.in_how_many(found), phrases.capitalised(prices.on_each_data(cells[first]))
+    where = "; ".join(filter(None, ["medians", prices.longest(some), measured_at(first, found)]))
+    return Card("price", f"{phrases.number(exact, 2)}×", f"{what} ({where})", legend,
+                " ".join(filter(None, [prices.in_how_many(found), prices.on_each_data(prices.answered(found))
                                        or prices.on_slowest_data(found)])),
                 prices.tiles(first, cells[first], MOST_PANELS))
 

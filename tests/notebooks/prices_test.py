@@ -99,8 +99,11 @@ class Prices(made_up.SentenceTest):
                               "in all 3 cases, exact ones in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
                               "exact results take up to 6 (CPU) times as long.")
         [some] = prices.cells_of(self.found()).values()
-        self.assertEqual(prices.on_each_data(some), "exact results take in the median 2 times as long on "
-                         "normal numbers and 4 on arbitrary bits.")
+        self.assertEqual(prices.on_each_data([("", some)]), "Over all operations, exact results take in the median 2 times as "
+                         "long on normal numbers and 4 on arbitrary bits.")
+        self.assertEqual(prices.on_each_data([("A", some), ("B", some)]), "Over all operations, exact results take in the median "
+                         "2 times as long on normal numbers and 4 on arbitrary bits (A); 2 and 4 (B).")
+        self.assertEqual(prices.longest(some), "1× for 2¹⁶ fp32")
         for r in self.speeds:
             if r["method"] == TREE:
                 r.update(took(2 * r["seconds"]))

@@ -121,7 +121,7 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assertNotIn("price", self.cards(), "no experiment on speed")
         found = self.found() | {"speed_vs_length": self.speeds(("H200", 0, "@cuda"))}
         [card] = [c for c in story.cards(found) if c.section == "price"]
-        self.assertEqual((card.number, card.what.partition(" (")[2]), ("2×", "medians; this machine, CPU, 1 thread)"))
+        self.assertEqual((card.number, card.what.partition(" (")[2]), ("2×", "medians; 2× for 2¹⁰ fp32; this machine, CPU, 1 thread)"))
         self.assertEqual([tile.text for tile in card.panels], ["CPU: ≤ 2×"])
         self.assertNotIn("H200", card.text)
         found["speed_vs_length"] = self.speeds(("H200", 0, "@cuda"))[1:]
