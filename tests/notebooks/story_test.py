@@ -126,7 +126,7 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assertNotIn("H200", card.text)
         found["speed_vs_length"] = self.speeds(("H200", 0, "@cuda"))[1:]
         [card] = [c for c in story.cards(found) if c.section == "price"]
-        self.assertIn("(medians; on another machine: H200, GPU)", card.what)
+        self.assertIn("(medians; 2× for 2¹⁰ fp32; on another machine: H200, GPU)", card.what)
 
     def test_the_first_screen_has_three_cards_and_folds_where_exact_is_slow(self):
         shown = page.opening(self.found() | {"speed_vs_length": self.speeds()}, "")
