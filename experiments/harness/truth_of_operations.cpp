@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
+#include <future>
 #include <limits>
+#include <map>
+#include <span>
 #include <stdexcept>
 
 #include "harness/truth.hpp"
@@ -32,6 +35,36 @@ std::vector<double> elements_of(Values x) {
 }
 
 BigInteger exact(double finite) { return exact_value(Number::of(finite)); }
+
+/// Sums of the positive and of the negative products of finite numbers, exactly: of the products with the
+/// same exponent in integers, which are few for usual data.
+class ProductSums {
+ public:
+  void add(double x, double y) {
+    const Decomposed a = decompose<double>(to_bits(x)), b = decompose<double>(to_bits(y));
+    sums_[a.negative != b.negative][a.exponent + b.exponent] +=
+        static_cast<unsigned __int128>(a.significand) * b.significand;
+    if (++count_ % most == 0) fold();
+  }
+  BigInteger positive() { return fold().total_[0]; }
+  BigInteger negative() { return fold().total_[1]; }
+
+ private:
+  static constexpr std::size_t most = std::size_t{1} << 22;  // products of 106 bits, whose sum has 128 bits
+
+  ProductSums& fold() {
+    for (int sign = 0; sign < 2; ++sign) {
+      for (const auto& [exponent, sum] : sums_[sign])
+        total_[sign] += BigInteger{sum} << (exponent - product_unit);
+      sums_[sign].clear();
+    }
+    return *this;
+  }
+
+  std::map<int, unsigned __int128> sums_[2];
+  BigInteger total_[2];
+  std::size_t count_ = 0;
+};
 
 /// The fraction, truncated towards 0; its last bit is set if something was cut off.
 BigInteger truncated(const BigInteger& numerator, const BigInteger& denominator) {
@@ -128,9 +161,9 @@ struct OperationTruth {
   }
 
   BigInteger squares() const {
-    BigInteger all;
-    for (const double e : x) all += exact(e) * exact(e);
-    return all;
+    ProductSums all;
+    for (const double e : x) all.add(e, e);
+    return all.positive();
   }
   void squared_norm() {
     if (any_nan() || any_infinity()) return is_special(any_nan() ? not_a_number : infinity);
@@ -145,19 +178,20 @@ struct OperationTruth {
   void dot() {
     const std::vector<double> y = elements_of(other.value());
     t.unit_ = product_unit;
+    ProductSums sums;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double product = x[i] * y[i];
       t.only_minus_zero_ &= std::signbit(x[i]) != std::signbit(y[i]) && (x[i] == 0 || y[i] == 0);
       if (std::isfinite(x[i]) && std::isfinite(y[i])) {
-        const BigInteger term = exact(x[i]) * exact(y[i]);
-        t.value_ += term;
-        t.magnitudes_ += abs(term);
+        sums.add(x[i], y[i]);
       } else {
         t.nans_ += std::isnan(product);
         t.plus_infinities_ += product == infinity;
         t.minus_infinities_ += product == -infinity;
       }
     }
+    t.value_ = sums.positive() - sums.negative();
+    t.magnitudes_ = sums.positive() + sums.negative();
   }
 
   void prod() {
@@ -190,13 +224,29 @@ struct OperationTruth {
   struct Exponentials {
     Real total, weighted;  ///< of the terms, and of |x| times the terms
   };
-  Exponentials exponentials(double largest) const {
+  static Exponentials exponentials(std::span<const double> x, double largest) {
     Exponentials sums{0, 0};
     for (const double e : x) {
       if (e - largest < -2000) continue;  // below 2^-2000 of the total, far below its last bit in any format
       const Real term = exp(Real{e} - Real{largest});
       sums.total += term;
       sums.weighted += std::abs(e) * term;
+    }
+    return sums;
+  }
+  /// In parts, which several processors compute; an exponential takes some ten microseconds.
+  Exponentials exponentials(double largest) const {
+    const std::size_t part = std::max(std::size_t{4096}, x.size() / 16 + 1);
+    std::vector<std::future<Exponentials>> parts;
+    for (std::size_t i = 0; i < x.size(); i += part)
+      parts.push_back(std::async(x.size() > part ? std::launch::async : std::launch::deferred, [=, this] {
+        return exponentials(std::span{x}.subspan(i, std::min(part, x.size() - i)), largest);
+      }));
+    Exponentials sums{0, 0};
+    for (auto& found : parts) {
+      const auto [total, weighted] = found.get();
+      sums.total += total;
+      sums.weighted += weighted;
     }
     return sums;
   }
