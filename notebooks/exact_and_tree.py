@@ -27,7 +27,8 @@ DESCRIPTION = ("Each field is the time of an exact operation over that of the sa
                "elements are in fp32. The largest ratio of all has a frame. Calls that were also timed in CUDA graphs have "
                "that time.")
 FEWEST = 6  # columns for which a picture has room: the text of all pictures is equally large
-LEFT, TOP, ACROSS, DOWN, RIGHT = 66, 90, 28, 20, 24  # of the fields, and space for slanted labels
+LEFT, ACROSS, DOWN, RIGHT = 66, 28, 20, 24  # of the fields, and space for slanted labels
+TOP, SLANTED = 16, 5.2  # space above the fields, and for each letter of the longest label
 
 
 def price(pair):
@@ -108,12 +109,13 @@ def picture(title, here, worst, what):
     """An SVG with a line of fields per shape and a column per kind of data."""
     sets = sorted({by_data.data_of(r) for r, _ in here}, key=list(glossary.DATA).index)
     kinds = sorted({kind(r) for r, _ in here}, key=lambda k: (KINDS.index(k[0]), k[1]))
-    height = TOP + DOWN * len(kinds) + 14 * len({k for k, _ in kinds}) + 4
+    top = TOP + SLANTED * max(map(len, sets))
+    height = top + DOWN * len(kinds) + 14 * len({k for k, _ in kinds}) + 4
     drawing = Drawing(LEFT + ACROSS * max(len(sets), FEWEST) + RIGHT, height, title)
     for i, data in enumerate(sets):
         x = LEFT + ACROSS * (i + 0.5) + 4
-        drawing.text(x, TOP - 4, data, size=11, more=f' transform="rotate(-70 {x:.1f} {TOP - 4})"')
-    y, before = TOP, ""
+        drawing.text(x, top - 4, data, size=11, more=f' transform="rotate(-70 {x:.1f} {top - 4:.1f})"')
+    y, before = top, ""
     for shape, n in kinds:
         if shape != before:
             drawing.text(LEFT - 6, y + 11, shape, "end", 10, drawing.faint)

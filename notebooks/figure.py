@@ -106,7 +106,7 @@ class Figure:
     def plotly(self):
         """The traces, menus and axes as JSON for page.js, which draws them."""
         return {"menus": [{"label": label, "values": values} for label, values in self.menus],
-                "start": self.chosen(), "shape": "bars" if self.bars else "points" if self.points else "lines",
+                "start": self.chosen(), "shape": "bars" if self.bars else "points" if self.points else "lines", "dots": self.dots,
                 "x": self.x_title, "y": self.y_titles, "kinds": [self.x_kind, self.y_kind],
                 "traces": [trace(self, s) for s in self.series]}
 

@@ -73,6 +73,13 @@ def power_text(x):
     return f"{digit}·" * (digit > 1) + phrases.power_of_ten(10.0**exponent)
 
 
+def along(curve):
+    """Small boxes that cover the lines between points."""
+    return [(x - 1, y - 1, x + 1, y + 1) for (x1, y1), (x2, y2) in zip(curve, curve[1:])
+            for steps in [math.ceil(math.hypot(x2 - x1, y2 - y1) / 4) + 1]
+            for i in range(steps + 1) for x, y in [(x1 + (x2 - x1) * i / steps, y1 + (y2 - y1) * i / steps)]]
+
+
 class Labels:
     """Finds places for labels beside points, where they cover neither a point nor another label."""
 
@@ -107,7 +114,7 @@ def picture(at, rows, width=WIDE):
     speeds = [r["gb_per_s"] for r in some]
     unit = 2.0 ** -phrases.FORMAT_BITS["fp32"][0]
     ends = [unit, *(r["relative_error"] for r in some if r["relative_error"])]
-    low_x, high_x = min(speeds) / 1.5, max(speeds) * 1.5
+    low_x, high_x = min(speeds) / 1.5, max(speeds) * (1.5 if width == WIDE else 2.2)  # space for labels
     low_y, high_y = min(ends) / 3, max(ends) * 4
     zero = low_y if any(r["relative_error"] == 0 for r in some) else None
     low_y = low_y / 3 if zero else low_y
@@ -133,13 +140,13 @@ def picture(at, rows, width=WIDE):
     drawing.line(LEFT, up(unit), width - RIGHT, up(unit), style.GREY)
     drawing.text(LEFT + 6, up(unit) - 4, "one rounding of fp32", size=size - 2, fill=drawing.faint)
     points = [(across(r["gb_per_s"]), up(r["relative_error"])) for r in some]
-    drawing.add('<path d="M' + "L".join(f"{points[some.index(r)][0]:.1f} {points[some.index(r)][1]:.1f}"
-                                        for r in best if r in some)
+    curve = [points[some.index(r)] for r in best if r in some]
+    drawing.add('<path d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in curve)
                 + f'" fill="none" stroke="{style.GREY}" stroke-dasharray="2 3"><title>frontier: '
                   f'{phrases.TERMS["frontier"]}</title></path>')
     labels = Labels(points, LEFT + 2, width - RIGHT, TOP, bottom)
     labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
-                     (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
+                     (LEFT, bottom - 20, LEFT + 16 * letter, bottom), *along(curve)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
         on = r in best
         capitals = sum(map(str.isupper, label(r)))  # which are wider than other letters

@@ -20,6 +20,14 @@ function loadPlotly() {
   });
 }
 
+// Of ticks [value, text, digit] between whole powers, those that leave room for each other, simple digits first.
+function spaced(ticks, apart) {
+  const rank = digit => [1, 2, 5].includes(digit) ? 0 : Number.isInteger(digit) ? 1 : 2, kept = [];
+  for (const tick of [...ticks].sort((a, b) => rank(a[2]) - rank(b[2]) || a[0] - b[0]))
+    if (kept.every(other => Math.abs(Math.log(tick[0] / other[0])) >= apart)) kept.push(tick);
+  return kept.sort((a, b) => a[0] - b[0]);
+}
+
 // Settings of an axis for plotly: about `most` ticks, at whole powers if the axis is logarithmic and long enough. `zero` is
 // where a logarithmic axis shows 0: below all other values.
 function scale(kind, values, most) {
@@ -34,11 +42,12 @@ function scale(kind, values, most) {
   for (const [least, digits] of base === 2 ? [[0, [1]]] : [[3, [1]], [3, [1, 2, 5]], [2, all.filter(Number.isInteger)], [0, all]]) {
     ticks = Array.from({length: count}, (_, i) => digits.filter(d => d < base).map(d => [d, first + i])).flat()
       .filter(([d, k]) => d * base ** k >= low / 1.002 && d * base ** k <= high * 1.002)
-      .map(([d, k]) => [d * base ** k, text(d, k, digits.length === 1)]);
+      .map(([d, k]) => [d * base ** k, text(d, k, digits.length === 1), d]);
     if (ticks.length >= least) break;
   }
-  const step = Math.max(1, Math.ceil((ticks.length - 1) / most));
-  ticks = ticks.filter((_, i) => i % step === 0);
+  const step = Math.max(1, Math.ceil((ticks.length - 1) / most)), last = ticks.length - 1;
+  ticks = ticks.every(([, , d]) => d === 1) ? ticks.filter((_, i) => (last - i) % step === 0)
+    : spaced(ticks, Math.log(high / low) / (most + 1));
   if (ticks.length < 2) ticks = [...new Set(positive.length ? [low, high] : [])].map(v => [v, v.toLocaleString("en")]);
   const zero = !values.includes(0) ? undefined : positive.length ? low / Math.max(2, (high / low) ** 0.12) : 1;
   if (zero) ticks.unshift([zero, "0"]);
@@ -48,11 +57,11 @@ function scale(kind, values, most) {
 function layout(spec, chosen, traces) {
   const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
   const shown = traces.filter(t => t.showlegend !== false), bars = spec.shape === "bars", under = narrow.matches && !bars;
-  const long = bars && traces.some(t => t.y.some(name => name.length > 24));
+  const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
+  const long = bars && traces.some(t => t.y.some(name => name.length > 24 || name.length + longest > 32));
   const size = !narrow.matches ? 13 : long ? 9 : 11;
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
                 automargin: true, tickangle: 0, title: {font: {size}, standoff: 8}};
-  const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
@@ -69,7 +78,10 @@ function layout(spec, chosen, traces) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
     result.yaxis.showgrid = false;
-    if (narrow.matches) result.xaxis.title.text = spec.x.replace(/^(.{24,}?) /, "$1<br>");
+    if (narrow.matches) {
+      result.xaxis.title.text = result.xaxis.title.text.replace(/^(.{24,}?) /, "$1<br>");
+      Object.assign(result.xaxis, {showgrid: spec.dots, nticks: 5});  // labels of short bars would lie on the grid
+    }
     result.minreducedwidth = 40;  // else a phone has no room for long labels on both sides
     result.bargap = 0.3;
     return result;
@@ -91,6 +103,14 @@ function labels(shape, trace) {
   if (trace.hovertext) return {hovertemplate: "%{hovertext}<extra></extra>"};
   return {customdata: trace.y, hovertemplate: shape === "points"
     ? "%{fullData.name}: %{x:.3g}, %{customdata:.3g}<extra></extra>" : "%{customdata:.3g}"};
+}
+
+// The title of the axis across, and the bars: if all labels name the same peer, as in "1.26 × cub/sum", the title does instead.
+function beside(spec, traces) {
+  const peers = new Set(spec.shape === "bars" ? traces.flatMap(t => t.text).map(text => text.split(" × ")[1]) : []);
+  const [peer] = peers;
+  if (peers.size !== 1 || !peer) return [spec.x, traces];
+  return [spec.x.replace(/the fastest .*/, peer), traces.map(t => ({...t, text: t.text.map(text => text.split(" × ")[0])}))];
 }
 
 async function interactive(figure) {
@@ -132,11 +152,12 @@ async function interactive(figure) {
       if (!offered.includes(chosen[i])) chosen[i] = offered[0];
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
-    const traces = spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered).map(t => (
+    const [across, some] = beside(spec, spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered));
+    const traces = some.map(t => (
       {...t, ...labels(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
-    const about = layout(spec, chosen, traces), {zero} = about.yaxis;
+    const about = layout({...spec, x: across}, chosen, traces), {zero} = about.yaxis;
     delete about.yaxis.zero;
     Plotly.react(plot, zero ? traces.map(t => ({...t, y: t.y.map(y => y === 0 ? zero : y)})) : traces, about,
                  {responsive: true, displayModeBar: false});

@@ -189,6 +189,17 @@ class OnADesk(unittest.TestCase):
             .sort((a, b) => compare(a, b, true))"""), ["-2", "3.5e-07", "10⁻³", "0.5 to 0.9", "2⁸", "1,000", "2²⁰",
                                                        "over 10¹³", "not finite"])
 
+    def test_ticks_between_powers_leave_room_for_each_other(self):
+        self.assertEqual(self.page.run("[5, 12].map(most => scale('log10', [690, 3500], most).ticktext)"), [
+            ["700", "1,000", "2,000", "3,000"], ["700", "800", "1,000", "2,000", "3,000"]])
+        self.assertEqual(self.page.run("scale('log2', [1, 2 ** 26], 5).ticktext.at(-1)"), "2<sup>26</sup>")
+
+    def test_bars_beside_one_peer_name_it_at_the_axis(self):
+        self.assertEqual(self.page.run("""["1.3 × a/b", "0.9? × a/b", "2 × c"].map((_, i, all) =>
+            beside({shape: "bars", x: "times the speed of the fastest peer"}, [{text: all.slice(0, i + 1)}]))"""), [
+            ["times the speed of a/b", [{"text": ["1.3"]}]], ["times the speed of a/b", [{"text": ["1.3", "0.9?"]}]],
+            ["times the speed of the fastest peer", [{"text": ["1.3 × a/b", "0.9? × a/b", "2 × c"]}]]])
+
     def search(self, figure, text):
         self.page.run(f"""(() => {{ const f = document.querySelector("#{figure} input[type=search]");
             f.value = "{text}"; f.dispatchEvent(new Event("input")); }})()""")

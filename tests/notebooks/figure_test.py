@@ -13,6 +13,7 @@ import xml.dom.minidom
 
 import made_up
 from made_up import ROOT, source
+import frontier
 import markdown
 import page
 import phrases
@@ -33,6 +34,19 @@ def texts(picture):
 
 def circles(picture):
     return [tuple(map(float, at)) for at in re.findall(r'<circle cx="([^"]+)" cy="([^"]+)"', picture)]
+
+
+class LabelsOfTheFrontier(unittest.TestCase):
+    def test_a_label_lies_neither_on_a_point_nor_on_the_curve(self):
+        curve = [(200, 20), (100, 200), (90, 60)]
+        labels = frontier.Labels(curve, 0, 220, 0, 220)
+        labels.taken += frontier.along(curve)
+        for x, y in curve:
+            left, base = labels.place(x, y, 60)
+            for i in range(101):
+                for (x1, y1), (x2, y2) in zip(curve, curve[1:]):
+                    at = x1 + (x2 - x1) * i / 100, y1 + (y2 - y1) * i / 100
+                    self.assertFalse(left < at[0] < left + 60 and base - 12 < at[1] < base + 4, (x, y, at))
 
 
 class Axes(unittest.TestCase):
