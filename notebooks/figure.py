@@ -134,8 +134,7 @@ def trace(figure, s):
     if s.text:
         t["hovertext"] = s.text
     if s.faint:
-        return t | {"mode": "lines", "line": {"color": s.colour, "dash": "dot", "width": 1}, "opacity": 0.75,
-                    "showlegend": False}
+        return t | {"mode": "lines", "line": {"color": s.colour, "dash": "dot", "width": 1}, "showlegend": False}
     t["marker"] = {"symbol": s.symbol, "size": 9 if figure.points else 7, "color": s.colour}
     if figure.points:
         return t | {"mode": "markers"}

@@ -94,6 +94,13 @@ function layout(spec, chosen, traces) {
   return result;
 }
 
+// The line and the marker of a trace, in the colours that they have on a dark page, if those are others.
+function tinted(trace) {
+  const css = getComputedStyle(document.documentElement);
+  return Object.fromEntries(["line", "marker"].filter(part => trace[part]).map(part => [part, {
+    ...trace[part], color: css.getPropertyValue(`--${trace[part].color.slice(1)}`).trim() || trace[part].color}]));
+}
+
 // Label of a bar, or hover text of a point.
 function labels(shape, trace) {
   if (shape === "bars")
@@ -154,7 +161,7 @@ async function interactive(figure) {
     });
     const [across, some] = beside(spec, spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered));
     const traces = some.map(t => (
-      {...t, ...labels(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
+      {...t, ...labels(spec.shape, t), ...tinted(t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
     const about = layout({...spec, x: across}, chosen, traces), {zero} = about.yaxis;

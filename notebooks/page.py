@@ -18,6 +18,7 @@ import phrases
 import prices
 import project
 import story
+import style
 from figure import script_json, svg
 from fragments import definitions, escape, explained, more, summary, table
 
@@ -164,6 +165,16 @@ def downloads(sources):
                f"{about}</li>")
 
 
+def on_dark():
+    """CSS that replaces the colours of style.ON_DARK on dark screens. page.js reads the variables."""
+    names = {colour: f"--{colour.removeprefix('#')}" for colour in style.ON_DARK}
+    return ("@media screen and (prefers-color-scheme: dark) {\n  :root { "
+            + "; ".join(f"{names[c]}: {other}" for c, other in style.ON_DARK.items()) + " }\n"
+            + "\n".join(f'  [{what}="{c}"] {{ {what}: var({name}) }}' for c, name in names.items() for what in ("fill", "stroke"))
+            + "\n" + "\n".join(f'  .legend [style="color:{c}"] {{ color: var({name}) !important }}' for c, name in names.items())
+            + "\n}\n")
+
+
 @functools.cache
 def plotly():
     """The script of plotly, from its wheel, compressed."""
@@ -181,7 +192,7 @@ def page(title, about, found, sections, provenance, sources, glossary=(), remark
         '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
         '<meta name=viewport content="width=device-width, initial-scale=1">',
         f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{escape(title)}</title>',
-        f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
+        f"<style>{(HERE / 'page.css').read_text()}{on_dark()}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
         f"<p class='failed banner'>{phrases.plural(len(failed), 'check')} failed: see the red boxes below.</p>"
         if failed else "",

@@ -18,6 +18,7 @@ import unittest
 from made_up import ROOT
 import browser
 import report
+import style
 
 PICTURES = pathlib.Path(os.environ.get("SAMESUM_SCREENSHOTS", ROOT / "build/screenshots"))
 LONG = os.environ.get("SAMESUM_LONG_TESTS")
@@ -288,6 +289,12 @@ class OnEveryScreen(unittest.TestCase):
         page.run(FRAME)
         self.picture(f"{width}_dark")
         self.assertNotEqual(page.run(ink), light)
+        drawn = page.run("""(() => { const plot = document.querySelector("#error-figure .js-plotly-plot");
+            return plot.data.find(trace => trace.name === "exact").line.color; })()""")
+        self.assertEqual(drawn, style.ON_DARK[style.COLOURS["exact"]])
+        colour = page.run("getComputedStyle(document.querySelector('#frontier [fill=\"" + style.COLOURS["exact"]
+                          + "\"]')).fill")
+        self.assertEqual(colour, "rgb({}, {}, {})".format(*bytes.fromhex(drawn.removeprefix("#"))))
         self.assertEqual(list(page.complaints()), [])
 
     def picture(self, name):

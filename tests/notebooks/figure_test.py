@@ -207,10 +207,13 @@ class Style(unittest.TestCase):
         self.assertEqual(['fill-opacity="0"' in picture.done() for picture in pictures], [False, True])
 
     def test_lines_stand_out_on_white_and_on_dark_pages(self):
-        dark = re.findall("--paper: (#[0-9a-f]+)", (ROOT / "notebooks/page.css").read_text())[1]
-        for colour in [*style.COLOURS.values(), *style.PEERS]:
-            for paper in ("#ffffff", dark):
-                self.assertGreaterEqual(contrast(colour, paper), 3, (colour, paper))
+        css = (ROOT / "notebooks/page.css").read_text()
+        dark = [re.findall(f"--{name}: (#[0-9a-f]+)", css)[1] for name in ("paper", "box")]
+        colours = [*style.COLOURS.values(), *style.PEERS]
+        for colour in colours:
+            for seen, paper in [(colour, "#ffffff"), *((style.ON_DARK.get(colour, colour), paper) for paper in dark)]:
+                self.assertGreaterEqual(contrast(seen, paper), 3, (seen, paper))
+        self.assertEqual(len({style.ON_DARK.get(colour, colour) for colour in colours}), len(set(colours)))
 
     def test_menus_have_a_choice_even_if_every_method_belongs_to_all_groups(self):
         self.assertEqual(style.all_groups(["exact/fp32@cpu", "read"]), ["all"])
