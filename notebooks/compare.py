@@ -251,7 +251,7 @@ def figure(found):
     for on, methods in points.items():
         best = frontier_methods(methods)
         series.append(Series("frontier", [m["gb_per_s"] for m in best], [m["relative_error"] for m in best], style.GREY,
-                             on, faint=True))
+                             on, faint=True, key="frontier"))
         peers = style.peers_among(m["method"] for m in methods)
         for m in methods:
             colour, symbol = style.point(m["method"], m["promise"], peers)

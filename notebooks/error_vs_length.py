@@ -11,6 +11,7 @@ from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, dis
                      place, result_failures, starting_with)
 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
+PROBABLE = f"bound with probability {PROBABILITY}"
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
 # The beginning of a sentence on data with a mark, and what the mark means.
@@ -336,15 +337,16 @@ def figure(rows):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
-                for which, what in (("bound", "bound"), ("probable_bound", "probable bound")):
+                for which, what, *drawn in (("bound", "bound", "dot", "rigorous bound"),
+                                            ("probable_bound", "probable bound", "dash", PROBABLE)):
                     bounds = [in_measure(r, which) for r in points]
                     if not phrases.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
-                        series.append(Series(f"{what} of {name}", x, bounds, colour, on, faint=True))
+                        series.append(Series(f"{what} of {name}", x, bounds, colour, on, drawn[0], faint=True, key=drawn[1]))
     found = Figure("error-figure", "Error of each method by length", menus, series, "n, number of elements",
                    {None: "error, ulps", "relative": "relative error"},
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
                                "elements. Vertical axis: error against the exact sum. Dotted, in the colour of the "
-                               "line: the rigorous bound and, below it, where theory gives one, the bound that holds "
+                               "line: the rigorous bound. Dashed, where theory gives one: the bound that holds "
                                f"with probability {PROBABILITY} if rounding errors have mean 0, which equal or "
                                "structured elements violate.")
     found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", phrases.ulps)

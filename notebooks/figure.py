@@ -33,7 +33,8 @@ class Series:
     on: tuple
     dash: str = "solid"
     symbol: str = "circle"
-    faint: bool = False  # a bound or a frontier: a thin dotted line without a legend entry
+    faint: bool = False  # a bound or a frontier: a thin line that is dotted if its dash is solid, without a legend entry
+    key: str = ""  # what faint lines with this dash are, once in the legend for all of them
     text: list = None
     names: list = None  # of the methods of a bar that stands for several
 
@@ -124,6 +125,10 @@ def rounded(x):
     return None if x is None else float(f"{x:.4g}")
 
 
+def dash(s):
+    return "dot" if s.faint and s.dash == "solid" else s.dash
+
+
 def trace(figure, s):
     if figure.bars:
         return {"on": s.on, "name": ", ".join(s.names or [s.name]), "x": s.x, "y": s.y, "text": s.text} | (
@@ -134,7 +139,8 @@ def trace(figure, s):
     if s.text:
         t["hovertext"] = s.text
     if s.faint:
-        return t | {"mode": "lines", "line": {"color": s.colour, "dash": "dot", "width": 1}, "showlegend": False}
+        return t | {"mode": "lines", "line": {"color": s.colour, "dash": dash(s), "width": 1}, "showlegend": False} | (
+            {"key": s.key} if s.key else {})
     t["marker"] = {"symbol": s.symbol, "size": 9 if figure.points else 7, "color": s.colour}
     if figure.points:
         return t | {"mode": "markers"}
@@ -296,7 +302,7 @@ def svg_lines(figure):
             continue
         if s.faint or not figure.points:
             drawing.add(f'<path d="{curve(pieces)}" fill="none" stroke="{s.colour}" '
-                        f'stroke-width="{1 if s.faint else 2}"' + dashed("dot" if s.faint else s.dash) + "/>")
+                        f'stroke-width="{1 if s.faint else 2}"' + dashed(dash(s)) + "/>")
         if not s.faint:
             ends.append((last, s))
     if not figure.points:

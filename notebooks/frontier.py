@@ -7,7 +7,7 @@ import phrases
 import style
 from figure import LETTER, Drawing
 from price_of_promise import finite_frontier
-from section import PROMISES, distinct, group_by_place, preferred, rows_with_place
+from section import PROMISES, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
@@ -170,13 +170,17 @@ def picture(at, rows, width=WIDE):
 
 
 def legend_rows(some, width, letter):
-    """Rows of (x, symbol, colour, fill, text): the orders by shape, then the promises by fill."""
+    """Rows of (x, symbol, colour, fill, text): the orders by shape, the accumulators by colour, the promises by fill."""
     rows = []
     methods = [r["method"] for r in some]
     peers = phrases.peers_in_words(methods, many=True)
     kinds = {peers if phrases.is_peer(m) else phrases.order(m) or "any order": shape(m) for m in methods}
+    accumulators = starting_with([phrases.accumulator(m) for m in methods if not phrases.is_peer(m)], "exact")
     promises = [p for p in PROMISES if any(r["promise"] == p for r in some)]
-    for entries in ([(symbol, style.GREY, 1, name) for name, symbol in kinds.items()],
+    for entries in ([(symbol, style.COLOURS["peer"] if name == peers else style.GREY, 1, name)
+                     for name, symbol in kinds.items()],
+                    [("circle", style.COLOURS.get(a, style.GREY), 1, f"accumulator: {a}" if a == accumulators[0] else a)
+                     for a in accumulators],
                     [("circle", style.GREY, FILLS[p], f"promise: {p}" if p == promises[0] else p) for p in promises]):
         row, x = [], 4
         for symbol, colour, filled, text in entries:

@@ -254,11 +254,11 @@ def roofline(sums, shown):
                                  text=[f"{name(r)}, n = {phrases.count(r['n'])}" for r in some]))
         intensities = [roofline_point(r)[0] for r in under]
         read, add, fused = ceilings(rows)
-        for rate in (add, fused):
+        for rate, which, dash in ((add, "additions", "dot"), (fused, "fused multiply-adds", "dash")):
             if read and rate and intensities:
                 across = sorted({min(intensities), rate / read, max(*intensities, 2 * rate / read)})
                 series.append(Series("ceiling", across, [min(x * read, rate) for x in across], style.GREY, (at,),
-                                     faint=True))
+                                     dash, faint=True, key=f"ceiling: reading, then {which}"))
         if intensities:
             low, high = min(intensities), max(intensities)
             findings_of[at] = (f"{phrases.plural(sum(map(len, clouds.values())), 'kernel')} with "
@@ -272,8 +272,8 @@ def roofline(sums, shown):
                    [s for s in series if s.on[0] in findings_of],
                    "operations per byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
                    description="Each point is a kernel. Horizontal axis: operations per byte. Vertical axis: "
-                               "operations per second. Dotted: the ceilings measured in the same run, for reading (the "
-                               "slope), for additions in registers and for fused multiply-adds (flat). Of the sums, "
+                               "operations per second. The ceilings, measured in the same run, are those of reading (the "
+                               "slope), and of additions in registers (dotted) and of fused multiply-adds (dashed). Of the sums, "
                                "the longest are shown: others fit in a cache. Kernels that only move elements "
                                "(coalescing) have no point.")
     if findings_of:

@@ -126,7 +126,7 @@ def figure(rows):
                 k, text = ([r["n"] for r in points],
                            [f"model: {phrases.number(r['predicted_backward_error'], 2)}" for r in points])
                 series += [Series(label, k, [r[field] for r in points], colour, (at, format, data),
-                                  faint=field != "backward_error", text=text)
+                                  faint=field != "backward_error", text=text, key="model" * (label == "model"))
                            for label, field in ((setting, "backward_error"), ("model", "predicted_backward_error"))]
     shown = {s.on[1] for s in series}
     found = Figure("matrix-products-figure", "Backward error of matrix products, by k",

@@ -140,7 +140,8 @@ def figure(rows):
         series.append(Series(name_of(points[0]), x, errors, colour, tuple(on), dash, symbol))
         bounds = [bound_in_ulps(r) for r in points]
         if not phrases.is_peer(method) and any(bounds):
-            series.append(Series(f"bound of {name_of(points[0])}", x, bounds, colour, tuple(on), faint=True))
+            series.append(Series(f"bound of {name_of(points[0])}", x, bounds, colour, tuple(on), faint=True,
+                                 key="rigorous bound"))
     found = Figure("operations-figure", "Error of each operation by length", menus, series, "n, number of elements",
                    {None: "error, ulps"},
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "

@@ -164,6 +164,10 @@ async function interactive(figure) {
       {...t, ...labels(spec.shape, t), ...tinted(t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
+    // An entry of the legend for all thin lines of a kind, which have none of their own.
+    const kinds = new Map(traces.filter(t => t.key).map(t => [t.key, {
+      x: [null], y: [null], name: t.key, mode: "lines", hoverinfo: "skip", line: {...t.line, color: "#888888"}}]));
+    traces.push(...kinds.values());
     const about = layout({...spec, x: across}, chosen, traces), {zero} = about.yaxis;
     delete about.yaxis.zero;
     Plotly.react(plot, zero ? traces.map(t => ({...t, y: t.y.map(y => y === 0 ? zero : y)})) : traces, about,

@@ -166,7 +166,7 @@ def figure(cells):
             best = finite_frontier(rows, error)
             findings_of[on] = frontier_text(some, best, error)
             series.append(Series("frontier", [r["gb_per_s"] for r in best], [r[error] for r in best], style.GREY, on,
-                                 faint=True))
+                                 faint=True, key="frontier"))
     found = Figure("price-figure", "Error against speed of all methods", menus, series, "speed, GB/s of input",
                    {None: "relative error"}, points=True, x_kind="log10",
                    description="Each point is a method; its colour shows the accumulator, its symbol the order. "

@@ -163,7 +163,7 @@ def library_findings(at, library, pairs):
 def figure(rows):
     """The speed of samesum's fastest repeatable method relative to the fastest peer: a bar per reduction. Operations
     with one bar share a choice of the menu."""
-    series, peers = [], phrases.peers_in_words(r["method"] for _, r in rows)
+    series, undecided, peers = [], False, phrases.peers_in_words(r["method"] for _, r in rows)
     for at, some in group_by_place(rows).items():
         pairs = sorted(rivals(some), key=lambda pair: pair[0]["gb_per_s"] / pair[1]["gb_per_s"])
         operations = [best["operation"] for best, _ in pairs]
@@ -174,6 +174,7 @@ def figure(rows):
             series.append(Series(best["method"], [best["gb_per_s"] / other["gb_per_s"]], [name],
                                  style.colour(best["method"]), (at, operation),
                                  text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
+            undecided |= timing.UNDECIDED in series[-1].text[0]
     found = with_several_bars(Figure(
         "reductions-figure", f"Speed relative to the fastest {peers}",
         [("Machine", preferred(s.on[0] for s in series)),
@@ -181,11 +182,11 @@ def figure(rows):
         series, f"times the speed of the fastest {peers}", {None: ""}, bars=True,
         description="Each bar is a reduction, by samesum's fastest method with a promise; its colour shows the "
                     "accumulator. "
-                    f"Length: its speed over that of the fastest {peers}, which the label names. "
-                    f"{timing.UNDECIDED}: which is faster is not decided; the table has the intervals."))
+                    f"Length: its speed over that of the fastest {peers}, which the label or the axis names. "
+                    "The table has the intervals."))
     found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
-        "the only method has", "the only reduction has")
+        "the only method has", "the only reduction has") + f" {timing.UNDECIDED}: not decided which is faster." * undecided
     return found
 
 

@@ -237,7 +237,8 @@ def growth_figure(grown):
         name = phrases.parts(method)[0]
         series.append(Series(name, list(largest), list(largest.values()), colour, on, dash, symbol))
         if law:
-            series.append(Series(f"fit of {name}", list(largest), [law.at(n) for n in largest], colour, on, faint=True))
+            series.append(Series(f"fit of {name}", list(largest), [law.at(n) for n in largest], colour, on, faint=True,
+                                 key="fitted power law"))
     found = Figure("growth-figure", "Largest relative spread between runs by length", menus, series,
                    "n, number of elements", {None: "largest relative spread"},
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "

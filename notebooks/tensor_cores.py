@@ -219,7 +219,8 @@ def figure(sources):
             for what, field, method in (("matrix unit", "error", "cub/fp32@peer"), ("bound", "bound", "cub/fp32@peer"),
                                         ("tree", "tree_error", "sum/tree/plain/fp32@cuda")):
                 series.append(Series(what, [r["n"] for r in points], [r[field] for r in points], style.colour(method),
-                                     (source.machine, fmt, name), faint=what == "bound", text=[name_of_sum(r) for r in points]))
+                                     (source.machine, fmt, name), faint=what == "bound", key="proved bound" * (what == "bound"),
+                                     text=[name_of_sum(r) for r in points]))
     return Figure("unit-sums", "Error of sums by matrix units, relative to the sum of magnitudes",
                   [("Machine", [*dict.fromkeys(s.on[0] for s in series)]), ("Elements", [*dict.fromkeys(formats)]),
                    ("Data", [*dict.fromkeys(data)])], series, "elements of a sum", {None: "|error| / Σ|x|"}, x_kind="log10",

@@ -215,7 +215,7 @@ class OnADesk(unittest.TestCase):
         self.page.run(f"{figure}.querySelector('input[type=search]').focus()")
         self.page("Input.insertText", text="tree neum")
         self.page.run(FRAME)
-        self.assertEqual(shown(), ["tree/neumaier"])
+        self.assertEqual(shown(), ["tree/neumaier", "rigorous bound", "bound with probability 0.99"])
         self.assertGreater(len(everything), 3)
         self.search("error-figure", "no such method")
         self.assertEqual(shown(), [])
@@ -340,7 +340,7 @@ CLIPPED = """(async menus => {
     const plot = figure.querySelector(".js-plotly-plot");
     // plotly follows the window some time after it has changed
     if (plot._fullLayout.width !== plot.clientWidth) await Plotly.Plots.resize(plot);
-    const values = axis => new Set(plot.data.flatMap(t => t[axis]));
+    const values = axis => new Set(plot.data.flatMap(t => t[axis]).filter(v => v !== null));
     const check = choice => {
       const page = near(figure.querySelector(".main-svg")), bar = figure.querySelector(".legend .scrollbar");
       const add = what => found.push(`${figure.id}, ${choice}: ${what}`);

@@ -88,6 +88,8 @@ class Databases(made_up.SectionTest):
         self.assertEqual(ours.x, [1, 100, 1000])
         self.assertEqual([round(y, 9) for y in ours.y], [0.8, 1.2, 1.5])
         self.assertEqual([(s.x, s.y[0]) for s in published], [([1, 1000], end) for end in (4, 12, 1.9, 2.4)])
+        self.assertEqual(len({(s.dash, s.key) for s in published}), 2)
+        self.assertIn("1802.09883", figure.finding)
         self.assertEqual(section.tables[0].rows[2], ["this machine, CPU", "DuckDB: TPC-H query 15, view computed twice",
                                                      "sum", "2", "40", "13", "3", "3", "10"])
 

@@ -95,6 +95,14 @@ class Figures(unittest.TestCase):
         self.assertEqual(texts(picture)[:3], ["0", "10⁻³", "10⁻²"])
         self.assertIn(">0</text>", svg(figure([Series("a", [1, 2], [0, 0], "#000", ())])))
 
+    def test_a_faint_line_has_its_dash_and_what_the_legend_says_of_it(self):
+        bounds = [Series(f"bound {dash}", [1, 2], [3, 4], "#123456", (), dash, faint=True, key=key)
+                  for dash, key in (("solid", ""), ("dash", "rigorous bound"))]
+        f = figure(bounds)
+        self.assertEqual([(t["line"]["dash"], t.get("key")) for t in f.plotly()["traces"]],
+                         [("dot", None), ("dash", "rigorous bound")])
+        self.assertEqual(re.findall('stroke-dasharray="([^"]+)"', svg(f)), ["2 3", "7 4"])
+
     def test_points_have_hover_texts(self):
         f = figure([Series("tree", [1e-9, 2.5], [3, 4], "#123456", (), symbol="diamond", text=["<a>", "b"]),
                     Series("frontier", [1e-9, 2.5], [3, 4], "#123456", (), faint=True)], points=True, x_kind="log10")

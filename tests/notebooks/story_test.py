@@ -241,7 +241,8 @@ class TheFrontier(made_up.SentenceTest):
     def test_every_method_is_labelled_and_shapes_show_orders_and_fills_promises(self):
         rows = self.rows()[:3] + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1), price("tbb/fp32@peer", "none", 2e-3, 9)]
         titles, picture = self.drawn(rows)
-        for name in ("tree/plain", "tree/kahan", "exact", "oneTBB", "any order", "other libraries", "promise: none"):
+        for name in ("tree/plain", "tree/kahan", "exact", "oneTBB", "any order", "other libraries", "promise: none",
+                     "accumulator: exact", "plain", "kahan"):
             self.assertEqual(picture.count(f">{name}</text>"), 1, name)
         self.assertTrue(any(t.startswith("tbb/fp32@peer: 2.1 GB/s, 2 ms, relative error 9e-07, promise none")
                             for t in titles), titles)
