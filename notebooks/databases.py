@@ -82,7 +82,7 @@ def verdict(rows):
         worst = max(pairs(places[at]), default=None,
                     key=lambda pair: (pair[0]["without_row"], pair[0]["distinct_bits"]))
         if worst:
-            found.append(f"{both(*worst)} ({at}).")
+            found.append(f"{both(*worst)} ({at}; table of queries).")
     return " ".join(found)
 
 

@@ -13,6 +13,7 @@ from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, dis
 PROBABILITY = 0.99  # of `probable_bound` in the rows
 PROBABLE = f"bound with probability {PROBABILITY}"
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
+THREE = "a loop, a tree and exact"  # the group of the methods of the verdict
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
 # The beginning of a sentence on data with a mark, and what the mark means.
 MARKS = {"structure": ("structured data", "elements that are equal, sorted, in a pattern or made to cancel"),
@@ -30,9 +31,10 @@ def section(sources):
                        "condition number"))
     rows, counted = ([(place(source, r), r | {"machine": source.place_of(r["method"])}) for source in sources
                       for r in source.of(kind)] for kind in ("error", "coverage"))
-    s.verdict = verdict([(source, r) for source in sources for r in source.of("error")])
+    of_verdict = cited([(source, r) for source in sources for r in source.of("error")])
+    s.verdict = verdict(*of_verdict) if of_verdict else ""
     s.findings = list(findings(rows)) + list(probable_bound_findings([r for _, r in rows], [r for _, r in counted]))
-    s.figures = [f for f in [figure(rows)] if f.series]
+    s.figures = [f for f in [figure(*first_view(rows, *of_verdict) if of_verdict else (rows, {}))] if f.series]
     s.tables = list(tables(rows)) + list(coverage_tables(counted))
     s.failures = list(bit_failures(rows)) + [
         f"{r['machine']}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
@@ -56,27 +58,31 @@ def coverage_failures(r):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def verdict(rows):
-    """Errors of the loop, the tree and exact in fp32, at the greatest length at which a machine, this one if possible,
-    measured all three on the same data; empty if none did. `rows` are pairs (source, row)."""
+def cited(rows):
+    """The length, the rows and the data of the verdict: the loop, the tree and exact in fp32, at the greatest length at
+    which a machine, this one if possible, measured all three on the same data; None if none did. `rows` are pairs
+    (source, row)."""
     by_place = {}
     for source, r in rows:
         algorithm, format, _ = phrases.parts(r["method"])
         if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
-            error = math.inf if r["error_ulps"] is None else r["error_ulps"]
             at = by_place.setdefault((r["n"], source.machine), {})
-            at.setdefault(algorithm, {}).setdefault(r["data"], []).append(
-                (error, source.place_of(r["method"]), r.get("marked")))
+            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((source, r))
     common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
     common = {at: data for at, data in common.items() if data}
     if not common:
-        return ""
+        return None
     n, machine = max(common, key=lambda at: (at[1] == HERE, at[0]))
-    errors, data = by_place[n, machine], sorted(common[n, machine])
-    loop, tree, exact = (phrases.middle([max(e for e, *_ in errors[algorithm][d]) for d in data], error_text)
+    return n, by_place[n, machine], sorted(common[n, machine])
+
+
+def verdict(n, found, data):
+    """Errors of the loop, the tree and exact. `found` has pairs (source, row) by algorithm and data."""
+    loop, tree, exact = (phrases.middle([max(math.inf if r["error_ulps"] is None else r["error_ulps"]
+                                             for _, r in found[algorithm][d]) for d in data], error_text)
                          for algorithm in (LOOP, TREE, EXACT))
-    places = distinct(at for algorithm in errors for d in data for _, at, _ in errors[algorithm][d])
-    stagnates = [d for d in data if any(mark == "stagnation" for *_, mark in errors[LOOP][d])]
+    places = distinct(source.place_of(r["method"]) for some in found.values() for d in data for source, r in some[d])
+    stagnates = [d for d in data if any(r.get("marked") == "stagnation" for _, r in found[LOOP][d])]
     which = (f"medians over {phrases.plural(len(data), 'data set')}" if len(data) >= phrases.FEWEST else
              f"data: {phrases.listed(data)}" + f"; the loop may stagnate on {phrases.listed(stagnates)}" * bool(stagnates))
     return (f"For {phrases.count(n)} fp32 number{'s' * (n != 1)}, the error in ulps is {loop} with a plain loop, {tree} "
@@ -312,13 +318,28 @@ def growth(rows):
 
 # --- figure and tables ------------------------------------------------------------------------------------------
 
-def figure(rows):
+def first_view(rows, n, found, data):
+    """The rows of the figure, and its initial choices, which show the methods of the verdict on one of its data sets. If a
+    machine measured these in several places, such as its CPU and its GPU, these are one more choice together."""
+    of_method = {}  # the places that have the method on these data, by algorithm
+    for algorithm in (LOOP, TREE, EXACT):
+        of_method[algorithm] = distinct((place(source, r), r["method"]) for d in data for source, r in found[algorithm][d])
+    alone = [at for at, _ in of_method[LOOP] if all(at in dict(some) for some in of_method.values())]
+    chosen = {"Machine": alone[0] if alone else "", "Methods": THREE, "Data": starting_with(data, "normal")[0]}
+    if not alone:
+        lines = [some[0] for some in of_method.values()]
+        chosen["Machine"] = " and ".join(distinct(at for at, _ in lines))
+        rows = rows + [(chosen["Machine"], r) for at, r in rows if (at, r["method"]) in lines and r["input_format"] == "fp32"]
+    return rows, chosen
+
+
+def figure(rows, initial):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
     menus = [("Machine", distinct(at for at, _ in rows)),
              ("Element format", starting_with([r["input_format"] for _, r in rows], "fp32")),
              ("Data", starting_with([r["data"] for _, r in rows], "normal")),
-             ("Methods", style.all_groups(methods)),
+             ("Methods", [THREE] * (THREE in initial.values()) + style.all_groups(methods)),
              ("Error", ["in ulps", "relative"])]
     lines = {}
     for at, r in rows:
@@ -330,7 +351,7 @@ def figure(rows):
         name = algorithm if format == input else f"{algorithm}/{format}"
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
-        for group in style.groups(method):
+        for group in style.groups(method) + [THREE] * (algorithm in (LOOP, TREE)):
             for measure, errors, in_measure in (
                     ("in ulps", [r["error_ulps"] for r in points], bound_ulps),
                     ("relative", [r["relative_error"] for r in points], bound_relative)):
@@ -343,7 +364,7 @@ def figure(rows):
                     if not phrases.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
                         series.append(Series(f"{what} of {name}", x, bounds, colour, on, drawn[0], faint=True, key=drawn[1]))
     found = Figure("error-figure", "Error of each method by length", menus, series, "n, number of elements",
-                   {None: "error, ulps", "relative": "relative error"},
+                   {None: "error, ulps", "relative": "relative error"}, initial=initial,
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
                                "elements. Vertical axis: error against the exact sum. Dotted, in the colour of the "
                                "line: the rigorous bound. Dashed, where theory gives one: the bound that holds "

@@ -80,12 +80,12 @@ class Figure:
         return choice
 
     def choose(self, choices):
-        """A copy of the figure with other initial choices, {menu: choice}."""
+        """A copy of the figure with these initial choices, {menu: choice}, and the first ones of the other menus."""
         menus = dict(self.menus)
         for label, choice in choices.items():
             if choice not in menus.get(label, []):
                 raise ValueError(f"no choice {choice!r} in a menu {label!r}; the menus are {menus}")
-        return dataclasses.replace(self, initial={**self.initial, **choices})
+        return dataclasses.replace(self, initial=choices)
 
     def _ipython_display_(self):
         """Shows the picture in a notebook, as an image that repository pages show too, and the text below it."""

@@ -53,19 +53,26 @@ def pairs(rows):
     return [(floats[key(r)], r) for r in rows if not phrases.is_peer(r["method"]) and key(r) in floats]
 
 
+def worst_first(some):
+    """[(row of cells, Ratio of it and float atomics), …] of the rows of a place, the longest time first."""
+    found = [(ours, timing.ratio(ours, theirs)) for theirs, ours in pairs(some)]
+    return sorted(((ours, ratio) for ours, ratio in found if ratio), key=lambda pair: pair[1].value)
+
+
 # --- sentences ----------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """The results of float atomics and of cells, and the time of the cells that come off worst and best."""
+    """The results of float atomics and of cells, and the time of the cells that come off worst, and of those that come off
+    best with the same language and indices, as the figure shows them first."""
     places, found = group_by_place(rows), []
     for at in side_by_side(places):
-        both = [(ours, timing.ratio(ours, theirs)) for theirs, ours in pairs(places[at])]
-        both = sorted(((ours, ratio) for ours, ratio in both if ratio), key=lambda pair: -pair[1].value)
+        both = worst_first(places[at])
+        both = [pair for pair in both if all(pair[0][field] == both[0][0][field] for field in ("case", "keys"))]
         if both:
             floats = [r for r in places[at] if phrases.is_peer(r["method"])]
             most = max(floats, key=lambda r: r["distinct_bits"])
             ours = max(r["distinct_bits"] for r, _ in both)
-            ends = "; ".join(dict.fromkeys(f"{name(r)}, take {ratio.as_long}" for r, ratio in (both[0], both[-1])))
+            ends = "; ".join(dict.fromkeys(f"{name(r)}, take {ratio.as_long}" for r, ratio in (both[-1], both[0])))
             found.append(f"Float atomics gave up to {phrases.plural(most['distinct_bits'], 'result')} in "
                          f"{phrases.plural(most['runs'], 'launch', 'launches')}, cells {ours}; {ends} ({at}).")
     return " ".join(found)
@@ -109,10 +116,14 @@ def figure(rows):
             series.append(Series(what(points[0][2]), [bins for bins, *_ in points],
                                  [1 / ratio.value for _, ratio, _ in points], style.colour(method),
                                  (at, LANGUAGES[language], keys), text=[ratio.as_long for _, ratio, _ in points]))
+    initial = {}
+    for at in preferred(at for at, _ in rows)[:1]:
+        for worst, _ in worst_first(group_by_place(rows)[at])[:1]:  # which the verdict names
+            initial = {"Machine": at, "Language": LANGUAGES[worst["case"]], "Indices": worst["keys"]}
     found = Figure("own-kernels-figure", "Time of cells over that of float atomics, by number of cells",
                    [("Machine", preferred(at for at, _ in rows)), ("Language", [*dict.fromkeys(languages)]),
                     ("Indices", ["uniform", "skewed"])], series, "cells", {None: "times the time of float atomics"},
-                   x_kind="log10", y_kind="linear", description="Relaxed float atomics of the same language.")
+                   x_kind="log10", y_kind="linear", initial=initial, description="Relaxed float atomics of the same language.")
     found.finding = captions.describe_lines(found, lambda bins: phrases.plural(bins, "cell"),
                                             lambda y: f"{phrases.number(y)} times the time of float atomics")
     return found

@@ -165,13 +165,13 @@ def figure(rows):
     with one bar share a choice of the menu."""
     series, undecided, peers = [], False, phrases.peers_in_words(r["method"] for _, r in rows)
     for at, some in group_by_place(rows).items():
-        pairs = sorted(rivals(some), key=lambda pair: pair[0]["gb_per_s"] / pair[1]["gb_per_s"])
+        pairs = sorted(rivals(some), key=lambda pair: timing.ratio(*pair).value)
         operations = [best["operation"] for best, _ in pairs]
         for best, other in pairs:
             name, operation = f"{shape(best)} {best['input_format']}", best["operation"]
             if operations.count(operation) == 1:
                 name, operation = f"{operation}, {name}", OTHERS
-            series.append(Series(best["method"], [best["gb_per_s"] / other["gb_per_s"]], [name],
+            series.append(Series(best["method"], [timing.ratio(best, other).value], [name],
                                  style.colour(best["method"]), (at, operation),
                                  text=[f"{timing.short(best, other)} × {short_name(other['method'])}"]))
             undecided |= timing.UNDECIDED in series[-1].text[0]
@@ -184,9 +184,9 @@ def figure(rows):
                     "accumulator. "
                     f"Length: its speed over that of the fastest {peers}, which the label or the axis names. "
                     "The table has the intervals."))
-    found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
+    found.finding = captions.describe_bars(found, lambda times: f"{times:.2f} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
-        "the only method has", "the only reduction has") + f" {timing.UNDECIDED}: not decided which is faster." * undecided
+        "the only method has", "the only reduction has") + f" “{timing.UNDECIDED}”: not decided which is faster." * undecided
     return found
 
 

@@ -221,11 +221,15 @@ def figure(sources):
                 series.append(Series(what, [r["n"] for r in points], [r[field] for r in points], style.colour(method),
                                      (source.machine, fmt, name), faint=what == "bound", key="proved bound" * (what == "bound"),
                                      text=[name_of_sum(r) for r in points]))
+    initial = {}
+    if largest:
+        source, r = largest
+        initial = {"Machine": source.machine, "Elements": r["input_format"], "Data": r["data"]}
     return Figure("unit-sums", "Error of sums by matrix units, relative to the sum of magnitudes",
                   [("Machine", [*dict.fromkeys(s.on[0] for s in series)]), ("Elements", [*dict.fromkeys(formats)]),
                    ("Data", [*dict.fromkeys(data)])], series, "elements of a sum", {None: "|error| / Σ|x|"}, x_kind="log10",
                   y_kind="log10", description="The largest error of an array of sums, beside the proved bound and tree in fp32.",
-                  finding=finding_of_errors(*largest) if largest else "")
+                  finding=finding_of_errors(*largest) if largest else "", initial=initial)
 
 
 def finding_of_errors(source, r):

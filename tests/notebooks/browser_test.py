@@ -213,9 +213,9 @@ class OnADesk(unittest.TestCase):
 
         everything = shown()
         self.page.run(f"{figure}.querySelector('input[type=search]').focus()")
-        self.page("Input.insertText", text="tree neum")
+        self.page("Input.insertText", text="tree plai")
         self.page.run(FRAME)
-        self.assertEqual(shown(), ["tree/neumaier", "rigorous bound", "bound with probability 0.99"])
+        self.assertEqual(shown(), ["tree/plain", "rigorous bound", "bound with probability 0.99"])
         self.assertGreater(len(everything), 3)
         self.search("error-figure", "no such method")
         self.assertEqual(shown(), [])
@@ -233,7 +233,7 @@ class OnADesk(unittest.TestCase):
         count = f"{figure}.querySelectorAll('.scatterlayer .trace').length"
         self.page.run(f"{figure}.scrollIntoView()")
         before = self.page.run(count)
-        self.click(f"[...{figure}.querySelectorAll('.traces')].find(t => t.textContent.includes('tree/kahan'))"
+        self.click(f"[...{figure}.querySelectorAll('.traces')].find(t => t.textContent.includes('tree/plain'))"
                    ".querySelector('.legendtoggle')")
         self.assertTrue(until(f"{count} <= {before - 2}"))  # plotly waits for a possible double click
         self.search("error-figure", "")  # draws all lines

@@ -62,7 +62,8 @@ class Databases(made_up.SectionTest):
                    "Müller et al. (2018, arXiv 1802.09883) report 4 to 12 times … 1.9 to 2.4 times",
                    failures=[],
                    verdict="TPC-H query 15, view computed twice: no row in 13 of 40 runs and 3 different results in "
-                           "the others with sum; one result in 40 runs with exact_sum (this machine, CPU).")
+                           "the others with sum; one result in 40 runs with exact_sum (this machine, CPU; table of"
+                           " queries).")
         self.assertTrue(all(len(f) < 300 for f in [*self.s.findings, self.s.verdict]), "sentences are short")
 
     def test_changed_counts_change_the_sentences(self):

@@ -176,15 +176,26 @@ class Errors(made_up.SectionTest):
         self.assertEqual([(t.folded, t.page_only) for t in self.s.tables], [(False, False), (True, True)])
 
     def test_the_finding_of_the_figure(self):
-        expected = ("This machine, CPU, fp32, normal, order tree, in ulps: at n = 2¹² … from {} ulps ({}) to {} ulps "
-                    "({}).")
-        for algorithm, ulps, ends in ((None, 0, (0.84, "exact", 1.7, "tree/plain")),
+        expected = ("This machine, CPU, fp32, normal, a loop, a tree and exact, in ulps: at n = 2¹² … from {} ulps ({}) to {} "
+                    "ulps ({}).")
+        for algorithm, ulps, ends in ((None, 0, (0.84, "exact", 17, "serial/plain")),
                                       ("tree/plain", 70.0, (0.84, "exact", 70, "tree/plain")),
-                                      ("exact", 99.0, (70, "tree/plain", 99, "exact"))):
+                                      ("exact", 99.0, (17, "serial/plain", 99, "exact"))):
             if algorithm:
                 self.by(algorithm, n=4096, data="normal")["error_ulps"] = ulps
             self.check()
             self.assert_sentences([self.s.figures[0].finding], expected.format(*ends))
+
+    def test_the_figure_first_shows_the_methods_of_the_verdict_together_even_if_no_place_has_all(self):
+        self.rows = [r | ({} if "serial" in r["method"] else {"method": r["method"].replace("cpu", "cuda")})
+                     for r in self.rows]
+        self.check()
+        figure = self.s.figures[0]
+        self.assertEqual(figure.chosen()[:3], ("this machine, CPU and this machine, GPU", "fp32", "normal"))
+        shown = figure.matching(figure.chosen())
+        self.assertEqual({s.name for s in shown if not s.faint}, {"serial/plain", "tree/plain", "exact"})
+        self.assertEqual({4096}, {max(s.x) for s in shown})
+        self.assertNotIn(" and ", figure.choose({"Data": "ones"}).chosen()[0])
 
     def test_marks_are_those_of_the_schema(self):
         self.assertEqual([*error_vs_length.MARKS, None], results.SCHEMA["$defs"]["marked"]["enum"])
