@@ -71,8 +71,10 @@ def verdict(rows):
     if not found:
         return ""
     loop, wide = found
+    places = distinct(at for at, r in rows if r["value"] == loop["value"] and r["method"] == loop["method"]
+                      and all(r[field] == loop[field] for field in ("case", "n")))
     return (f"{phrases.plural(loop['n'], 'one')} in {loop['input_format']} add up to {value(loop)} in a loop"
-            + (f", and to {value(wide)} if its accumulator has fp32" if wide else "") + ".")
+            + (f", and to {value(wide)} if its accumulator has fp32" if wide else "") + f" ({'; '.join(places)}).")
 
 
 def row_names(rows):

@@ -95,7 +95,13 @@ def tree_finding(rows):
     return (f"{phrases.capitalised(phrases.out_of(len(revealed), len(peers), 'sum'))} of "
             f"{phrases.peers_in_words((r['method'] for r in peers), many=True)} revealed "
             + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
-            + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}") + f" additions for {DRAWN} elements.")
+            + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}") + f" additions for {DRAWN} elements "
+            f"({machines(rows, peers)}).")
+
+
+def machines(rows, some):
+    """The machines of some of the rows, of which each has a machine: 'this machine, H200'."""
+    return ", ".join(distinct(machine for machine, r in rows if any(r is other for other in some)))
 
 
 def same_findings(rows):
@@ -195,9 +201,9 @@ def picture(text, title, colour):
 def gallery(rows):
     """One picture per library or order of samesum and tree, of DRAWN elements, other libraries first."""
     tiles = {}
-    for _, r in rows:
-        if r["tree"] and r["n"] == DRAWN:
-            tiles.setdefault((family(r["method"]), r["tree"]), []).append(r)
+    drawn = [r for _, r in rows if r["tree"] and r["n"] == DRAWN]
+    for r in drawn:
+        tiles.setdefault((family(r["method"]), r["tree"]), []).append(r)
     declared = {tree: name for (name, tree), some in reversed(tiles.items()) if ours(some[0])}
     several = [name for name, _ in tiles]
     order = [*FIRST, *dict.fromkeys(name.split("/")[0] for name in several)]
@@ -208,7 +214,7 @@ def gallery(rows):
         title = (f"samesum {name}" if ours(some[0]) else glossary.in_words(name)) + formats
         same = "" if ours(some[0]) or tree not in declared else f", as samesum {declared[tree]}"
         found.append(Tile("tree-" + re.sub("[^a-z0-9]+", "-", f"{name}{formats}".lower()), title,
-                          f"height {some[0]['height']}{same}",
+                          f"height {some[0]['height']}{same}" + ("" if ours(some[0]) else f"; {machines(rows, some)}"),
                           picture(tree, title, style.colour(some[0]["method"]))))
     least = (DRAWN - 1).bit_length()
     lowest = sum(some[0]["height"] == least for some in tiles.values())
@@ -218,7 +224,8 @@ def gallery(rows):
                               "more roundings lie between an element and the result. Select a tree to enlarge it: its "
                               "address is a link to it.",
                   finding=f"{phrases.capitalised(phrases.out_of(lowest, len(found)))} of these sums "
-                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} additions.")
+                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} additions "
+                          f"({machines(rows, drawn)}).")
 
 
 def family(method):

@@ -36,7 +36,8 @@ class Formats(made_up.SectionTest):
     def test_sums_of_ones(self):
         expected = (f"{CPU}: … 100,000 ones in bf16 is 256 with serial/plain/bf16, {{}} with serial/kahan/bf16, "
                     "100,000 with")
-        self.check(verdict="100,000 ones in bf16 add up to 256 in a loop, and to 100,000 if its accumulator has fp32.")
+        self.check(verdict="100,000 ones in bf16 add up to 256 in a loop, and to 100,000 if its accumulator has fp32 "
+                           "(this machine, CPU).")
         self.rows[0]["value"] = 128.0
         self.check(verdict="add up to 128 in a loop")
         self.rows[0]["value"] = 256.0

@@ -48,7 +48,7 @@ class RevealedOrders(made_up.SectionTest):
                    f"{MASKS} 2 of 6 methods (tree/kahan, exact), because kept. The inputs that overflow … 1 of 2.",
                    "1 of 2 of these adds … loop/fp32@peer as serial/plain.",
                    verdict="Both sums … 2 different trees with heights of 2 (eigen/fp32@peer) to 3 (loop/fp32@peer) additions "
-                           "for 32 elements.")
+                           "for 32 elements (this machine).")
         self.assertEqual(self.check().failures, [])
 
     def test_names_a_tree_that_is_not_as_declared_and_fails(self):
@@ -74,11 +74,11 @@ class RevealedOrders(made_up.SectionTest):
         self.there = [self.rows[-2] | {"tree": PAIRS, "height": 2}, self.rows[1], self.rows[-2] | {"n": 16}]
         self.rows = self.rows[:-2]
         self.check("The only one of these adds … loop/fp32@peer as tree/plain.",
-                   verdict="The only sum … one tree with a height of 2 additions for 32 elements.")
+                   verdict="The only sum … one tree with a height of 2 additions for 32 elements (H200).")
         self.setUp()
         self.rows.append(row("tbb/fp32@peer", "(((0+2)+1)+3)", "none", matches=None) | {"height": 31})
         self.rows.append(row("cub/fp32@peer", "((0+3)+(1+2))", "none", matches=None) | {"height": 1})
-        self.check(verdict="5 different trees with heights of 1 (cub/fp32@peer) to 31 (tbb/fp32@peer)")
+        self.check(verdict="5 different trees with heights of 1 (cub/fp32@peer) to 31 (tbb/fp32@peer) … (this machine, H200).")
         self.rows, self.there = self.rows[:1], ()
         self.assertEqual(self.check().verdict, "")
 
@@ -94,10 +94,15 @@ class RevealedOrders(made_up.SectionTest):
                       row("numpy/fp32@peer", "((0+1)+(2+3))", "none", matches=None)]
         tiles = self.check().figures[0].tiles
         self.assertEqual([(t.id, t.title, t.text) for t in tiles],
-                         [("tree-eigen-fp32", "Eigen fp32", "height 2"),
-                          ("tree-eigen-fp64", "Eigen fp64", "height 3, as samesum serial"),
-                          ("tree-numpy", "NumPy", "height 2"), ("tree-loop", "a loop", "height 3, as samesum serial"),
+                         [("tree-eigen-fp32", "Eigen fp32", "height 2; this machine"),
+                          ("tree-eigen-fp64", "Eigen fp64", "height 3, as samesum serial; this machine"),
+                          ("tree-numpy", "NumPy", "height 2; this machine"),
+                          ("tree-loop", "a loop", "height 3, as samesum serial; this machine"),
                           ("tree-serial", "samesum serial", "height 3"), ("tree-tree", "samesum tree", "height 2")])
+        self.there = [self.rows[-1]]
+        tiles = {t.id: t.text for t in self.check().figures[0].tiles}
+        self.assertEqual((tiles["tree-numpy"], tiles["tree-tree"]), ("height 2; this machine, H200", "height 2"))
+        tiles = self.check().figures[0].tiles
         self.assertEqual(len(re.findall(r"H\d", tiles[0].picture)), 3)  # a horizontal line for each addition
         self.assertIn(">3</text>", tiles[0].picture)
 
