@@ -112,6 +112,13 @@ function labels(shape, trace) {
     ? "%{fullData.name}: %{x:.3g}, %{customdata:.3g}<extra></extra>" : "%{customdata:.3g}"};
 }
 
+// A line of one point as a ring, which lines through it do not hide.
+function lone(trace) {
+  const points = trace.y.filter((y, i) => y !== null && trace.x[i] !== null);
+  if (trace.mode !== "lines+markers" || points.length !== 1) return trace;
+  return {...trace, marker: {...trace.marker, symbol: "circle-open", size: 16}};
+}
+
 // The title of the axis across, and the bars: if all labels name the same peer, as in "1.26 × cub/sum", the title does instead.
 function beside(spec, traces) {
   const peers = new Set(spec.shape === "bars" ? traces.flatMap(t => t.text).map(text => text.split(" × ")[1]) : []);
@@ -160,7 +167,7 @@ async function interactive(figure) {
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
     const [across, some] = beside(spec, spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered));
-    const traces = some.map(t => (
+    const traces = some.map(lone).map(t => (
       {...t, ...labels(spec.shape, t), ...tinted(t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends

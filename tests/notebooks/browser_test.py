@@ -195,6 +195,11 @@ class OnADesk(unittest.TestCase):
             ["700", "1,000", "2,000", "3,000"], ["700", "800", "1,000", "2,000", "3,000"]])
         self.assertEqual(self.page.run("scale('log2', [1, 2 ** 26], 5).ticktext.at(-1)"), "2<sup>26</sup>")
 
+    def test_a_line_of_one_point_is_a_ring(self):
+        self.assertEqual(self.page.run("""[[[1, null, 2], [3, 4, null]], [[1, 2], [3, 4]]].map(([x, y]) =>
+            lone({mode: "lines+markers", x, y, marker: {symbol: "star", color: "#888888"}}).marker.symbol)"""),
+            ["circle-open", "star"])
+
     def test_bars_beside_one_peer_name_it_at_the_axis(self):
         self.assertEqual(self.page.run("""["1.3 × a/b", "0.9? × a/b", "2 × c"].map((_, i, all) =>
             beside({shape: "bars", x: "times the speed of the fastest peer"}, [{text: all.slice(0, i + 1)}]))"""), [
