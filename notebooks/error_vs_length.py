@@ -319,17 +319,20 @@ def growth(rows):
 # --- figure and tables ------------------------------------------------------------------------------------------
 
 def first_view(rows, n, found, data):
-    """The rows of the figure, and its initial choices, which show the methods of the verdict on one of its data sets. If a
-    machine measured these in several places, such as its CPU and its GPU, these are one more choice together."""
+    """The rows of the figure, and its initial choices, which show the methods of the verdict on one of its data sets.
+
+    If a machine measured these in several places, such as its CPU and its GPU, these are one more choice together."""
     of_method = {}  # the places that have the method on these data, by algorithm
     for algorithm in (LOOP, TREE, EXACT):
-        of_method[algorithm] = distinct((place(source, r), r["method"]) for d in data for source, r in found[algorithm][d])
+        pairs = [pair for d in data for pair in found[algorithm][d]]
+        of_method[algorithm] = distinct((place(source, r), r["method"]) for source, r in pairs)
     alone = [at for at, _ in of_method[LOOP] if all(at in dict(some) for some in of_method.values())]
     chosen = {"Machine": alone[0] if alone else "", "Methods": THREE, "Data": starting_with(data, "normal")[0]}
     if not alone:
         lines = [some[0] for some in of_method.values()]
         chosen["Machine"] = " and ".join(distinct(at for at, _ in lines))
-        rows = rows + [(chosen["Machine"], r) for at, r in rows if (at, r["method"]) in lines and r["input_format"] == "fp32"]
+        rows = rows + [(chosen["Machine"], r) for at, r in rows
+                       if (at, r["method"]) in lines and r["input_format"] == "fp32"]
     return rows, chosen
 
 
@@ -358,11 +361,13 @@ def figure(rows, initial):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
-                for which, what, *drawn in (("bound", "bound", "dot", "rigorous bound"),
-                                            ("probable_bound", "probable bound", "dash", PROBABLE)):
+                for which, what, dash_of_bound, key in (
+                        ("bound", "bound", "dot", "rigorous bound"),
+                        ("probable_bound", "probable bound", "dash", PROBABLE)):
                     bounds = [in_measure(r, which) for r in points]
                     if not phrases.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
-                        series.append(Series(f"{what} of {name}", x, bounds, colour, on, drawn[0], faint=True, key=drawn[1]))
+                        series.append(Series(f"{what} of {name}", x, bounds, colour, on, dash_of_bound, faint=True,
+                                             key=key))
     found = Figure("error-figure", "Error of each method by length", menus, series, "n, number of elements",
                    {None: "error, ulps", "relative": "relative error"}, initial=initial,
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "

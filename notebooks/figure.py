@@ -33,7 +33,7 @@ class Series:
     on: tuple
     dash: str = "solid"
     symbol: str = "circle"
-    faint: bool = False  # a bound or a frontier: a thin line that is dotted if its dash is solid, without a legend entry
+    faint: bool = False  # a bound or a frontier: thin, dotted if its dash is solid, without a legend entry
     key: str = ""  # what faint lines with this dash are, once in the legend for all of them
     text: list = None
     names: list = None  # of the methods of a bar that stands for several
@@ -107,7 +107,8 @@ class Figure:
     def plotly(self):
         """The traces, menus and axes as JSON for page.js, which draws them."""
         return {"menus": [{"label": label, "values": values} for label, values in self.menus],
-                "start": self.chosen(), "shape": "bars" if self.bars else "points" if self.points else "lines", "dots": self.dots,
+                "start": self.chosen(), "dots": self.dots,
+                "shape": "bars" if self.bars else "points" if self.points else "lines",
                 "x": self.x_title, "y": self.y_titles, "kinds": [self.x_kind, self.y_kind],
                 "traces": [trace(self, s) for s in self.series]}
 

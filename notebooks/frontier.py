@@ -170,7 +170,7 @@ def picture(at, rows, width=WIDE):
 
 
 def legend_rows(some, width, letter):
-    """Rows of (x, symbol, colour, fill, text): the orders by shape, the accumulators by colour, the promises by fill."""
+    """Rows of (x, symbol, colour, fill, text): orders by shape, accumulators by colour, promises by fill."""
     rows = []
     methods = [r["method"] for r in some]
     peers = phrases.peers_in_words(methods, many=True)

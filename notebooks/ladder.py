@@ -272,8 +272,9 @@ def roofline(sums, shown):
                    [s for s in series if s.on[0] in findings_of],
                    "operations per byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
                    description="Each point is a kernel. Horizontal axis: operations per byte. Vertical axis: "
-                               "operations per second. The ceilings, measured in the same run, are those of reading (the "
-                               "slope), and of additions in registers (dotted) and of fused multiply-adds (dashed). Of the sums, "
+                               "operations per second. The ceilings, measured in the same run, are those of reading "
+                               "(the slope), and of additions in registers (dotted) and of fused multiply-adds "
+                               "(dashed). Of the sums, "
                                "the longest are shown: others fit in a cache. Kernels that only move elements "
                                "(coalescing) have no point.")
     if findings_of:

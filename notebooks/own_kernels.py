@@ -62,8 +62,8 @@ def worst_first(some):
 # --- sentences ----------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """The results of float atomics and of cells, and the time of the cells that come off worst, and of those that come off
-    best with the same language and indices, as the figure shows them first."""
+    """The results of float atomics and of cells, and the time of the cells that come off worst, and of those that come
+    off best with the same language and indices, as the figure shows them first."""
     places, found = group_by_place(rows), []
     for at in side_by_side(places):
         both = worst_first(places[at])
@@ -123,7 +123,8 @@ def figure(rows):
     found = Figure("own-kernels-figure", "Time of cells over that of float atomics, by number of cells",
                    [("Machine", preferred(at for at, _ in rows)), ("Language", [*dict.fromkeys(languages)]),
                     ("Indices", ["uniform", "skewed"])], series, "cells", {None: "times the time of float atomics"},
-                   x_kind="log10", y_kind="linear", initial=initial, description="Relaxed float atomics of the same language.")
+                   x_kind="log10", y_kind="linear", initial=initial,
+                   description="Relaxed float atomics of the same language.")
     found.finding = captions.describe_lines(found, lambda bins: phrases.plural(bins, "cell"),
                                             lambda y: f"{phrases.number(y)} times the time of float atomics")
     return found

@@ -170,9 +170,10 @@ def on_dark():
     names = {colour: f"--{colour.removeprefix('#')}" for colour in style.ON_DARK}
     return ("@media screen and (prefers-color-scheme: dark) {\n  :root { "
             + "; ".join(f"{names[c]}: {other}" for c, other in style.ON_DARK.items()) + " }\n"
-            + "\n".join(f'  [{what}="{c}"] {{ {what}: var({name}) }}' for c, name in names.items() for what in ("fill", "stroke"))
-            + "\n" + "\n".join(f'  .legend [style="color:{c}"] {{ color: var({name}) !important }}' for c, name in names.items())
-            + "\n}\n")
+            + "".join(f'  [fill="{c}"] {{ fill: var({name}) }}\n  [stroke="{c}"] {{ stroke: var({name}) }}\n'
+                      f'  .legend [style="color:{c}"] {{ color: var({name}) !important }}\n'
+                      for c, name in names.items())
+            + "}\n")
 
 
 @functools.cache

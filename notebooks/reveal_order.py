@@ -95,8 +95,8 @@ def tree_finding(rows):
     return (f"{phrases.capitalised(phrases.out_of(len(revealed), len(peers), 'sum'))} of "
             f"{phrases.peers_in_words((r['method'] for r in peers), many=True)} revealed "
             + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
-            + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}") + f" additions for {DRAWN} elements "
-            f"({machines(rows, peers)}).")
+            + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}")
+            + f" additions for {DRAWN} elements ({machines(rows, peers)}).")
 
 
 def machines(rows, some):
@@ -224,8 +224,8 @@ def gallery(rows):
                               "more roundings lie between an element and the result. Select a tree to enlarge it: its "
                               "address is a link to it.",
                   finding=f"{phrases.capitalised(phrases.out_of(lowest, len(found)))} of these sums "
-                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} additions "
-                          f"({machines(rows, drawn)}).")
+                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} "
+                          f"additions ({machines(rows, drawn)}).")
 
 
 def family(method):

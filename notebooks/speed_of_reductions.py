@@ -186,7 +186,8 @@ def figure(rows):
                     "The table has the intervals."))
     found.finding = captions.describe_bars(found, lambda times: f"{times:.2f} times its speed").replace(
         "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
-        "the only method has", "the only reduction has") + f" “{timing.UNDECIDED}”: not decided which is faster." * undecided
+        "the only method has", "the only reduction has")
+    found.finding += f" “{timing.UNDECIDED}”: not decided which is faster." * undecided
     return found
 
 

@@ -15,7 +15,8 @@ COLOURS = {"plain": "#b84300", "kahan": "#c28700", "neumaier": "#3a9bdc", "doubl
            "peer": "#cc79a7", "read": GREY, "hopper": "#76801c"}
 PEERS = ["#cc79a7", "#94507a", "#b0608f"]  # shades of the colour of peers
 # On dark pages, in place of colours that are hard to see there.
-ON_DARK = {COLOURS["plain"]: "#e0692a", COLOURS["exact"]: "#8fb4ff", COLOURS["fixed_point"]: "#9a7fe8", PEERS[1]: "#e3a6cb"}
+ON_DARK = {COLOURS["plain"]: "#e0692a", COLOURS["exact"]: "#8fb4ff", COLOURS["fixed_point"]: "#9a7fe8",
+           PEERS[1]: "#e3a6cb"}
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
           "prefix": ("longdash", "hexagon"), "canonical16": ("dot", "triangle-up"),
           "canonical128": ("dot", "triangle-down"),

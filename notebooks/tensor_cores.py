@@ -219,8 +219,8 @@ def figure(sources):
             for what, field, method in (("matrix unit", "error", "cub/fp32@peer"), ("bound", "bound", "cub/fp32@peer"),
                                         ("tree", "tree_error", "sum/tree/plain/fp32@cuda")):
                 series.append(Series(what, [r["n"] for r in points], [r[field] for r in points], style.colour(method),
-                                     (source.machine, fmt, name), faint=what == "bound", key="proved bound" * (what == "bound"),
-                                     text=[name_of_sum(r) for r in points]))
+                                     (source.machine, fmt, name), faint=what == "bound",
+                                     key="proved bound" * (what == "bound"), text=[name_of_sum(r) for r in points]))
     initial = {}
     if largest:
         source, r = largest

@@ -176,8 +176,8 @@ class Errors(made_up.SectionTest):
         self.assertEqual([(t.folded, t.page_only) for t in self.s.tables], [(False, False), (True, True)])
 
     def test_the_finding_of_the_figure(self):
-        expected = ("This machine, CPU, fp32, normal, a loop, a tree and exact, in ulps: at n = 2¹² … from {} ulps ({}) to {} "
-                    "ulps ({}).")
+        expected = ("This machine, CPU, fp32, normal, a loop, a tree and exact, in ulps: at n = 2¹² … from {} ulps "
+                    "({}) to {} ulps ({}).")
         for algorithm, ulps, ends in ((None, 0, (0.84, "exact", 17, "serial/plain")),
                                       ("tree/plain", 70.0, (0.84, "exact", 70, "tree/plain")),
                                       ("exact", 99.0, (17, "serial/plain", 99, "exact"))):

@@ -46,8 +46,8 @@ class OwnKernels(made_up.SectionTest):
                            "uniform indices, take 4.00 [4.00, 4.00] times as long (this machine, GPU).")
         self.assertEqual(self.s.figures[0].chosen()[1:], ("Numba", "uniform"))
         del self.rows[-2:]
-        self.check(verdict="cells on a grid, Triton, 1,024 uniform indices, take 0.50 [0.50, 0.50] times as long; exact "
-                           "cells, Triton, 16 uniform indices, take 1.80 [1.80, 1.80] times as long")
+        self.check(verdict="cells on a grid, Triton, 1,024 uniform indices, take 0.50 [0.50, 0.50] times as long; "
+                           "exact cells, Triton, 16 uniform indices, take 1.80 [1.80, 1.80] times as long")
 
     def test_failures_of_samesum(self):
         self.rows[2].update(distinct_bits=3, broken=True)

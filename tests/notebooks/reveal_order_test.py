@@ -78,7 +78,8 @@ class RevealedOrders(made_up.SectionTest):
         self.setUp()
         self.rows.append(row("tbb/fp32@peer", "(((0+2)+1)+3)", "none", matches=None) | {"height": 31})
         self.rows.append(row("cub/fp32@peer", "((0+3)+(1+2))", "none", matches=None) | {"height": 1})
-        self.check(verdict="5 different trees with heights of 1 (cub/fp32@peer) to 31 (tbb/fp32@peer) … (this machine, H200).")
+        self.check(verdict="5 different trees with heights of 1 (cub/fp32@peer) to 31 (tbb/fp32@peer) … (this "
+                           "machine, H200).")
         self.rows, self.there = self.rows[:1], ()
         self.assertEqual(self.check().verdict, "")
 

@@ -101,7 +101,8 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assertEqual([(s.y, s.x, s.text) for s in figure.series],
                          [(["4,096 × 1,000 fp32"], [2.0], ["2.00 × cub/segmented"]),
                           (["4,096 × 2,000 fp32"], [4.0], ["4.00 × cub/segmented"])])
-        self.assert_sentences([figure.finding], "This machine, GPU, sum: the reductions range from 2.00 times its speed")
+        self.assert_sentences([figure.finding],
+                              "This machine, GPU, sum: the reductions range from 2.00 times its speed")
         self.assertNotIn("?", figure.finding)
         self.rows[-1] |= {"low": self.rows[-1]["low"] / 9, "high": self.rows[-1]["high"] * 9}
         figure = self.section().figures[0]
