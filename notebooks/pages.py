@@ -112,6 +112,8 @@ def without_empty(lines, first):
 SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS, TORCH_SCANS, TORCH_KEYS = (f"h200.{name}.jsonl" for name in (
     "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key",
     "torch_prefix_sums", "torch_sums_by_key"))
+PRICED = (*(name.replace("h200", "epyc") for name in (LENGTHS, REDUCTIONS, SCANS, KEYS)),
+          LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS)
 SCAN = {"input_format": "fp32", "operation": "cumsum"}
 BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
 # What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
@@ -248,7 +250,7 @@ def sums_on_a_cpu(files):
 # --- prices -------------------------------------------------------------------------------------------------------
 
 def priced(files):
-    return files.found(LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS)
+    return files.found(*PRICED)
 
 
 def prices_by_operation(files):

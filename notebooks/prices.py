@@ -290,8 +290,12 @@ def in_how_many(found):
 
 
 def on_slowest_data(found):
-    """The highest price of exactness."""
-    most = [f"{highest(some)} ({'GPU' if is_gpu(at) else 'CPU'})" for at, some in answered(found)]
+    """The highest price of exactness, on this machine or, without results of it, on any."""
+    cells = cells_of(found)
+    here = bool(cells) and is_here(next(iter(cells)))
+    priced = [(at, c) for at, some in cells.items() if is_here(at) == here for c in some if c.exact_price]
+    most = [f"{highest(of)} ({kind})" for kind, of in ((kind, [c for at, c in priced if is_gpu(at) == on_gpu])
+                                                      for kind, on_gpu in (("GPU", True), ("CPU", False))) if of]
     return f"On the slowest data, exact results take up to {phrases.listed(most)} times as long." if most else ""
 
 

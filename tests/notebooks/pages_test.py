@@ -210,9 +210,10 @@ class Tables(unittest.TestCase):
 
     def priced(self, reductions=()):
         """{question: [source]} of all files with prices."""
-        return {s.question: [s] for s in [
-            source(pages.LENGTHS, self.times), source(pages.REDUCTIONS, list(reductions)),
-            *(source(name, []) for name in (pages.TORCH, pages.SCANS, pages.TORCH_SCANS, pages.KEYS, pages.TORCH_KEYS))]}
+        rows, found = {pages.LENGTHS: self.times, pages.REDUCTIONS: list(reductions)}, {}
+        for s in (source(name, rows.get(name, [])) for name in pages.PRICED):
+            found.setdefault(s.question, []).append(s)
+        return found
 
     def test_a_price_is_relative_to_the_fastest_method_that_promises_less_for_the_same_work(self):
         def of(method, seconds, **fields):
