@@ -138,8 +138,9 @@ def tables(rows):
         algorithms = sorted({algorithm for _, algorithm in lost}, key=lambda m: (m not in SHOWN, m))
         most = {f: greatest(r for r in here if r["input_format"] == f) for f in formats}
         lines = [[algorithm] + [cell(lost, (f, algorithm), most[f]) for f in formats] for algorithm in algorithms]
-        yield Table(f"{at}: condition number at which the last correct digit is lost: fewer than one is left", ["method"] + formats, lines,
-                    folded=True, note="over: not lost up to the largest condition number that was tried.")
+        yield Table(f"{at}: condition number at which the last correct digit is lost", ["method"] + formats, lines, folded=True,
+                    note="lost: fewer than one digit is correct; over: not lost up to the largest condition number that was "
+                         "tried.")
 
 
 def cell(lost, key, most):

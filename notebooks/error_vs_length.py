@@ -354,7 +354,7 @@ def figure(rows, initial):
         name = algorithm if format == input else f"{algorithm}/{format}"
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
-        for group in style.groups(method) + [THREE] * (algorithm in (LOOP, TREE)):
+        for group in style.groups(method) + [THREE] * (THREE in initial.values() and algorithm in (LOOP, TREE)):
             for measure, errors, in_measure in (
                     ("in ulps", [r["error_ulps"] for r in points], bound_ulps),
                     ("relative", [r["relative_error"] for r in points], bound_relative)):

@@ -98,7 +98,8 @@ def document(title, about, found, sections, provenance, left_out, glossary=(), r
         yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}"
                     for c in story.cards(found)[:story.MOST])
         yield from (f"- **{inline(question)}** {inline(text)}" for question, text in story.answers(found))
-        yield f"- **What do I call?** `{project.CALL}`, which is exact, or `{project.IN_A_FIXED_ORDER}`; in SQL `{project.IN_SQL}`"
+        yield (f"- **What do I call?** `{project.CALL}`, which is exact, or `{project.IN_A_FIXED_ORDER}`; in SQL "
+               f"`{project.IN_SQL}`")
         yield f"- **How do I run it on my own data?** `{project.OWN}`\n"
     for s in others:
         yield from section(s, left_out)

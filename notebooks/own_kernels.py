@@ -62,8 +62,8 @@ def worst_first(some):
 # --- sentences ----------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """The results of float atomics and of cells, and the time of the cells that come off worst, and of those that come
-    off best with the same language and indices, as the figure shows them first."""
+    """The results of float atomics and of cells, and the times of the slowest cells, and of the fastest with the same
+    language and indices, as the figure shows them first."""
     places, found = group_by_place(rows), []
     for at in side_by_side(places):
         both = worst_first(places[at])

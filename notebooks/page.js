@@ -20,7 +20,7 @@ function loadPlotly() {
   });
 }
 
-// Of ticks [value, text, digit] between whole powers, those that leave room for each other, simple digits first.
+// Keeps those ticks [value, text, digit] that leave room for each other, simple digits first.
 function spaced(ticks, apart) {
   const rank = digit => [1, 2, 5].includes(digit) ? 0 : Number.isInteger(digit) ? 1 : 2, kept = [];
   for (const tick of [...ticks].sort((a, b) => rank(a[2]) - rank(b[2]) || a[0] - b[0]))
@@ -65,7 +65,8 @@ function layout(spec, chosen, traces) {
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.65 * size * longest) : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
+    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.65 * size * longest) : 12, t: 8, b: 8},
+    hovermode: spec.shape === "lines" ? "x unified" : "closest",
     dragmode: narrow.matches ? false : "zoom",
     hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
                  font: {color: colour("--ink")}},
@@ -112,7 +113,7 @@ function labels(shape, trace) {
     ? "%{fullData.name}: %{x:.3g}, %{customdata:.3g}<extra></extra>" : "%{customdata:.3g}"};
 }
 
-// A line of one point as a ring, which lines through it do not hide.
+// Draws a line of one point as a ring, which lines through it do not hide.
 function lone(trace) {
   const points = trace.y.filter((y, i) => y !== null && trace.x[i] !== null);
   if (trace.mode !== "lines+markers" || points.length !== 1) return trace;
@@ -124,7 +125,8 @@ function beside(spec, traces) {
   const peers = new Set(spec.shape === "bars" ? traces.flatMap(t => t.text).map(text => text.split(" × ")[1]) : []);
   const [peer] = peers;
   if (peers.size !== 1 || !peer) return [spec.x, traces];
-  return [spec.x.replace(/the fastest .*/, peer), traces.map(t => ({...t, text: t.text.map(text => text.split(" × ")[0])}))];
+  return [spec.x.replace(/the fastest .*/, peer),
+          traces.map(t => ({...t, text: t.text.map(text => text.split(" × ")[0])}))];
 }
 
 async function interactive(figure) {

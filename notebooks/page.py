@@ -130,7 +130,8 @@ def opening(found, about):
     below the answers. The slowest exact calls are folded."""
     cards, answers = story.cards(found)[:story.MOST], story.answers(found)
     code = (f"<div><dt>What do I call, and on my own files?</dt><dd><code>{escape(project.CALL)}</code>, "
-            f"exact (in SQL <code>{escape(project.IN_SQL)}</code>); or <code>{escape(project.IN_A_FIXED_ORDER)}</code></dd>"
+            f"exact (in SQL <code>{escape(project.IN_SQL)}</code>); or "
+            f"<code>{escape(project.IN_A_FIXED_ORDER)}</code></dd>"
             f"<dd><code>{escape(project.OWN)}</code></dd></div>")
     return (f"<p class=about>{explained(about)}</p><div class=first>"
             + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")

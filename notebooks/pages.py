@@ -112,8 +112,8 @@ def without_empty(lines, first):
 SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS, TORCH_SCANS, TORCH_KEYS = (f"h200.{name}.jsonl" for name in (
     "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key",
     "torch_prefix_sums", "torch_sums_by_key"))
-PRICED = (*(name.replace("h200", "epyc") for name in (LENGTHS, REDUCTIONS, SCANS, KEYS)),
-          LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS)
+ON_H200 = LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS
+PRICED = (*(name.replace("h200", "epyc") for name in (LENGTHS, REDUCTIONS, SCANS, KEYS)), *ON_H200)
 SCAN = {"input_format": "fp32", "operation": "cumsum"}
 BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
 # What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
@@ -272,7 +272,7 @@ def prices_by_operation(files):
 
 def exact_by_data(files):
     """Time of exact methods relative to normal numbers: the largest ratio of each operation, device and data set."""
-    pairs = prices.on_other_data(priced(files))
+    pairs = prices.on_other_data(files.found(*ON_H200))
     sets = [data for data in glossary.DATA if any(by_data.data_of(r) == data for r, _ in pairs)]
     measured = {(*prices.kind(r), by_data.data_of(r)) for r, _ in pairs}
     slowest = prices.slowest(pairs, lambda r: (*prices.kind(r), by_data.data_of(r)))

@@ -267,14 +267,15 @@ def number_of(source, known):
 
 
 def software(headers):
-    """The libraries of results files with their versions: those in the provenance, in the name of the GPU, and in the options."""
+    """The libraries of results files with their versions: those in the provenance, in the name of the GPU, and of Python in
+    the options, among which are also numbers."""
     found = {}
     for h in headers:
         about, options = h["provenance"], h.get("options", {})
-        of_gpu = [text.rsplit(" ", 1) for text in (about["gpu"] or "").split(", ")[1:]]
-        for name, version in [*about.get("libraries", {}).items(), *of_gpu, *options.items()]:
-            if re.fullmatch(r"\d+\.\d\S*", str(version)):
-                found.setdefault(f"{name} {version}".casefold().replace("_cpu", ""), f"{name} {version}")
+        packages = [f"{name.removesuffix('_cpu')} {version}" for name, version in options.items()
+                    if name != "samesum" and re.fullmatch(r"\d+\.\d\S*", str(version))]
+        for text in [*map(" ".join, about.get("libraries", {}).items()), *(about["gpu"] or "").split(", ")[1:], *packages]:
+            found.setdefault(text.casefold(), text)
     return [*found.values()]
 
 
@@ -392,8 +393,8 @@ def costs(n):
                "is the time of the fastest call that keeps it, divided by that of the fastest call that promises less, of "
                "samesum or of another library, for the same operation, format, shape and length: an exact result promises "
                "more than a fixed tree. Exact results are measured on several kinds of data; if the same work was "
-               "measured several times, by several experiments or in CUDA graphs too, the highest price counts, of each "
-               "promise by itself.")
+               "measured several times, by several experiments or in CUDA graphs too, for each promise the highest "
+               "price counts.")
     if price:
         yield from prices.sentences(n.found)
         yield Picture("price.svg", svg(price), f"{price.title}", tall=True)

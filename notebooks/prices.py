@@ -254,16 +254,16 @@ DATA = {"normal": "on normal numbers", "60 binades": "over 60 powers of two", "a
 
 
 def of_each_data(some):
-    """{'on normal numbers': '1.3', …}: the median price of exactness on each kind of data, of all operations, formats and
-    shapes."""
+    """{'on normal numbers': '1.3', …}: the median price of exactness on each kind of data, over all operations, formats
+    and shapes."""
     found = {words: [times(c.exact_price) for c in some if c.exact_price and by_data.data_of(c.row) == data]
              for data, words in DATA.items()}
     return {words: phrases.number(phrases.median(prices), 2) for words, prices in found.items() if prices}
 
 
 def on_each_data(places):
-    """'Over all operations, exact results take in the median …' on each kind of data, for pairs (place, its cells); "" with
-    one kind only."""
+    """'Over all operations, exact results take in the median …' on each kind of data, for pairs (place, its cells); ""
+    with one kind only."""
     found = {at: of_each_data(some) for at, some in places}
     texts = []
     for at, medians in found.items():
@@ -290,18 +290,20 @@ def in_how_many(found):
 
 
 def on_slowest_data(found):
-    """The highest price of exactness, on this machine or, without results of it, on any."""
+    """The highest price of exactness of GPUs and of CPUs: of this machine or, without results of it, of any."""
     cells = cells_of(found)
     here = bool(cells) and is_here(next(iter(cells)))
     priced = [(at, c) for at, some in cells.items() if is_here(at) == here for c in some if c.exact_price]
-    most = [f"{highest(of)} ({kind})" for kind, of in ((kind, [c for at, c in priced if is_gpu(at) == on_gpu])
-                                                      for kind, on_gpu in (("GPU", True), ("CPU", False))) if of]
-    return f"On the slowest data, exact results take up to {phrases.listed(most)} times as long." if most else ""
+    most = [max(of, key=lambda pair: times(pair[1].exact_price)) for on_gpu in (True, False)
+            for of in [[(at, c) for at, c in priced if is_gpu(at) == on_gpu]] if of]
+    texts = [f"{phrases.number(times(c.exact_price), 2)} ({at.removesuffix(', 1 thread')})" for at, c in most]
+    return f"At worst, exact results take {phrases.listed(texts)} times as long." if texts else ""
 
 
 def longest(some):
-    """'0.99× for 2²⁸ fp32', the price of an exact result of the longest vector of normal numbers; "" without any."""
-    vectors = [c for c in some if c.exact_price and by_data.is_normal(c.row) and c.row.get("outer", 1) == c.row.get("inner", 1) == 1]
+    """'0.99× for 2²⁸ fp32', the price of an exact result of the longest vector of normal numbers; None without any."""
+    vectors = [c for c in some if c.exact_price and by_data.is_normal(c.row)
+               and c.row.get("outer", 1) == c.row.get("inner", 1) == 1]
     c = max(vectors, key=lambda c: (c.row["n"], c.row["input_format"] == "fp32"), default=None)
     return c and f"{phrases.number(times(c.exact_price), 2)}× for {elements(c.row).replace(IN_GRAPH, '')}"
 

@@ -190,7 +190,7 @@ def figure(rows):
     found = Figure("speed-figure", "Speed of each method by length", menus, series, "n, number of elements",
                    {None: "GB/s of input", "time": "time, µs"},
                    description="Each line is a method; its colour shows the accumulator. The line read is reading "
-                               "alone, at the lengths at which no sum is faster, and a ring if that is one length. "
+                               "alone, at the lengths at which no sum is faster. "
                                "Horizontal axis: number of elements. Vertical axis: GB/s of input, or time.")
     found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}",
                                             lambda speed: f"{phrases.number(speed)} GB/s")

@@ -36,23 +36,25 @@ std::vector<double> elements_of(Values x) {
 
 BigInteger exact(double finite) { return exact_value(Number::of(finite)); }
 
-/// Sums of the positive and of the negative products of finite numbers, exactly: of the products with the
-/// same exponent in integers, which are few for usual data.
+/// Exact sums of the positive and of the negative products of finite numbers. Products with the same exponent
+/// are added as integers of 128 bits.
 class ProductSums {
  public:
   void add(double x, double y) {
     const Decomposed a = decompose<double>(to_bits(x)), b = decompose<double>(to_bits(y));
     sums_[a.negative != b.negative][a.exponent + b.exponent] +=
         static_cast<unsigned __int128>(a.significand) * b.significand;
-    if (++count_ % most == 0) fold();
+    if (++count_ % most_products == 0) carry();
   }
-  BigInteger positive() { return fold().total_[0]; }
-  BigInteger negative() { return fold().total_[1]; }
+  BigInteger positive() { return carry().total_[0]; }
+  BigInteger negative() { return carry().total_[1]; }
 
  private:
-  static constexpr std::size_t most = std::size_t{1} << 22;  // products of 106 bits, whose sum has 128 bits
+  /// Products of 106 bits whose sum has at most 128 bits.
+  static constexpr std::size_t most_products = std::size_t{1} << 22;
 
-  ProductSums& fold() {
+  /// Adds the integers of all exponents to the totals.
+  ProductSums& carry() {
     for (int sign = 0; sign < 2; ++sign) {
       for (const auto& [exponent, sum] : sums_[sign])
         total_[sign] += BigInteger{sum} << (exponent - product_unit);
@@ -234,7 +236,7 @@ struct OperationTruth {
     }
     return sums;
   }
-  /// In parts, which several processors compute; an exponential takes some ten microseconds.
+  /// Adds up to 16 parts in as many threads, since each exponential takes some ten microseconds.
   Exponentials exponentials(double largest) const {
     const std::size_t part = std::max(std::size_t{4096}, x.size() / 16 + 1);
     std::vector<std::future<Exponentials>> parts;

@@ -27,6 +27,22 @@ TEST(TheTruthOfAnOperation, ExistsForAllWithOneNumberPerVectorAndForMomentsAndSo
   EXPECT_THROW(Truth::of("argmax", Values{x}), std::invalid_argument);
 }
 
+TEST(TheTruthOfAnOperation, AddsMoreProductsThanAnIntegerHolds) {
+  const std::vector<double> x((std::size_t{1} << 22) + 1, std::nextafter(2.0, 0.0)), y(x.size(), -x[0]);
+  const BigInteger significand = (BigInteger{1} << 53) - 1,
+                   sum = (BigInteger{x.size()} * significand * significand) << (-2 * exact_unit - 104);
+  EXPECT_EQ(Truth::of("squared_norm", Values{x}).value(), sum);
+  const Truth dot = Truth::of("dot", Values{x}, Values{y});
+  EXPECT_EQ(dot.value(), -sum);
+  EXPECT_EQ(dot.magnitudes(), sum);
+}
+
+TEST(TheTruthOfAnOperation, IsThatOfAllElementsIfThreadsComputeParts) {
+  const std::vector<double> x(10'000, 0.0);
+  EXPECT_EQ(Truth::of("logsumexp", Values{x}).rounded(format_info<fp64>()), Number::of(0x1.26bb1bbb55516p+3));
+  EXPECT_EQ(Truth::of("softmax", Values{x}).rounded(format_info<fp64>()), Number::of(1e-4));
+}
+
 struct Known {
   const char* operation;
   std::vector<double> x, y;

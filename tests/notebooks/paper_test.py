@@ -52,13 +52,16 @@ class ThePaper(made_up.SentenceTest):
         cls.text = text_of(cls.found)
 
     def test_the_software_of_a_gpu_makes_no_other_host_and_is_listed_once(self):
-        about = {"hardware_threads": 2, "cpu": "A Processor", "kernel": "Linux 6", "gpu": "A GPU, driver for CUDA 13.0, CCCL 3.5.0"}
-        other = about | {"gpu": "A GPU", "libraries": {"CUDA": "13.0"}}
+        about = {"hardware_threads": 2, "cpu": "A Processor", "kernel": "Linux 6",
+                 "gpu": "A GPU, driver for CUDA 13.0, CCCL 3.5.0"}
+        other = about | {"gpu": "A GPU", "libraries": {"CUDA": "13.0", "BLAS": "libopenblas-r0.3.21.so"}}
+        options = {"numpy": "2.4.6", "cuda": "13.0", "torch_cpu": "2.11.0+cu130", "samesum": "0.1.0", "repeats": True,
+                   "runs": 100}
         self.assertEqual(paper.host(about), paper.host(other))
         self.assertNotEqual(paper.host(about), paper.host(about | {"kernel": "Linux 7"}))
-        self.assertEqual(paper.software([{"provenance": about}, {
-            "provenance": other, "options": {"numpy": "2.4.6", "cuda": "13.0", "torch_cpu": "2.11.0+cu130", "repeats": True, "runs": 100}}]),
-            ["driver for CUDA 13.0", "CCCL 3.5.0", "CUDA 13.0", "numpy 2.4.6", "torch_cpu 2.11.0+cu130"])
+        self.assertEqual(paper.software([{"provenance": about}, {"provenance": other, "options": options}]), [
+            "driver for CUDA 13.0", "CCCL 3.5.0", "CUDA 13.0", "BLAS libopenblas-r0.3.21.so", "numpy 2.4.6",
+            "torch 2.11.0+cu130"])
 
     def changed(self, question, kind, new, **fields):
         """The paper after a change of the rows of a kind with these fields."""
@@ -143,7 +146,7 @@ class ThePaper(made_up.SentenceTest):
         self.assertIn("](figures/paper_price.svg)", self.text)
         text = self.changed("speed_vs_length", "speed", {"seconds": 1e-9, "low": 1e-9, "high": 1e-9, "rounds": [[1e-9] * 5]},
                             n=1 << 20, input_format="fp32", method="cub/run_to_run/fp32@peer", caches="hot", data="normal")
-        self.assertRegex(text, r"exact results take up to \d,\d+ \(GPU\) and \d+ \(CPU\) times as long")
+        self.assertRegex(text, r"exact results take \d,\d+ \(H200, GPU\) and \d+ \(\w+[^()]*\) times as long")
 
     def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
         for question in self.found:

@@ -66,8 +66,8 @@ class Prices(made_up.SentenceTest):
     def test_of_several_experiments_the_highest_price_of_each_promise_counts(self):
         def of_256():
             [some] = prices.cells_of(self.found()).values()
-            return [[round(prices.times(getattr(c, price)), 6) for c in some if prices.work(c.row) == "2⁸ fp32" and getattr(c, price)]
-                    for price in prices.PRICES]
+            return [[round(prices.times(getattr(c, price)), 6) for c in some
+                     if prices.work(c.row) == "2⁸ fp32" and getattr(c, price)] for price in prices.PRICES]
 
         row = {"n": 256, "inner": 1, "operation": "sum"}
         exact, tree, eigen = self.reductions = [reduction(m, 1.0, **row) for m in (
@@ -96,13 +96,13 @@ class Prices(made_up.SentenceTest):
                               "at most 3% longer for sum. Exact results take in the median 2 times as long for sum. "
                               "Exact results take at worst so many times as long: sum 6.00 [6.00, 6.00] (2⁸ fp32, arbitrary bits, beside ")
         self.assert_sentences([prices.answer(self.found())],
-                              "in all 3 cases, exact ones in 1 of 3 (this machine, CPU, 1 thread). On the slowest data, "
-                              "exact results take up to 6 (CPU) times as long.")
+                              "in all 3 cases, exact ones in 1 of 3 (this machine, CPU, 1 thread). At worst, "
+                              "exact results take 6 (this machine, CPU) times as long.")
         [some] = prices.cells_of(self.found()).values()
-        self.assertEqual(prices.on_each_data([("", some)]), "Over all operations, exact results take in the median 2 times as "
-                         "long on normal numbers and 4 on arbitrary bits.")
-        self.assertEqual(prices.on_each_data([("A", some), ("B", some)]), "Over all operations, exact results take in the median "
-                         "2 times as long on normal numbers and 4 on arbitrary bits (A); 2 and 4 (B).")
+        self.assertEqual(prices.on_each_data([("", some)]), "Over all operations, exact results take in the median "
+                         "2 times as long on normal numbers and 4 on arbitrary bits.")
+        self.assertEqual(prices.on_each_data([("A", some), ("B", some)]), "Over all operations, exact results take in the "
+                         "median 2 times as long on normal numbers and 4 on arbitrary bits (A); 2 and 4 (B).")
         self.assertEqual(prices.longest(some), "1× for 2¹⁶ fp32")
         for r in self.speeds:
             if r["method"] == TREE:
