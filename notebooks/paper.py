@@ -35,7 +35,7 @@ h1 { font-size: 1.5em; line-height: 1.2 } h2 { font-size: 1.15em; margin: 1.2em 
 figure { margin: .8em 0; break-inside: avoid }
 figure svg { max-width: 100%; height: auto; max-height: 7cm; display: block }
 figure.tall svg { max-height: none }
-figcaption, table { font-size: .85em } table { border-collapse: collapse; break-inside: avoid; margin: .6em 0 }
+figcaption, table { font-size: .85em } table { border-collapse: collapse; margin: .6em 0 } tr { break-inside: avoid }
 caption { text-align: left; margin: .2em 0 } th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
 p, li { overflow-wrap: anywhere }
 @media screen and (max-width: 46rem) { table, figure.tall { display: block; overflow-x: auto } }

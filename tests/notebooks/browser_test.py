@@ -34,7 +34,7 @@ def made_report(*arguments):
 
 
 FOLDED = "document.querySelectorAll('details').forEach(d => d.open = {})"
-MOST_BYTES, MOST_SECONDS, MOST_SCREENS = 6_000_000, 1.5, 9.8
+MOST_BYTES, MOST_SECONDS, MOST_SCREENS = 6_500_000, 1.5, 9.8
 ROOM = 12  # pixels below the first screen's texts
 # The time of the largest contentful paint in ms, and its element.
 LARGEST = """new Promise(done => {
