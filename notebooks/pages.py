@@ -308,7 +308,8 @@ ERRORS, CONSEQUENCES = "h200.error_vs_length.jsonl", "h200.consequences.jsonl"
 
 def others_measured(files):
     return table(["question", "published", "here"], [
-        ["By which power of n do runs of an fp64 sum with atomic additions move apart (largest relative spread)?",
+        ["By which power of n do runs of an fp64 sum with atomic additions move apart (largest relative spread; ± the "
+         "standard error of a fit without spreads of 0)?",
          published.SPREAD_GROWTH.cited(), spread_growth(files)],
         ["How many results does a sum by key with atomic additions have?", published.SCATTER.cited(),
          results_by_key(files)],
