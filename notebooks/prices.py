@@ -264,13 +264,15 @@ def of_each_data(some):
 def on_each_data(places):
     """'Over all operations, exact results take in the median …' on each kind of data, for pairs (place, its cells); ""
     with one kind only."""
-    found = {at: of_each_data(some) for at, some in places}
-    texts = []
-    for at, medians in found.items():
-        as_before = texts and [*medians] == [*next(iter(found.values()))]
-        listed = phrases.listed([price if as_before else f"{price} {'' if i else 'times as long '}{words}"
-                                 for i, (words, price) in enumerate(medians.items())])
-        texts += [f"{listed} ({at})" if len(found) > 1 else listed] if len(medians) > 1 else []
+    texts, named = [], []  # the kinds of data that the sentence has named
+    for at, some in places:
+        medians = of_each_data(some)
+        if len(medians) < 2:
+            continue
+        listed = phrases.listed(medians.values() if [*medians] == named else [
+            f"{price} {'' if i else 'times as long '}{words}" for i, (words, price) in enumerate(medians.items())])
+        texts.append(f"{listed} ({at})" if len(places) > 1 else listed)
+        named = [*medians]
     return f"Over all operations, exact results take in the median {'; '.join(texts)}." if texts else ""
 
 

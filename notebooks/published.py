@@ -26,7 +26,7 @@ SCATTER = Published("1,001 in 1,001 calls of torch.scatter_reduce, 5,000 fp32 in
                     f"{SHANMUGAVELU}/codes/test-suite/paper-results/data/scatter_reduce_updated.csv")
 # Means of 1,000 fp32 results against a deterministic one: of Vermv, the mean over the elements of |a - b| / |a|, and of
 # Vc, the share of elements that differ. The row with 10000 and 0.5 and sum, and that with (1000, 1000) and 0.5.
-# Of cumsum, they show only that vectors of 10,000 and of 1,000,000 numbers had two results in two calls.
+# Its rows on cumsum show only that vectors of 10,000 and of 1,000,000 numbers had two results in two calls.
 VARIABILITY = [
     Published("against a deterministic result: scatter_reduce 6.9e-10 and 0.0051, 5,000 fp32 into 5,000 places",
               "Shanmugavelu et al. 2024", SCATTER.url),

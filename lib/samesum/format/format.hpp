@@ -1,8 +1,8 @@
 /// Binary floating-point formats: their parameters, and rounding to them in integer arithmetic.
 ///
 /// All functions here use exact integer arithmetic, so no result depends on the caller's rounding mode,
-/// flush-to-zero or compiler flags; but for a GPU's conversions, which round alike by instructions unless
-/// nvcc is told to flush subnormal numbers to zero. Tests compare the arithmetic of the accumulators
+/// flush-to-zero or compiler flags. A GPU converts by instructions instead, which round to the same bits
+/// unless nvcc flushes subnormal numbers to zero. Tests compare the arithmetic of the accumulators
 /// (pack.hpp) with these definitions.
 #pragma once
 
