@@ -112,8 +112,9 @@ def without_empty(lines, first):
 SPREAD, LENGTHS, REDUCTIONS, TORCH, SCANS, KEYS, TORCH_SCANS, TORCH_KEYS = (f"h200.{name}.jsonl" for name in (
     "spread_over_runs", "speed_vs_length", "speed_of_reductions", "torch_speed", "prefix_sums", "sums_by_key",
     "torch_prefix_sums", "torch_sums_by_key"))
-ON_H200 = LENGTHS, REDUCTIONS, TORCH, SCANS, TORCH_SCANS, KEYS, TORCH_KEYS
-PRICED = (*(name.replace("h200", "epyc") for name in (LENGTHS, REDUCTIONS, SCANS, KEYS)), *ON_H200)
+# The results with prices.
+ON_H200 = [f"h200.{name}.jsonl" for question in prices.KINDS for name in (question, *results.PARTS.get(question, []))]
+PRICED = [*(f"epyc.{question}.jsonl" for question in prices.KINDS), *ON_H200]
 SCAN = {"input_format": "fp32", "operation": "cumsum"}
 BY_KEY = {"input_format": "fp32", "operation": "scatter_add", "keys": "uniform", "bins": 256}
 # What is called, where its results were counted, where it was timed, and the methods of samesum beside CUB's.
